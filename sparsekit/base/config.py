@@ -1,0 +1,65 @@
+"""Switches a user may turn, validated when they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .errors import UnknownNameError
+
+__all__ = ["config"]
+
+
+class Config:
+    """The settings of this process; ``sparsekit.config`` is the only one.
+
+    Attributes
+    ----------
+    densify : {"warn", "error", "allow"}
+        What to do when a sparse array must become dense because no sparse kernel fits:
+        warn once per operator and combination of storage types (default), raise
+        ``DensificationError``, or stay silent.  The ledger has every one of them.
+    densify_limit : int
+        Bytes; one silent conversion that would make more than this raises, whatever
+        ``densify`` says short of ``"allow"``.  Default 1 GiB.
+    check_format : bool
+        Validate the components of sparse arrays on construction, O(nnz).  Default True.
+    """
+
+    _choices: dict[str, tuple[Any, ...]] = {"densify": ("warn", "error", "allow"), "check_format": (True, False)}
+    __slots__ = ("check_format", "densify", "densify_limit")
+
+    def __init__(self) -> None:
+        self.densify = "warn"
+        self.densify_limit = 1 << 30
+        self.check_format = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__slots__:
+            raise UnknownNameError.of("setting", name, self.__slots__)
+        choices = self._choices.get(name)
+        if choices and value not in choices:
+            raise UnknownNameError.of(f"value of config.{name}", value, map(str, choices))
+        if name == "densify_limit" and (not isinstance(value, int) or value < 0):
+            raise UnknownNameError(f"config.densify_limit is a number of bytes, not {value!r}.", hint="1 << 30 is 1 GiB.")
+        object.__setattr__(self, name, value)
+
+    @contextmanager
+    def set(self, **settings: Any) -> Iterator[Config]:
+        """Change settings inside a ``with`` block."""
+        before = {name: getattr(self, name, None) for name in settings}
+        try:
+            for name, value in settings.items():
+                setattr(self, name, value)
+            yield self
+        finally:
+            for name, value in before.items():
+                if name in self.__slots__:
+                    setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        return "Config(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__) + ")"
+
+
+config = Config()

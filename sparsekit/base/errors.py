@@ -1,0 +1,130 @@
+"""Named errors: what was asked, why it cannot be, and ``Hint:`` what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ContractError",
+    "DTypeError",
+    "DataFileError",
+    "DensificationError",
+    "GPUNotFound",
+    "GradientError",
+    "InitializationError",
+    "InsufficientMemoryError",
+    "LibSVMError",
+    "MXNetError",
+    "MissingPackageError",
+    "ProfilerError",
+    "RowIndexError",
+    "ShapeError",
+    "SparseFormatError",
+    "SparsekitError",
+    "StorageFallbackWarning",
+    "StorageTypeError",
+    "UnknownNameError",
+    "UnsupportedError",
+]
+
+
+class SparsekitError(RuntimeError):
+    """Base of every error that sparsekit raises.
+
+    Parameters
+    ----------
+    message : str
+        What was asked and why it cannot be done.
+    hint : str, optional
+        What to do instead; shown on a line of its own after ``Hint:``.
+    """
+
+    def __init__(self, message: str = "", hint: str = "") -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(f"{message}\nHint: {hint}" if hint else message)
+
+
+#: MXNet's name for the base class, so that ``except mx.MXNetError`` keeps working.
+MXNetError = SparsekitError
+
+
+class ShapeError(SparsekitError, ValueError):
+    """Shapes do not fit together, or do not fit the components given."""
+
+
+class DTypeError(SparsekitError, TypeError):
+    """An element type that the operation does not take."""
+
+
+class StorageTypeError(SparsekitError, ValueError):
+    """An unknown storage type, or one that the operation does not take."""
+
+
+class SparseFormatError(SparsekitError, ValueError):
+    """Components (``data``, ``indices``, ``indptr``) that are no valid sparse array."""
+
+
+class RowIndexError(SparsekitError, IndexError):
+    """An index outside the array."""
+
+
+class UnknownNameError(SparsekitError, ValueError, AttributeError):
+    """A name that nothing is registered under."""
+
+    @classmethod
+    def of(cls, kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+        """Build the error, with the nearest known names as the hint."""
+        names = sorted(known)
+        near = difflib.get_close_matches(str(name), names, n=3)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}."
+        return cls(f"There is no {kind} named {name!r}.", hint=hint)
+
+
+class GradientError(SparsekitError):
+    """A gradient was asked for that cannot be computed."""
+
+
+class DensificationError(SparsekitError):
+    """A sparse array would silently have become dense, against ``config.densify``."""
+
+
+class InitializationError(SparsekitError):
+    """A parameter used before its values or its shape are known."""
+
+
+class DataFileError(SparsekitError, OSError):
+    """A data file that is missing, truncated or not what its name says."""
+
+
+class LibSVMError(DataFileError, ValueError):
+    """A malformed line of a LibSVM file; the message gives file and line number."""
+
+
+class GPUNotFound(SparsekitError):
+    """A GPU context was asked for where no usable GPU (or no cupy) is present."""
+
+
+class InsufficientMemoryError(SparsekitError, MemoryError):
+    """The machine has less free memory than the work is known to need."""
+
+
+class MissingPackageError(SparsekitError, ImportError):
+    """An optional package is not installed; the hint names the extra that brings it."""
+
+
+class ProfilerError(SparsekitError):
+    """The profiler was used out of order."""
+
+
+class ContractError(SparsekitError, AssertionError):
+    """A profile broke what ``expect(prof)`` promised."""
+
+
+class UnsupportedError(SparsekitError, NotImplementedError):
+    """Something that MXNet has and this version does not do."""
+
+
+class StorageFallbackWarning(UserWarning):
+    """A sparse array was made dense because no sparse kernel fits the call."""

@@ -1,0 +1,99 @@
+"""The recorder slot: all that the library knows of profiling.
+
+``sink`` is None or a recorder.  A recorder has these methods, each called after the fact:
+
+``op(plan, start, end, inputs, outputs, node)``
+    One operator ran.  ``inputs`` and ``outputs`` are tuples of stores (numpy or cupy arrays,
+    ``CSR``, ``RowSparse``); the recorder copies numbers from them and keeps no reference.
+``span(name, lane, start, end, args)``
+    Anything else that took time: a compilation, a transfer, a batch read.
+``densify(record)``
+    A ``Densification`` happened.
+``assign(array, role, owner)``
+    The NDArray ``array`` serves as ``role`` for ``owner`` from now on.
+
+Times are ``time.perf_counter_ns()`` values.
+"""
+
+from __future__ import annotations
+
+import collections
+import sys
+import threading
+import weakref
+from typing import Any, NamedTuple
+
+__all__ = ["LANES", "ROLES", "Densification", "assign", "ledger", "owned", "state", "user_line"]
+
+LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
+ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
+
+sink: Any = None
+
+
+class _State(threading.local):
+    """What the calling thread is doing: which lane its operators belong to, inside which layer."""
+
+    lane = "forward"
+    layer = ""
+
+
+state = _State()
+
+
+class Densification(NamedTuple):
+    """One silent change from sparse to dense, or back.
+
+    Attributes
+    ----------
+    op : str
+        Operator that had no kernel for the storage types it was given.
+    line : str
+        The user's line, ``file:line`` or ``In [3]:7``.
+    source, target : str
+        Storage types before and after.
+    shape : tuple of int
+    bytes_before, bytes_after : int
+    reason : str
+    remedy : str
+        What to write instead.
+    """
+
+    op: str
+    line: str
+    source: str
+    target: str
+    shape: tuple[int, ...]
+    bytes_before: int
+    bytes_after: int
+    reason: str
+    remedy: str
+
+
+#: The latest densifications of this process, profiled or not.
+ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
+
+#: Arrays with a lasting role: id of the array -> (weak reference, role, owner).
+owned: dict[int, tuple[weakref.ref[Any], str, str]] = {}
+
+
+def assign(array: Any, role: str, owner: str) -> None:
+    """Note that ``array`` (an NDArray) serves as ``role`` for ``owner``, as long as it lives."""
+    key = id(array)
+    owned[key] = (weakref.ref(array, lambda _: owned.pop(key, None)), role, owner)
+    if sink is not None:
+        sink.assign(array, role, owner)
+
+
+def user_line() -> str:
+    """Where the nearest caller outside sparsekit stands, as ``file:line`` or ``In [3]:7``."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    cell = frame.f_globals.get("In")
+    name = frame.f_code.co_filename
+    if isinstance(cell, list) and ("ipykernel" in name or name.startswith("<ipython-input")):
+        return f"In [{len(cell) - 1}]:{frame.f_lineno}"
+    return f"{name.replace(chr(92), '/').rpartition('/')[2]}:{frame.f_lineno}"

@@ -1,0 +1,11 @@
+"""Stores: what arrays are made of.
+
+A dense store is simply a numpy (or cupy) array.  ``CSR`` and ``RowSparse`` hold their
+component arrays and a shape.  All have ``shape``, ``dtype`` and ``nbytes``.
+"""
+
+from .convert import convert, densify, stype_of
+from .csr import CSR
+from .row_sparse import RowSparse
+
+__all__ = ["CSR", "RowSparse", "convert", "densify", "stype_of"]

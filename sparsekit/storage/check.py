@@ -1,0 +1,94 @@
+"""Validation of sparse components, in O(nnz), before any kernel sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import SparseFormatError
+
+__all__ = ["check_csr", "check_row_sparse"]
+
+_INDEX_KINDS = "iu"
+
+
+def _fail(what: str, hint: str) -> None:
+    raise SparseFormatError(what, hint=hint)
+
+
+def _host(array: Any) -> Any:
+    """The array as numpy, copied from a GPU if it lies there."""
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+def _check_index_array(name: str, array: Any) -> None:
+    if array.ndim != 1:
+        _fail(f"{name} must have one dimension, not shape {array.shape}.", "pass a flat list of integers.")
+    if array.dtype.kind not in _INDEX_KINDS:
+        _fail(f"{name} must hold integers, not {array.dtype}.", f"convert it: {name}.astype('int64').")
+
+
+def _check_bounds(name: str, array: Any, limit: int, axis: str) -> None:
+    if array.size == 0:
+        return
+    low, high = int(array.argmin()), int(array.argmax())
+    for place in (low, high):
+        value = int(array[place])
+        if not 0 <= value < limit:
+            _fail(f"{name}[{place}] is {value}, outside the {limit} {axis} of the shape.",
+                  f"valid {name} are 0 to {limit - 1}; give a larger shape or correct the entry.")
+
+
+def check_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> None:
+    """Raise ``SparseFormatError`` unless the components are a canonical CSR matrix of ``shape``."""
+    _check_index_array("indices", indices)
+    _check_index_array("indptr", indptr)
+    if data.ndim != 1 or data.shape[0] != indices.shape[0]:
+        _fail(f"data has shape {data.shape} but indices has {indices.shape[0]} entries.",
+              "both need one entry per stored value.")
+    rows, columns = shape
+    if indptr.shape[0] != rows + 1:
+        _fail(f"indptr has {indptr.shape[0]} entries, but {rows} rows need {rows + 1}.",
+              "indptr[i] and indptr[i + 1] bound row i.")
+    indices, indptr = _host(indices), _host(indptr)
+    if indptr[0] != 0 or indptr[-1] != indices.shape[0]:
+        _fail(f"indptr runs from {indptr[0]} to {indptr[-1]}, but must run from 0 to {indices.shape[0]}.",
+              "its last entry is the number of stored values.")
+    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
+    if falls.size:
+        row = int(falls[0])
+        _fail(f"indptr[{row + 1}] = {indptr[row + 1]} is less than indptr[{row}] = {indptr[row]}.",
+              "indptr never decreases.")
+    _check_bounds("indices", indices, columns, "columns")
+    _check_ascending_in_rows(indices, indptr)
+
+
+def _check_ascending_in_rows(indices: Any, indptr: Any) -> None:
+    bad = indices[1:] <= indices[:-1]
+    starts = indptr[1:-1]
+    bad[starts[(starts > 0) & (starts < indices.shape[0])] - 1] = False
+    places = np.flatnonzero(bad)
+    if places.size:
+        at = int(places[0]) + 1
+        row = int(np.searchsorted(indptr, at, side="right")) - 1
+        kind = "repeats" if indices[at] == indices[at - 1] else "is less than"
+        _fail(f"indices[{at}] = {indices[at]} in row {row} {kind} indices[{at - 1}] = {indices[at - 1]}.",
+              "columns ascend without repetition in each row; csr_matrix((data, (row, col))) sorts and sums.")
+
+
+def check_row_sparse(data: Any, indices: Any, shape: tuple[int, ...]) -> None:
+    """Raise ``SparseFormatError`` unless the components are a row-sparse array of ``shape``."""
+    _check_index_array("indices", indices)
+    if len(shape) == 0:
+        _fail("A row_sparse array has at least one dimension.", "give a shape such as (rows, columns).")
+    if data.ndim != len(shape) or data.shape[0] != indices.shape[0] or tuple(data.shape[1:]) != tuple(shape[1:]):
+        _fail(f"data has shape {data.shape}, but {indices.shape[0]} stored rows of an array of shape {shape} "
+              f"need {(indices.shape[0], *shape[1:])}.", "data holds one slice per entry of indices.")
+    indices = _host(indices)
+    _check_bounds("indices", indices, shape[0], "rows")
+    falls = np.flatnonzero(indices[1:] <= indices[:-1])
+    if falls.size:
+        at = int(falls[0]) + 1
+        _fail(f"indices[{at}] = {indices[at]} does not exceed indices[{at - 1}] = {indices[at - 1]}.",
+              "row indices ascend without repetition.")

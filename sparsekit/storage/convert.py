@@ -1,0 +1,99 @@
+"""Conversions between every pair of storage types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ShapeError, UnknownNameError
+from .csr import CSR
+from .row_sparse import RowSparse
+
+__all__ = ["STYPES", "convert", "densify", "stype_of"]
+
+STYPES = ("default", "row_sparse", "csr")
+
+
+def stype_of(store: Any) -> str:
+    """Storage type of a store: ``"default"``, ``"row_sparse"`` or ``"csr"``."""
+    return getattr(store, "stype", "default")
+
+
+def densify(store: Any, xp: Any = np, out: Any = None) -> Any:
+    """The dense array that ``store`` stands for; a dense store is returned as it is."""
+    if not isinstance(store, (CSR, RowSparse)):
+        return store
+    if out is None:
+        out = xp.zeros(store.shape, store.dtype)
+    else:
+        out.fill(0)
+    if isinstance(store, RowSparse):
+        out[store.indices] = store.data
+    else:
+        out[row_ids(store, xp), store.indices] = store.data
+    return out
+
+
+def row_ids(store: CSR, xp: Any = np) -> Any:
+    """Row number of each stored value of a CSR matrix, shape (nnz,)."""
+    return xp.repeat(xp.arange(store.shape[0], dtype=store.indices.dtype), xp.diff(store.indptr))
+
+
+def _dense_to_row_sparse(store: Any, xp: Any) -> RowSparse:
+    if store.ndim == 0:
+        raise ShapeError("A scalar array cannot be row_sparse.", hint="reshape it to (1,).")
+    nonzero = store.reshape(store.shape[0], -1).any(axis=1) if store.size else xp.zeros(store.shape[0], bool)
+    indices = xp.flatnonzero(nonzero).astype(np.int64, copy=False)
+    return RowSparse(store[indices], indices, tuple(store.shape), check=False)
+
+
+def _dense_to_csr(store: Any, xp: Any) -> CSR:
+    if store.ndim != 2:
+        raise ShapeError(f"A csr array has two dimensions; this one has shape {tuple(store.shape)}.",
+                         hint="reshape to (rows, columns), or use row_sparse.")
+    row, column = xp.nonzero(store)
+    return CSR(store[row, column], column, counts_to_indptr(row, store.shape[0], xp), tuple(store.shape), check=False)
+
+
+def counts_to_indptr(row: Any, rows: int, xp: Any = np) -> Any:
+    """``indptr`` of ascending row numbers, shape (rows + 1,), int64."""
+    indptr = xp.zeros(rows + 1, np.int64)
+    xp.cumsum(xp.bincount(row, minlength=rows), out=indptr[1:])
+    return indptr
+
+
+def _csr_to_row_sparse(store: CSR, xp: Any) -> RowSparse:
+    indices = xp.flatnonzero(xp.diff(store.indptr)).astype(np.int64, copy=False)
+    data = xp.zeros((indices.shape[0], store.shape[1]), store.dtype)
+    rank = xp.repeat(xp.arange(indices.shape[0]), xp.diff(store.indptr)[indices])
+    data[rank, store.indices] = store.data
+    return RowSparse(data, indices, store.shape, check=False)
+
+
+def _row_sparse_to_csr(store: RowSparse, xp: Any) -> CSR:
+    if len(store.shape) != 2:
+        raise ShapeError(f"A csr array has two dimensions; this one has shape {store.shape}.",
+                         hint="only two-dimensional row_sparse arrays convert to csr.")
+    rank, column = xp.nonzero(store.data)
+    indptr = counts_to_indptr(store.indices[rank], store.shape[0], xp)
+    return CSR(store.data[rank, column], column, indptr, store.shape, check=False)
+
+
+_PAIRS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
+    ("default", "row_sparse"): _dense_to_row_sparse,
+    ("default", "csr"): _dense_to_csr,
+    ("row_sparse", "default"): densify,
+    ("csr", "default"): densify,
+    ("csr", "row_sparse"): _csr_to_row_sparse,
+    ("row_sparse", "csr"): _row_sparse_to_csr,
+}
+
+
+def convert(store: Any, stype: str, xp: Any = np) -> Any:
+    """Change the storage type of a store; the same object comes back if it has that type already."""
+    source = stype_of(store)
+    if stype not in STYPES:
+        raise UnknownNameError.of("storage type", stype, STYPES)
+    return store if source == stype else _PAIRS[source, stype](store, xp)

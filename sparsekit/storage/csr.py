@@ -1,0 +1,66 @@
+"""Compressed sparse rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.errors import ShapeError
+from .check import check_csr
+
+__all__ = ["CSR"]
+
+
+class CSR:
+    """A matrix stored as compressed sparse rows.
+
+    Row ``i`` has the values ``data[indptr[i]:indptr[i + 1]]`` in the columns
+    ``indices[indptr[i]:indptr[i + 1]]``, which ascend and do not repeat.
+
+    Parameters
+    ----------
+    data : array, shape (nnz,)
+    indices : array of int32 or int64, shape (nnz,)
+    indptr : array of int32 or int64, shape (rows + 1,)
+    shape : tuple of two ints
+    check : bool
+        Validate the components, O(nnz).  Results of kernels pass False.
+
+    Raises
+    ------
+    SparseFormatError
+        If the components are no valid CSR matrix of that shape; the message says which entry is wrong.
+    """
+
+    __slots__ = ("__weakref__", "data", "indices", "indptr", "shape")
+    stype = "csr"
+    components = ("data", "indices", "indptr")
+
+    def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, ...], check: bool = True) -> None:
+        self.data, self.indices, self.indptr, self.shape = data, indices, indptr, shape
+        if check:
+            if len(shape) != 2:
+                raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="reshape to (rows, columns).")
+            check_csr(data, indices, indptr, shape)
+
+    @property
+    def dtype(self) -> Any:
+        """Element type of ``data``."""
+        return self.data.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored values, zeros among them counted."""
+        return int(self.data.shape[0])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the three components together."""
+        return int(self.data.nbytes + self.indices.nbytes + self.indptr.nbytes)
+
+    def copy(self) -> CSR:
+        """A deep copy."""
+        return CSR(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape, check=False)
+
+    def replace(self, other: CSR) -> None:
+        """Take over the components of ``other``, in place."""
+        self.data, self.indices, self.indptr = other.data, other.indices, other.indptr

@@ -1,0 +1,60 @@
+"""Some rows of a large array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .check import check_row_sparse
+
+__all__ = ["RowSparse"]
+
+
+class RowSparse:
+    """An array of which only some rows are stored: ``dense[indices[i]] == data[i]``, the rest is zero.
+
+    Parameters
+    ----------
+    data : array, shape (stored rows, *shape[1:])
+    indices : array of int32 or int64, shape (stored rows,)
+        Ascending, without repetition.
+    shape : tuple of int
+    check : bool
+        Validate the components, O(stored rows).  Results of kernels pass False.
+
+    Raises
+    ------
+    SparseFormatError
+        If the components are no valid row-sparse array of that shape.
+    """
+
+    __slots__ = ("__weakref__", "data", "indices", "shape")
+    stype = "row_sparse"
+    components = ("data", "indices")
+
+    def __init__(self, data: Any, indices: Any, shape: tuple[int, ...], check: bool = True) -> None:
+        self.data, self.indices, self.shape = data, indices, shape
+        if check:
+            check_row_sparse(data, indices, shape)
+
+    @property
+    def dtype(self) -> Any:
+        """Element type of ``data``."""
+        return self.data.dtype
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored values, zeros among them counted."""
+        return int(self.data.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the two components together."""
+        return int(self.data.nbytes + self.indices.nbytes)
+
+    def copy(self) -> RowSparse:
+        """A deep copy."""
+        return RowSparse(self.data.copy(), self.indices.copy(), self.shape, check=False)
+
+    def replace(self, other: RowSparse) -> None:
+        """Take over the components of ``other``, in place."""
+        self.data, self.indices = other.data, other.indices

@@ -1,0 +1,43 @@
+"""How lower layers reach the displays above them without importing them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .errors import UnknownNameError
+
+__all__ = ["call", "register", "renderers"]
+
+#: Name of a display -> ``"module:attribute"`` that builds it; resolved when called, never before.
+renderers: dict[str, str] = {
+    "timeline_figure": "sparsekit.widgets.timeline:timeline_figure",
+    "timelines_figure": "sparsekit.widgets.timeline:timelines_figure",
+    "memory_figure": "sparsekit.widgets.memory:memory_figure",
+    "memory_bars": "sparsekit.widgets.memory:memory_bars",
+    "TimelineWidget": "sparsekit.widgets.live:TimelineWidget",
+    "MemoryWidget": "sparsekit.widgets.live:MemoryWidget",
+    "html_report": "sparsekit.widgets.report:html_report",
+}
+
+
+def register(name: str, target: str) -> None:
+    """Let ``call(name, ...)`` reach ``target``, given as ``"module:attribute"``."""
+    module, _, attribute = target.partition(":")
+    if not module or not attribute:
+        raise UnknownNameError(f"A display is registered as 'module:attribute', not {target!r}.")
+    renderers[name] = target
+
+
+def call(name: str, /, *args: Any, **keywords: Any) -> Any:
+    """Import the display registered as ``name``, now, and call it.
+
+    Raises
+    ------
+    UnknownNameError
+        If nothing is registered as ``name``; the hint lists what is.
+    """
+    if name not in renderers:
+        raise UnknownNameError.of("display", name, renderers)
+    module, _, attribute = renderers[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)(*args, **keywords)

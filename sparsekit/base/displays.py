@@ -12,7 +12,7 @@ __all__ = ["call", "register", "renderers"]
 #: Name of a display -> ``"module:attribute"`` that builds it; resolved when called, never before.
 renderers: dict[str, str] = {
     "timeline_figure": "sparsekit.widgets.timeline:timeline_figure",
-    "timelines_figure": "sparsekit.widgets.timeline:timelines_figure",
+    "timelines_figure": "sparsekit.widgets.compare:timelines_figure",
     "memory_figure": "sparsekit.widgets.memory:memory_figure",
     "memory_bars": "sparsekit.widgets.memory:memory_bars",
     "TimelineWidget": "sparsekit.widgets.live:TimelineWidget",

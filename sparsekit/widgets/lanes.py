@@ -1,0 +1,231 @@
+"""Paints lanes of events, their labels and the time axis onto a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from .layout import Block, Event, Window, merge, place_rows, ticks
+from .svg import Drawing, fit, text_width
+from .theme import ALARM, INK, LINE, MUTED, OTHER, STRIPE, ink_on, lane_order, operator_colors
+from .units import format_count, format_duration, format_tick
+
+__all__ = ["LanePainter", "Palette", "axis", "legend"]
+
+#: Blocks a picture may hold before neighbours are joined more coarsely.
+MOST_BLOCKS = 1500
+ROW, GAP = 24.0, 6.0
+
+
+class Palette:
+    """Which colour and which letter stand for which operator.
+
+    Parameters
+    ----------
+    ranking : mapping of str to float
+        Time of each operator where it matters most: the part drawn large.
+    everything : mapping of str to float
+        Time of each operator of the whole run; those not in ``ranking`` come after it.
+    """
+
+    def __init__(self, ranking: Mapping[str, float], everything: Mapping[str, float] | None = None) -> None:
+        # The large part outweighs the rest, so that its operators are the ones told apart.
+        weight = 1.0 + sum((everything or ranking).values())
+        totals = {name: value for name, value in (everything or ranking).items()}
+        totals.update({name: weight + value for name, value in ranking.items()})
+        self.colors = operator_colors(totals)
+        ranked = sorted(totals, key=lambda name: (-totals[name], name))
+        self.codes = {name: chr(65 + i) for i, name in enumerate(ranked) if self.colors[name] != OTHER}
+
+    def legend(self, present: set[str]) -> list[tuple[str, str, str]]:
+        """Give (letter, operator, colour) of the operators present; those in grey are one entry."""
+        entries = [(code, name, self.colors[name]) for name, code in self.codes.items() if name in present]
+        rest = len(present) - len(entries)
+        return [*entries, ("", f"{format_count(rest)} other operators", OTHER)] if rest > 0 else entries
+
+
+class LanePainter:
+    """Draws events of one time window into one horizontal stretch of a drawing.
+
+    Parameters
+    ----------
+    drawing : Drawing
+    palette : Palette
+    left, width : float
+        Pixels.
+    window : Window
+        The time that ``width`` stands for.
+    """
+
+    def __init__(self, drawing: Drawing, palette: Palette, left: float, width: float, window: Window) -> None:
+        self.drawing, self.palette, self.left, self.width, self.window = drawing, palette, left, width, window
+        length = window.end - window.start
+        self.scale = width / length if length > 0 else 0.0
+        self.extents: dict[str, tuple[float, float]] = {}
+        self.notes: list[str] = []
+
+    def x(self, time: float) -> float:
+        """Where ``time`` is, kept inside the stretch."""
+        return self.left + min(max((time - self.window.start) * self.scale, 0.0), self.width)
+
+    def strip(self, events: Sequence[Event], top: float, height: float = 6.0) -> float:
+        """Draw every lane as a thin line, nested events hidden; give where it ends."""
+        lanes = lane_order(event.lane for event in events)
+        rows = place_rows(events, most=2)
+        boxes: dict[str, list[tuple[float, float, float, float]]] = {}
+        for i, lane in enumerate(lanes):
+            y = top + i * (height + 1)
+            self.drawing.rect(self.left, y, self.width, height, STRIPE)
+            flat = [event for event, row in zip(events, rows, strict=True) if event.lane == lane and row == 0]
+            for block in merge(flat, 2 / self.scale if self.scale else 0.0):
+                x = self.x(block.start)
+                width = max(self.x(block.end) - x, 0.7)
+                boxes.setdefault(self.palette.colors[block.event.name], []).append((x, y, width, height))
+        for color, found in boxes.items():
+            self.drawing.boxes(found, color)
+        return top + len(lanes) * (height + 1)
+
+    def lanes(
+        self,
+        events: Sequence[Event],
+        lanes: Sequence[str],
+        top: float,
+        stripe_end: float,
+        badges: Mapping[int, int],
+        row_height: float = ROW,
+        guides: bool = True,
+    ) -> float:
+        """Draw lanes with nested rows, labels and marks; give where they end.
+
+        ``badges`` maps ``id(event)`` to the number drawn on it; ``stripe_end`` of 0 leaves
+        the background as it is.
+        """
+        blocks = self._blocks(events, place_rows(events))
+        y = top
+        for i, lane in enumerate(lanes):
+            depth = 1 + max((row for name, row in blocks if name == lane), default=0)
+            height = depth * row_height + GAP
+            if stripe_end and i % 2 == 0:
+                self.drawing.rect(12, y, stripe_end - 12, height, STRIPE, rx=3.0)
+            self.extents[lane] = (y, y + height)
+            y += height
+        if guides:
+            axis(self.drawing, self.left, self.width, top, y, self.window.end - self.window.start)
+        for (lane, row), found in blocks.items():
+            inner = self.extents[lane][0] + GAP / 2 + row * row_height + 1
+            self._row(found, inner, row_height - 2, badges)
+        return y
+
+    def _blocks(self, events: Sequence[Event], rows: Sequence[int]) -> dict[tuple[str, int], list[Block]]:
+        by_row: dict[tuple[str, int], list[Event]] = {}
+        for event, row in zip(events, rows, strict=True):
+            by_row.setdefault((event.lane, row), []).append(event)
+        pixels = 0.75
+        while True:
+            least = pixels / self.scale if self.scale else 0.0
+            blocks = {key: merge(found, least) for key, found in by_row.items()}
+            if sum(map(len, blocks.values())) <= MOST_BLOCKS or pixels > 50:
+                break
+            pixels *= 2
+        joined = [block for found in blocks.values() for block in found if block.count > 1]
+        if joined:
+            events_joined = sum(block.count for block in joined)
+            self.notes.append(
+                f"{format_count(events_joined)} events shorter than {format_duration(least)} touch at this scale "
+                f"and are drawn as {format_count(len(joined))} blocks, in the colour of the longest in each."
+            )
+        return blocks
+
+    def _row(self, blocks: Sequence[Block], y: float, height: float, badges: Mapping[int, int]) -> None:
+        thin: dict[str, list[tuple[float, float, float, float]]] = {}
+        wide = []
+        for block in blocks:
+            x = self.x(block.start)
+            width = self.x(block.end) - x
+            if width < 5 and not block.event.fallback:
+                thin.setdefault(self.palette.colors[block.event.name], []).append((x, y, max(width, 0.75), height))
+            else:
+                wide.append((block, x, max(width, 2.0)))
+        for color, boxes in thin.items():
+            self.drawing.boxes(boxes, color)
+        for block, x, width in wide:
+            self._bar(block, x, y, width, height)
+        for block in blocks:
+            if id(block.event) in badges:
+                self._badge(self.x(block.start), y, badges[id(block.event)])
+
+    def _bar(self, block: Block, x: float, y: float, width: float, height: float) -> None:
+        event = block.event
+        color = self.palette.colors[event.name]
+        self.drawing.rect(x + 0.3, y, max(width - 0.6, 1.0), height, color, rx=2.0)
+        if event.fallback:
+            self.drawing.rect(
+                x + 1,
+                y + 1,
+                max(width - 2, 1.0),
+                height - 2,
+                self.drawing.hatch(ALARM),
+                rx=2.0,
+                stroke=ALARM,
+                stroke_width=2,
+            )
+        label = self._label(event, width - 14)
+        if not label:
+            return
+        size = 12.0 if len(label) > 1 else 11.0
+        if event.fallback:
+            # Text on a hatch is unreadable; give it a plate.
+            self.drawing.rect(x + 4, y + 3, min(text_width(label, size) + 8, width - 8), height - 6, color, rx=2.0)
+        self.drawing.text(
+            x + width / 2 if len(label) == 1 else x + 9,
+            y + height / 2 + 4.2,
+            label,
+            size=size,
+            fill=ink_on(color),
+            text_anchor="middle" if len(label) == 1 else None,
+            font_weight="bold" if len(label) == 1 else None,
+        )
+
+    def _label(self, event: Event, room: float) -> str:
+        name = event.name
+        full = f"{name} · {event.layer}" if event.layer else name
+        for text in (f"{full} · {format_duration(event.duration)}", full, name):
+            if text_width(text, 12) <= room:
+                return " ".join(text.split())
+        shortened = fit(name, room, 12)
+        return shortened if len(shortened) > 5 else self.palette.codes.get(name, "") if room > -3 else ""
+
+    def _badge(self, x: float, y: float, number: int) -> None:
+        self.drawing.add("circle", cx=x, cy=y - 1, r=7.0, fill=INK, stroke="#ffffff", stroke_width=1.2)
+        self.drawing.text(x, y + 2.6, str(number), size=10, fill="#ffffff", text_anchor="middle", font_weight="bold")
+
+
+def axis(drawing: Drawing, left: float, width: float, top: float, bottom: float, length: float) -> None:
+    """Draw vertical guide lines and times below them; ``length`` is what ``width`` stands for, in microseconds."""
+    positions = ticks(length)
+    drawing.line(left, bottom, left + width, bottom, stroke=MUTED)
+    for position in positions:
+        x = left + (position / length * width if length > 0 else 0.0)
+        drawing.line(x, top, x, bottom + 4, stroke=LINE if position else MUTED, stroke_width=0.7)
+        step = positions[1] if len(positions) > 1 else 1.0
+        drawing.text(x, bottom + 17, format_tick(position, step), size=11, fill=MUTED, text_anchor="middle")
+
+
+def legend(drawing: Drawing, palette: Palette, present: set[str], fallback: bool, top: float) -> float:
+    """Draw which colour and letter is which operator; give where it ends."""
+    x, y = 20.0, top + 20
+    entries = palette.legend(present)
+    if fallback:
+        entries.append(("", "became dense", "hatch"))
+    for code, name, color in entries:
+        label = fit(name, 190, 12)
+        width = 27 + text_width(label, 12) + 18
+        if x + width > drawing.width - 20:
+            x, y = 20.0, y + 22
+        paint = drawing.hatch(ALARM) if color == "hatch" else color
+        border = {"stroke": ALARM, "stroke_width": 1.5} if color == "hatch" else {}
+        drawing.rect(x, y - 12, 20, 15, paint, rx=2.0, **border)
+        if code:
+            drawing.text(x + 10, y - 0.5, code, size=11, fill=ink_on(color), text_anchor="middle", font_weight="bold")
+        drawing.text(x + 27, y, label, size=12, fill=INK)
+        x += width
+    return y + 8

@@ -1,0 +1,191 @@
+"""Where each event of a timeline goes: lanes, rows, steps, and what is too small to draw alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .theme import lane_order
+from .units import number
+
+__all__ = [
+    "APART",
+    "Block",
+    "Event",
+    "Window",
+    "clean",
+    "lane_totals",
+    "merge",
+    "place_rows",
+    "steps",
+    "ticks",
+    "typical_window",
+]
+
+
+#: Lanes that are no part of the work itself: shares are of the time without them.
+APART = ("compile", "profiler")
+
+
+class Event(NamedTuple):
+    """One record, with every field that layout needs present and finite; times in microseconds."""
+
+    name: str
+    kind: str
+    lane: str
+    start: float
+    duration: float
+    own: float
+    layer: str
+    fallback: bool
+    record: Mapping[str, Any]
+
+    @property
+    def end(self) -> float:
+        """When it ended."""
+        return self.start + self.duration
+
+
+class Window(NamedTuple):
+    """The part of a profile that is drawn, and why that part."""
+
+    start: float
+    end: float
+    reason: str
+
+
+class Block(NamedTuple):
+    """What is drawn as one rectangle: one event, or ``count`` neighbours too narrow to tell apart."""
+
+    event: Event
+    start: float
+    end: float
+    count: int
+
+
+def _event(record: Mapping[str, Any]) -> Event:
+    duration = max(0.0, number(record.get("duration")))
+    own = min(duration, max(0.0, number(record.get("self"), duration)))
+    name, lane = str(record.get("name") or "?"), str(record.get("lane") or "other")
+    layer, kind = str(record.get("layer") or ""), str(record.get("kind") or "op")
+    return Event(
+        name, kind, lane, number(record.get("start")), duration, own, layer, bool(record.get("fallback")), record
+    )
+
+
+def clean(records: Iterable[Mapping[str, Any]] | None) -> list[Event]:
+    """Read records into events sorted by start, parents before what lies inside them."""
+    events = [_event(record) for record in records or () if isinstance(record, Mapping)]
+    events.sort(key=lambda event: (event.start, -event.duration))
+    return events
+
+
+def lane_totals(events: Iterable[Event]) -> dict[str, float]:
+    """Add up the own time of the events of each lane, in display order; microseconds."""
+    totals: dict[str, float] = {}
+    for event in events:
+        totals[event.lane] = totals.get(event.lane, 0.0) + event.own
+    return {lane: totals[lane] for lane in lane_order(totals)}
+
+
+def place_rows(events: Sequence[Event], most: int = 4) -> list[int]:
+    """Give each event a row within its lane so that events of one row do not overlap.
+
+    What lies inside another event lands below it, and so does what another thread did
+    at the same time.  Rows beyond ``most`` share the last one.
+    """
+    ends: dict[str, list[float]] = {}
+    rows = []
+    for event in events:
+        lane = ends.setdefault(event.lane, [])
+        # A nanosecond of slack: clocks are read in whole nanoseconds and rounded to microseconds.
+        row = next((i for i, end in enumerate(lane) if end <= event.start + 1e-3), len(lane))
+        if row == len(lane) and row < most:
+            lane.append(event.end)
+        row = min(row, most - 1)
+        lane[row] = max(lane[row], event.end)
+        rows.append(row)
+    return rows
+
+
+def steps(events: Sequence[Event]) -> list[tuple[float, float]]:
+    """Find the training steps: each ends where the next one reads its batch or runs forward again."""
+    rank = {"forward": 0, "backward": 1, "update": 2}
+    leading = {"forward", "io", "convert", "transfer"}
+    starts: list[float] = []
+    began = reached = -1.0
+    covered = -math.inf
+    for event in events:
+        if (event.lane not in rank and event.lane not in leading) or event.start < covered:
+            continue
+        if began < 0 and event.lane in leading:
+            began = event.start
+        if event.lane in rank:
+            covered = event.end
+            if event.lane != "forward":
+                reached, began = 1.0, -1.0
+            elif reached != 0:
+                starts.append(began)
+                reached = 0.0
+    if not starts:
+        return []
+    last = max(event.end for event in events)
+    return list(zip(starts, [*starts[1:], last], strict=True))
+
+
+def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60) -> Window:
+    """Choose what to draw.
+
+    Parameters
+    ----------
+    events : sequence of Event
+    choice : {"auto", "all", "step"} or tuple of two floats
+        Everything; the training step of median duration; a span of microseconds; or
+        ("auto") the step where there are more than ``few`` events and at least three steps.
+    few : int
+        Events that fit a picture one by one.
+    """
+    start = min((event.start for event in events), default=0.0)
+    end = max((event.end for event in events), default=0.0)
+    if isinstance(choice, (tuple, list)) and len(choice) == 2:
+        first, last = sorted(number(value) for value in choice)
+        return Window(first, last, "the span asked for")
+    found = steps(events) if choice == "step" or (choice == "auto" and len(events) > few) else []
+    if len(found) >= (1 if choice == "step" else 3):
+        order = sorted(range(len(found)), key=lambda i: (found[i][1] - found[i][0], i))
+        middle = order[(len(order) - 1) // 2]
+        inside = max((e.end for e in events if found[middle][0] <= e.start < found[middle][1]), default=end)
+        return Window(
+            found[middle][0], min(inside, found[middle][1]), f"step {middle + 1} of {len(found)}, the median one"
+        )
+    return Window(start, end, "")
+
+
+def merge(events: Sequence[Event], least: float) -> list[Block]:
+    """Join neighbours of one row that are shorter than ``least`` microseconds and touch on screen.
+
+    A joined block takes the colour of the event in it that lasted longest; ``count`` says
+    how many it stands for, so that the caption can.
+    """
+    blocks: list[Block] = []
+    for event in events:
+        last = blocks[-1] if blocks else None
+        small = event.duration < least
+        joins = last is not None and small and last.end - last.start < least and event.start - last.end < least / 2
+        if last is not None and joins:
+            longest = event if event.duration > last.event.duration else last.event
+            blocks[-1] = Block(longest, last.start, max(last.end, event.end), last.count + 1)
+        else:
+            blocks.append(Block(event, event.start, event.end, 1))
+    return blocks
+
+
+def ticks(length: float, most: int = 8) -> list[float]:
+    """Give round positions from 0 to ``length``, at most ``most`` + 1 of them."""
+    if not length > 0 or not math.isfinite(length):
+        return [0.0]
+    rough = length / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.9999)
+    return [step * i for i in range(int(length / step * 1.000001) + 1)]

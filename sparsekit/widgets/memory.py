@@ -1,0 +1,412 @@
+"""Memory over time and what was alive at its peak -> pictures by role, and bars that compare runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .display import Display
+from .lanes import axis
+from .layout import ticks
+from .svg import Drawing, fit, text_width, wrap
+from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, SERIES, ink_on, role_order
+from .units import format_bytes, format_count, format_duration, format_ratio, format_shape, format_share, number
+
+__all__ = ["alive_rows", "memory_bars", "memory_figure"]
+
+WIDTH = 1000.0
+ALIVE_COLUMNS = ("owner", "role", "storage type", "shape", "component", "bytes", "share")
+_COMPONENTS = ("data", "indices", "indptr")
+#: Points a curve may have; between two of them the highest total is the one kept.
+MOST_POINTS = 400
+
+
+class Sample(NamedTuple):
+    """Memory from ``time`` (microseconds) on; ``roles`` maps role -> bytes."""
+
+    time: float
+    total: float
+    roles: dict[str, float]
+
+
+class Alive(NamedTuple):
+    """One component of one array that was alive at the peak."""
+
+    owner: str
+    role: str
+    stype: str
+    shape: Any
+    component: str
+    bytes: float
+
+
+def _samples(memory: Mapping[str, Any]) -> list[Sample]:
+    found = []
+    for entry in memory.get("samples") or ():
+        if isinstance(entry, (list, tuple)) and len(entry) >= 3 and isinstance(entry[2], Mapping):
+            roles = {str(role): max(0.0, number(amount)) for role, amount in entry[2].items()}
+            found.append(Sample(number(entry[0]), max(number(entry[1]), sum(roles.values())), roles))
+    found.sort(key=lambda sample: sample.time)
+    return found
+
+
+def _alive(memory: Mapping[str, Any]) -> list[Alive]:
+    found = [
+        Alive(
+            str(item.get("owner") or "(unnamed)"),
+            str(item.get("role") or "other"),
+            str(item.get("stype") or ""),
+            item.get("shape", ()),
+            str(item.get("component") or "data"),
+            max(0.0, number(item.get("bytes"))),
+        )
+        for item in memory.get("at_peak") or ()
+        if isinstance(item, Mapping)
+    ]
+    return sorted(found, key=lambda item: (-item.bytes, item.owner, item.role, item.component))
+
+
+def _peak(memory: Mapping[str, Any], samples: Sequence[Sample]) -> tuple[float, float]:
+    """Give bytes and time of the peak, from the samples where the profile does not say."""
+    top = max(samples, key=lambda sample: sample.total, default=Sample(0.0, 0.0, {}))
+    return number(memory.get("peak_bytes"), top.total), number(memory.get("peak_time"), top.time)
+
+
+def alive_rows(memory: Mapping[str, Any], most: int = 12) -> list[tuple[str, ...]]:
+    """Table of what was alive at the peak, largest first; the rest is one last row."""
+    alive = _alive(memory)
+    total = sum(item.bytes for item in alive)
+    shown = alive[:most] if len(alive) > most + 1 else alive
+    rows = [
+        (
+            item.owner,
+            item.role,
+            item.stype,
+            format_shape(item.shape),
+            item.component,
+            format_bytes(item.bytes),
+            format_share(item.bytes, total),
+        )
+        for item in shown
+    ]
+    rest = alive[len(shown) :]
+    if rest:
+        left = sum(item.bytes for item in rest)
+        rows.append((f"{len(rest)} others", "", "", "", "", format_bytes(left), format_share(left, total)))
+    return rows
+
+
+def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequence[Alive]) -> str:
+    peak, time = _peak(memory, samples)
+    if peak <= 0:
+        return "No memory was recorded."
+    words = f"Memory peaked at {format_bytes(peak)} after {format_duration(time)}"
+    roles = _by(alive, _role) or next((s.roles for s in samples if s.time == time), {})
+    parts = sorted(((amount, role) for role, amount in roles.items() if amount > 0), key=lambda p: (-p[0], p[1]))
+    if parts:
+        words += ": " + ", ".join(f"{role} {format_share(amount, peak)}" for amount, role in parts[:4])
+    if alive:
+        first = alive[0]
+        words += f"; the largest array is the {first.role} of {first.owner}, {format_bytes(first.bytes)}"
+    words += "."
+    process = number(memory.get("process_peak_bytes"))
+    return f"{words} The whole process peaked at {format_bytes(process)}." if process > 0 else words
+
+
+def _by(alive: Iterable[Alive], key: Any) -> dict[Any, float]:
+    totals: dict[Any, float] = {}
+    for item in alive:
+        totals[key(item)] = totals.get(key(item), 0.0) + item.bytes
+    return totals
+
+
+def _role(item: Alive) -> str:
+    return item.role
+
+
+def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12) -> Display:
+    """Draw memory over time by role, with the peak marked, beside what was alive at the peak.
+
+    Parameters
+    ----------
+    memory : dict
+        ``prof.memory``: ``peak_bytes``, ``peak_time``, ``samples``, ``at_peak``, ``process_peak_bytes``.
+    title : str, optional
+    rows : int
+        Rows of the table.
+
+    Returns
+    -------
+    Display
+        The picture and, as its twin, the table of what was alive at the peak.
+    """
+    memory = memory if isinstance(memory, Mapping) else {}
+    samples, alive = _samples(memory), _alive(memory)
+    finding = _finding(memory, samples, alive)
+    drawing = Drawing(WIDTH)
+    y = _heading(drawing, str(title) or "Where the memory goes", finding)
+    if samples:
+        _area(drawing, samples, _peak(memory, samples), 78.0, 480.0, y + 16, 250.0)
+    if alive:
+        _alive_bars(drawing, alive, 606.0, y + 8)
+    bottom = y + 316 if samples or alive else y
+    if samples or alive:
+        roles = role_order(role for parts in (*(s.roles for s in samples), _by(alive, _role)) for role in parts)
+        bottom = _keys(drawing, {role: _color(role) for role in roles}, y + 296, 78.0)
+    svg = drawing.finish(bottom, finding)
+    return Display(svg, finding, ALIVE_COLUMNS, alive_rows(memory, rows), "Alive at the peak")
+
+
+def _heading(drawing: Drawing, title: str, finding: str) -> float:
+    drawing.text(20, 32, fit(title, WIDTH - 40, 19), size=19, font_weight="bold")
+    lines = wrap(finding, WIDTH - 40, 13)
+    for i, line in enumerate(lines):
+        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
+    return 53.0 + 17 * len(lines)
+
+
+def _color(role: str) -> str:
+    return ROLE_COLORS.get(role, OTHER)
+
+
+def _thin(samples: Sequence[Sample], most: int = MOST_POINTS) -> list[Sample]:
+    """Keep the highest sample of each stretch, so that no peak gets lost."""
+    if len(samples) <= most:
+        return list(samples)
+    size = math.ceil(len(samples) / most)
+    return [max(samples[i : i + size], key=lambda sample: sample.total) for i in range(0, len(samples), size)]
+
+
+def _area(
+    drawing: Drawing,
+    samples: Sequence[Sample],
+    peak: tuple[float, float],
+    left: float,
+    width: float,
+    top: float,
+    height: float,
+) -> None:
+    """Draw stacked steps; each level holds until the next sample."""
+    points = _thin(samples)
+    start, end = samples[0].time, samples[-1].time
+    # The last level is a level too: give it a little width.
+    end += (end - start) * 0.02 or 1.0
+    highest = max([peak[0], *(sample.total for sample in points)]) or 1.0
+    x = [left + (sample.time - start) / (end - start) * width for sample in points] + [left + width]
+    bottom = top + height
+    scale = height / (highest * 1.08)
+    _levels(drawing, left, width, bottom, scale, highest)
+    axis(drawing, left, width, bottom, bottom, end - start)
+    base = [0.0] * len(points)
+    for role in role_order(role for sample in points for role in sample.roles):
+        upper = [low + sample.roles.get(role, 0.0) for low, sample in zip(base, points, strict=True)]
+        if any(high > low for high, low in zip(upper, base, strict=True)):
+            _layer(drawing, x, [bottom - v * scale for v in base], [bottom - v * scale for v in upper], role)
+        base = upper
+    at = left + min(max((peak[1] - start) / (end - start), 0.0), 1.0) * width
+    _mark_peak(drawing, peak[0], at, bottom - peak[0] * scale, left + width, bottom)
+
+
+def _levels(drawing: Drawing, left: float, width: float, bottom: float, scale: float, highest: float) -> None:
+    for level in ticks(highest, 5):
+        y = bottom - level * scale
+        drawing.line(left, y, left + width, y, stroke_width=0.7)
+        drawing.text(left - 8, y + 4, format_bytes(level) if level else "0", size=11, fill=MUTED, text_anchor="end")
+
+
+def _layer(drawing: Drawing, x: Sequence[float], low: Sequence[float], high: Sequence[float], role: str) -> None:
+    forth = "".join(f"{'M' if i == 0 else 'L'}{x[i]:.1f} {v:.1f}H{x[i + 1]:.1f}" for i, v in enumerate(high))
+    back = "".join(f"L{x[i + 1]:.1f} {low[i]:.1f}H{x[i]:.1f}" for i in reversed(range(len(low))))
+    color = _color(role)
+    drawing.add("path", d=f"{forth}{back}z", fill=color, stroke=color, stroke_width=0.6)
+    # The second channel: the name, written where the layer is thickest.
+    runs = _widest(x, low, high)
+    if runs:
+        left, right, middle = runs
+        size = 12.5
+        if text_width(role, size) < right - left - 8:
+            drawing.text(
+                (left + right) / 2,
+                middle + 4.5,
+                role,
+                size=size,
+                fill=ink_on(color),
+                text_anchor="middle",
+                font_weight="bold",
+            )
+
+
+def _widest(x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> tuple[float, float, float] | None:
+    """Find the widest stretch in which a line of text stays inside the layer."""
+    best: tuple[float, float, float] | None = None
+    first, top, bottom = 0, -math.inf, math.inf
+    for i in range(len(low)):
+        top, bottom = max(top, high[i]), min(bottom, low[i])
+        if bottom - top < 17:
+            first, top, bottom = i, high[i], low[i]
+        if bottom - top >= 17 and (best is None or x[i + 1] - x[first] > best[1] - best[0]):
+            best = (x[first], x[i + 1], (top + bottom) / 2)
+    return best
+
+
+def _mark_peak(drawing: Drawing, peak: float, x: float, y: float, end: float, bottom: float) -> None:
+    label = f"peak {format_bytes(peak)}"
+    drawing.line(x, y - 4, x, bottom, stroke=INK, stroke_width=1.2, stroke_dasharray="4 3")
+    drawing.add("circle", cx=x, cy=y, r=4.0, fill=INK, stroke="#ffffff", stroke_width=1.4)
+    right = x + text_width(label, 13) + 10 < end
+    drawing.text(
+        x + 9 if right else x - 9, y - 6, label, size=13, font_weight="bold", text_anchor=None if right else "end"
+    )
+
+
+def _alive_bars(drawing: Drawing, alive: Sequence[Alive], left: float, top: float) -> None:
+    """Draw the largest arrays alive at the peak; the parts of a bar are the array's components."""
+    arrays = _by(alive, lambda item: (item.owner, item.role, item.stype))
+    ranked = sorted(arrays, key=lambda key: (-arrays[key], key))
+    largest = arrays[ranked[0]] or 1.0
+    room = WIDTH - 24 - left
+    drawing.text(left, top + 8, "Alive at the peak", size=13, font_weight="bold")
+    for i, key in enumerate(ranked[:7]):
+        owner, role, stype = key
+        y = top + 20 + 38 * i
+        size = format_bytes(arrays[key])
+        note = f"{role}, {stype}" if stype else role
+        name = fit(owner, room - text_width(size, 12.5) - 90, 12.5)
+        after = text_width(name, 12.5) + 6
+        drawing.text(left, y + 10, name, size=12.5)
+        note = fit(note, room - after - text_width(size, 12.5) - 12, 11)
+        drawing.text(left + after, y + 10, note, size=11, fill=MUTED)
+        drawing.text(WIDTH - 24, y + 10, size, size=12.5, text_anchor="end", font_weight="bold")
+        parts = [item for item in alive if (item.owner, item.role, item.stype) == key]
+        _stack(drawing, left, y + 15, room, 11, [(p.component, p.bytes, _color(role)) for p in parts], largest)
+    rest = ranked[7:]
+    if rest:
+        words = f"and {format_count(len(rest))} smaller: {format_bytes(sum(arrays[key] for key in rest))}"
+        drawing.text(left, top + 20 + 38 * 7 + 8, words, size=11.5, fill=MUTED)
+
+
+def _stack(
+    drawing: Drawing,
+    left: float,
+    y: float,
+    room: float,
+    height: float,
+    parts: Sequence[tuple[str, float, str]],
+    largest: float,
+) -> None:
+    x = left
+    for i, (_, amount, color) in enumerate(parts):
+        width = room * amount / largest
+        drawing.rect(x, y, max(width, 1.0), height, color)
+        if i and width > 2:
+            drawing.rect(x, y, width, height, drawing.hatch(ink_on(color), 4, 0.8))
+        x += width
+    drawing.line(left, y + height + 0.5, left + room, y + height + 0.5, stroke=LINE, stroke_width=0.7)
+
+
+def memory_bars(
+    memories: Mapping[str, Mapping[str, Any] | None],
+    by: str = "role",
+    title: str = "",
+) -> Display:
+    """Compare the peaks of several runs, each bar split by role or by component.
+
+    Parameters
+    ----------
+    memories : mapping of str to dict
+        Name of each run -> its ``prof.memory``, in the order to draw.
+    by : {"role", "component"}
+        What the parts of a bar are.
+    title : str, optional
+
+    Returns
+    -------
+    Display
+        The picture and a table with one row per run.
+    """
+    runs = {str(name): _parts(memory if isinstance(memory, Mapping) else {}, by) for name, memory in memories.items()}
+    order = role_order if by == "role" else _component_order
+    keys = order(key for parts in runs.values() for key in parts)
+    colors = {key: _color(key) if by == "role" else SERIES[i % len(SERIES)] for i, key in enumerate(keys)}
+    totals = {name: sum(parts.values()) for name, parts in runs.items()}
+    finding = _comparison(totals, runs)
+    drawing = Drawing(WIDTH)
+    y = _heading(drawing, str(title) or f"Memory at the peak, by {by}", finding)
+    largest = max(totals.values(), default=0.0)
+    for name, parts in runs.items():
+        y = _bar(drawing, name, [(key, parts[key], colors[key]) for key in keys if key in parts], largest, y)
+    y = _keys(drawing, colors, y)
+    columns = ("run", *keys, "total")
+    rows = [
+        (name, *(format_bytes(parts.get(key, 0)) for key in keys), format_bytes(totals[name]))
+        for name, parts in runs.items()
+    ]
+    return Display(drawing.finish(y, finding), finding, columns, rows, f"Bytes alive at the peak, by {by}")
+
+
+def _component_order(names: Iterable[str]) -> list[str]:
+    present = dict.fromkeys(names)
+    return [n for n in _COMPONENTS if n in present] + [n for n in present if n not in _COMPONENTS]
+
+
+def _parts(memory: Mapping[str, Any], by: str) -> dict[str, float]:
+    alive = _alive(memory)
+    if alive:
+        return _by(alive, lambda item: item.component if by == "component" else item.role)
+    samples = _samples(memory)
+    top = max(samples, key=lambda sample: sample.total, default=None)
+    return dict(top.roles) if top and by == "role" else {}
+
+
+def _comparison(totals: Mapping[str, float], runs: Mapping[str, Mapping[str, float]]) -> str:
+    found = {name: total for name, total in totals.items() if total > 0}
+    if not found:
+        return "No memory was recorded."
+    words = "At its peak, " + ", ".join(f"{name} holds {format_bytes(total)}" for name, total in found.items())
+    high, low = max(found, key=lambda name: found[name]), min(found, key=lambda name: found[name])
+    if found[high] > found[low] * 1.05:
+        words += f": {high} needs {format_ratio(found[high] / found[low])} the memory of {low}"
+    factors = {
+        key: (amount / runs[low][key], amount) for key, amount in runs[high].items() if runs[low].get(key, 0.0) > 0
+    }
+    telling = [key for key, (factor, _) in factors.items() if factor > 1.5 * found[high] / found[low]]
+    key = max(telling, key=lambda name: factors[name][1], default="")
+    if key:
+        sizes = f"{format_bytes(factors[key][1])} against {format_bytes(runs[low][key])}"
+        words += f"; its {key} alone {format_ratio(factors[key][0])} ({sizes})"
+    return words + "."
+
+
+def _bar(drawing: Drawing, name: str, parts: Sequence[tuple[str, float, str]], largest: float, y: float) -> float:
+    left, room = 180.0, WIDTH - 180.0 - 110.0
+    total = sum(amount for _, amount, _ in parts)
+    drawing.text(left - 12, y + 24, fit(name, left - 32, 14), size=14, text_anchor="end", font_weight="bold")
+    x, unnamed = left, []
+    for key, amount, color in parts:
+        width = room * amount / largest if largest > 0 else 0.0
+        if width > 0:
+            drawing.rect(x, y + 6, max(width - 0.8, 0.8), 26, color, rx=min(2.0, width / 2))
+        words = f"{key} {format_bytes(amount)}"
+        label = next((text for text in (words, key) if text_width(text, 12) < width - 12), "")
+        if label:
+            drawing.text(x + 8, y + 23.5, label, size=12, fill=ink_on(color))
+        elif amount > 0:
+            unnamed.append(words)
+        x += width
+    words = format_bytes(total)
+    drawing.text(x + 8, y + 24, words, size=14, font_weight="bold")
+    after = x + 8 + text_width(words, 14) + 10
+    if unnamed and WIDTH - 20 - after > 80:
+        note = fit("of it " + ", ".join(unnamed), WIDTH - 20 - after, 12)
+        drawing.text(after, y + 24, note, size=12, fill=MUTED)
+    return y + 38
+
+
+def _keys(drawing: Drawing, colors: Mapping[str, str], y: float, x: float = 180.0) -> float:
+    for key, color in colors.items():
+        label = fit(key, 160, 12)
+        drawing.rect(x, y + 8, 20, 13, color, rx=2.0)
+        drawing.text(x + 26, y + 19, label, size=12)
+        x += 26 + text_width(label, 12) + 18
+    return y + 34

@@ -1,0 +1,136 @@
+"""Just enough SVG: escaped, deterministic, presentation attributes only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape as _escape
+from typing import Any
+
+from .theme import FONT, INK, LINE, PAPER
+
+__all__ = ["Drawing", "escape", "fit", "text_width", "wrap"]
+
+# XML 1.0 has no way to write these; a name holding one would make the whole picture unreadable.
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NARROW = frozenset("ijltfrI.,:;'|!()[]{}·` ")
+_WIDE = frozenset("mwMW@%×→—")
+
+
+def escape(value: Any) -> str:
+    """Make anything a user named safe inside HTML and XML, as text or in a quoted attribute."""
+    return _escape(_FORBIDDEN.sub("\ufffd", str(value)), quote=True)
+
+
+def text_width(text: str, size: float) -> float:
+    """Estimate the width of ``text`` in pixels, on the safe side; the reader's font is unknown."""
+    units = 0.0
+    for letter in text:
+        if letter in _NARROW:
+            units += 0.36
+        elif letter in _WIDE or ord(letter) > 0x2E80:
+            units += 0.95
+        else:
+            units += 0.7 if letter.isupper() else 0.58
+    return units * size
+
+
+def fit(text: Any, width: float, size: float) -> str:
+    """Shorten ``text`` with an ellipsis until it fits ``width`` pixels; empty if not even that does."""
+    text = " ".join(str(text).split())
+    if text_width(text, size) <= width:
+        return text
+    while text and text_width(text + "…", size) > width:
+        text = text[: min(len(text) - 1, int(width / (0.36 * size)) + 1)]
+    return text.rstrip() + "…" if text else ""
+
+
+def wrap(text: str, width: float, size: float, most: int = 2) -> list[str]:
+    """Break ``text`` into at most ``most`` lines of ``width`` pixels; the last is shortened if it must be."""
+    lines = [""]
+    # A number stays with its unit.
+    words = text.replace(" %", "\u00a0%").split(" ")
+    for i, word in enumerate(words):
+        longer = f"{lines[-1]} {word}".strip()
+        if text_width(longer, size) <= width or not lines[-1]:
+            lines[-1] = longer
+        elif len(lines) == most:
+            lines[-1] = fit(" ".join([lines[-1], *words[i:]]), width, size)
+            break
+        else:
+            lines.append(word)
+    return [fit(line, width, size) for line in lines]
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, float):
+        written = f"{value:.2f}".rstrip("0").rstrip(".")
+        return "0" if written in ("", "-0") else written
+    return escape(value)
+
+
+def _attributes(values: dict[str, Any]) -> str:
+    return "".join(f' {key.replace("_", "-")}="{_figure(value)}"' for key, value in values.items() if value is not None)
+
+
+class Drawing:
+    """A picture under construction.
+
+    Parameters
+    ----------
+    width : float
+        Pixels.  The height is given last, to ``finish``, when the content is known.
+    """
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+        self._parts: list[str] = []
+        self._definitions: dict[str, str] = {}
+
+    def add(self, name: str, content: str | None = None, **attributes: Any) -> None:
+        """Add one element; ``content`` is text and gets escaped."""
+        start = f"<{name}{_attributes(attributes)}"
+        self._parts.append(f"{start}/>" if content is None else f"{start}>{escape(content)}</{name}>")
+
+    def rect(self, x: float, y: float, width: float, height: float, fill: str, **attributes: Any) -> None:
+        """Add a filled rectangle."""
+        self.add("rect", x=float(x), y=float(y), width=float(width), height=float(height), fill=fill, **attributes)
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = LINE, **attributes: Any) -> None:
+        """Add a straight line."""
+        self.add("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), stroke=stroke, **attributes)
+
+    def text(self, x: float, y: float, content: str, size: float = 12, fill: str = INK, **attributes: Any) -> None:
+        """Add one line of text; ``y`` is its baseline."""
+        self.add("text", content, x=float(x), y=float(y), font_size=float(size), fill=fill, **attributes)
+
+    def boxes(self, boxes: Iterable[tuple[float, float, float, float]], fill: str, **attributes: Any) -> None:
+        """Add many rectangles ``(x, y, width, height)`` of one colour as a single path."""
+        steps = [
+            f"M{_figure(float(x))} {_figure(float(y))}h{_figure(float(w))}v{_figure(float(h))}H{_figure(float(x))}z"
+            for x, y, w, h in boxes
+        ]
+        if steps:
+            self.add("path", d="".join(steps), fill=fill, **attributes)
+
+    def hatch(self, color: str, step: float = 5, weight: float = 1.6, angle: int = 45) -> str:
+        """Define diagonal lines and give the paint for ``fill``; the id follows from the content."""
+        name = f"hatch-{color.lstrip('#')}-{_figure(float(step))}-{_figure(float(weight))}-{angle}"
+        self._definitions[name] = (
+            f'<pattern id="{name}" width="{_figure(float(step))}" height="{_figure(float(step))}" '
+            f'patternUnits="userSpaceOnUse" patternTransform="rotate({angle})">'
+            f'<rect width="{_figure(float(weight))}" height="{_figure(float(step))}" fill="{color}"/></pattern>'
+        )
+        return f"url(#{name})"
+
+    def finish(self, height: float, title: str) -> str:
+        """Give the document: own paper, the title for readers who cannot see it, and all that was added."""
+        width, height = _figure(float(self.width)), _figure(float(height))
+        definitions = f"<defs>{''.join(self._definitions.values())}</defs>" if self._definitions else ""
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">'
+            f"<title>{escape(title)}</title>{definitions}"
+            f'<rect x="0.5" y="0.5" width="{_figure(self.width - 1.0)}" height="{_figure(float(height) - 1.0)}" '
+            f'rx="8" fill="{PAPER}" stroke="{LINE}"/>{"".join(self._parts)}</svg>\n'
+        )

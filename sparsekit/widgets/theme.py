@@ -1,0 +1,103 @@
+"""Colours, fonts and orders that every picture shares; safe for colour-blind readers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+__all__ = [
+    "ALARM",
+    "FONT",
+    "INK",
+    "LANES",
+    "LINE",
+    "MUTED",
+    "OTHER",
+    "PAPER",
+    "ROLES",
+    "ROLE_COLORS",
+    "SERIES",
+    "STRIPE",
+    "ink_on",
+    "lane_order",
+    "operator_colors",
+    "role_order",
+]
+
+#: The picture paints its own paper, so that it reads the same in light and dark notebooks.
+PAPER, STRIPE, LINE = "#fcfcfa", "#f1f1ed", "#d3d3cc"
+INK, MUTED = "#1c1f23", "#5b6067"
+FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
+
+#: Okabe and Ito's colours; vermillion is kept back for "became dense", black for text.
+SERIES = ("#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442")
+ALARM = "#d55e00"
+OTHER = "#a9adb2"
+
+LANES = ("user", "io", "transfer", "convert", "forward", "backward", "update", "compile", "profiler")
+ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
+ROLE_COLORS = dict(zip(ROLES, ("#0072b2", "#e69f00", "#cc79a7", "#009e73", "#56b4e9", OTHER), strict=True))
+
+#: Operators that a reader meets in every lesson keep one colour from picture to picture.
+_FAVOURITES = {
+    "dot": 0,
+    "FullyConnected": 0,
+    "Embedding": 0,
+    "sgd_update": 1,
+    "sgd_mom_update": 1,
+    "adam_update": 1,
+    "batch read": 3,
+    "LibSVMIter.next": 3,
+    "cast_storage": 4,
+    "Activation": 2,
+    "sigmoid": 2,
+    "relu": 2,
+}
+
+
+def _ordered(names: Iterable[str], known: tuple[str, ...]) -> list[str]:
+    present = dict.fromkeys(names)
+    return [name for name in known if name in present] + [name for name in present if name not in known]
+
+
+def lane_order(names: Iterable[str]) -> list[str]:
+    """Order lanes as a training step passes through them; unknown ones follow as they come."""
+    return _ordered(names, LANES)
+
+
+def role_order(names: Iterable[str]) -> list[str]:
+    """Order the roles of arrays, lasting ones first; unknown ones follow as they come."""
+    return _ordered(names, ROLES)
+
+
+def operator_colors(totals: Mapping[str, float]) -> dict[str, str]:
+    """Give the operators that took most time a colour each; the others share grey.
+
+    Parameters
+    ----------
+    totals : mapping of str to float
+        Time of each operator, in any unit.
+    """
+    ranked = sorted(totals, key=lambda name: (-totals[name], name))
+    shown = ranked[: len(SERIES)]
+    free = list(range(len(SERIES)))
+    chosen: dict[str, int] = {}
+    for name in shown:
+        if _FAVOURITES.get(name) in free:
+            chosen[name] = _FAVOURITES[name]
+            free.remove(chosen[name])
+    for name in shown:
+        if name not in chosen:
+            chosen[name] = free.pop(0)
+    return {name: SERIES[chosen[name]] if name in chosen else OTHER for name in ranked}
+
+
+def _luminance(color: str) -> float:
+    channels = (int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def ink_on(color: str) -> str:
+    """Choose the text colour, dark or white, that contrasts more with ``color`` (``#rrggbb``)."""
+    light = _luminance(color) + 0.05
+    return INK if light / (_luminance(INK) + 0.05) >= 1.05 / light else "#ffffff"

@@ -1,0 +1,179 @@
+"""Records -> a picture of when each operator ran, one lane per phase of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .describe import (
+    OPERATOR_COLUMNS,
+    arrays,
+    describe_array,
+    group,
+    operator_rows,
+    operator_totals,
+    place,
+    share_sentence,
+)
+from .display import Display
+from .lanes import LanePainter, Palette, legend
+from .layout import APART, Event, Window, clean, lane_totals, typical_window
+from .svg import Drawing, fit, wrap
+from .theme import INK, LINE, MUTED
+from .units import format_count, format_duration, format_share
+
+__all__ = ["timeline_figure"]
+
+WIDTH = 1000.0
+LEFT, RIGHT = 96.0, 148.0
+
+
+def timeline_figure(
+    records: Iterable[Mapping[str, Any]] | None,
+    title: str = "",
+    window: Any = "auto",
+    rows: int = 12,
+) -> Display:
+    """Draw when each operator ran.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        ``prof.records``.
+    title : str, optional
+        Heading; the finding in words stands below it in any case.
+    window : {"auto", "step", "all"} or tuple of two floats
+        What to draw large: the median training step where there are many events (auto),
+        that step always, everything, or a span in microseconds.  The strip on top always
+        shows the whole run.
+    rows : int
+        Rows of the table.
+
+    Returns
+    -------
+    Display
+        The picture and, as its twin, the table of operators by own time.
+    """
+    events = clean(records)
+    finding = share_sentence(events)
+    svg = _Timeline(events, typical_window(events, window)).draw(str(title), finding)
+    return Display(svg, finding, OPERATOR_COLUMNS, operator_rows(events, rows), "Operators by own time, the whole run")
+
+
+class _Timeline:
+    """One drawing in progress; ``y`` is how far down it has come."""
+
+    def __init__(self, events: list[Event], window: Window) -> None:
+        self.events = events
+        self.window = window
+        self.whole = Window(min((e.start for e in events), default=0.0), max((e.end for e in events), default=0.0), "")
+        self.inside = [e for e in events if e.end >= window.start and e.start <= window.end]
+        self.palette = Palette(operator_totals(self.inside or events), operator_totals(events))
+        self.drawing = Drawing(WIDTH)
+        self.y = 0.0
+        self.notes: list[str] = []
+
+    def draw(self, title: str, finding: str) -> str:
+        """Draw it all and give the SVG document."""
+        self._heading(title or "Where the time goes", finding)
+        if not self.events:
+            return self.drawing.finish(self.y + 14, finding)
+        if self.window.reason:
+            self._overview()
+        self._lanes()
+        self._longest()
+        self._legend()
+        self._notes()
+        return self.drawing.finish(self.y + 12, finding)
+
+    def _heading(self, title: str, finding: str) -> None:
+        self.drawing.text(20, 32, fit(title, WIDTH - 40, 19), size=19, font_weight="bold")
+        for i, line in enumerate(wrap(finding, WIDTH - 40, 13)):
+            self.drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
+            self.y = 68.0 + 17 * i
+
+    def _overview(self) -> None:
+        """Draw the whole run as a strip and mark the part that is shown large below."""
+        drawing, y = self.drawing, self.y
+        length = format_duration(self.whole.end - self.whole.start)
+        drawing.text(LEFT - 10, y + 14, "whole run", size=12, fill=MUTED, text_anchor="end")
+        painter = LanePainter(drawing, self.palette, LEFT, WIDTH - RIGHT - LEFT, self.whole)
+        bottom = painter.strip(self.events, y + 2)
+        drawing.text(WIDTH - RIGHT + 10, y + 14, length, size=12, fill=MUTED)
+        left, right = painter.x(self.window.start), painter.x(self.window.end)
+        drawing.rect(
+            left - 1, y, max(right - left, 2) + 2, bottom - y + 2, "none", stroke=INK, stroke_width=1.5, rx=2.0
+        )
+        below = bottom + 20
+        for start, end in ((left, LEFT), (right, WIDTH - RIGHT)):
+            drawing.line(start, bottom + 2, end, below, stroke=MUTED, stroke_dasharray="3 3")
+        self.y = below + 2
+
+    def _lanes(self) -> None:
+        drawing, right = self.drawing, WIDTH - RIGHT
+        painter = LanePainter(drawing, self.palette, LEFT, right - LEFT, self.window)
+        totals = lane_totals(self.events)
+        whole = sum(own for lane, own in totals.items() if lane not in APART)
+        drawing.text(right + 10, self.y + 8, "own time, whole run", size=10.5, fill=MUTED)
+        top = self.y + 14
+        badges = {id(event): i + 1 for i, event in enumerate(self._top())}
+        bottom = painter.lanes(self.inside, list(totals), top, WIDTH - 16, badges)
+        for lane, (first, last) in painter.extents.items():
+            middle = (first + last) / 2
+            drawing.text(LEFT - 10, middle + 4.5, fit(lane, LEFT - 24, 13), size=13, text_anchor="end")
+            self._share(right + 10, middle, totals[lane], 0.0 if lane in APART else whole)
+        self.y = bottom + 24
+        self.notes += painter.notes
+
+    def _share(self, x: float, y: float, own: float, whole: float) -> None:
+        room = 34.0
+        length = room * own / whole if whole > 0 else 0.0
+        if whole > 0:
+            self.drawing.rect(x, y - 5, room, 10, LINE, rx=2.0)
+            self.drawing.rect(x, y - 5, length, 10, INK, rx=min(2.0, length / 2))
+        label = format_share(own, whole) if whole > 0 else "apart"
+        self.drawing.text(x + room + 8, y + 4.5, label, size=13, font_weight="bold" if whole > 0 else None)
+        self.drawing.text(WIDTH - 20, y + 4.5, format_duration(own), size=11, fill=MUTED, text_anchor="end")
+
+    def _top(self) -> list[Event]:
+        """The longest call of each of the three longest groups in the window."""
+        found = [max(calls, key=lambda e: e.own) for calls in group(self.inside).values()]
+        found = [event for event in found if event.own > 0]
+        return sorted(found, key=lambda e: (-e.own, e.start))[:3]
+
+    def _longest(self) -> None:
+        drawing = self.drawing
+        top = self._top()
+        for i, event in enumerate(top):
+            y = self.y + 20 + 38 * i
+            drawing.add("circle", cx=30.0, cy=y - 4.5, r=8.0, fill=INK)
+            drawing.text(30, y - 0.5, str(i + 1), size=11, fill="#ffffff", text_anchor="middle", font_weight="bold")
+            words = f"{place(event)} ({event.lane})"
+            drawing.text(
+                46, y, fit(f"{words}: {format_duration(event.own)}", WIDTH - 66, 13), size=13, font_weight="bold"
+            )
+            before = " and ".join(describe_array(a) for a in arrays(event, "inputs")[:2])
+            after = ", ".join(describe_array(a) for a in arrays(event, "outputs")[:1])
+            if before or after:
+                drawing.text(46, y + 17, fit(f"{before} → {after}", WIDTH - 66, 12), size=12, fill=MUTED)
+        self.y += 38 * len(top) + (10 if top else 0)
+
+    def _legend(self) -> None:
+        present = {event.name for event in self.inside}
+        dense = any(event.fallback for event in self.inside)
+        self.y = legend(self.drawing, self.palette, present, dense, self.y)
+
+    def _notes(self) -> None:
+        shown, whole = len(self.inside), len(self.events)
+        notes = list(self.notes)
+        if self.window.reason:
+            from_start = format_duration(self.window.start - self.whole.start)
+            notes.insert(
+                0,
+                f"Large: {self.window.reason}, from {from_start}; {format_count(shown)} of "
+                f"{format_count(whole)} events.",
+            )
+        for note in notes:
+            self.drawing.text(20, self.y + 18, fit(note, WIDTH - 40, 11.5), size=11.5, fill=MUTED)
+            self.y += 16
+        self.y += 6

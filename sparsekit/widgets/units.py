@@ -1,0 +1,119 @@
+"""One way to write bytes, durations, counts, shares and shapes, used by every display."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = [
+    "format_bytes",
+    "format_count",
+    "format_density",
+    "format_duration",
+    "format_ratio",
+    "format_shape",
+    "format_share",
+    "format_tick",
+    "number",
+]
+
+_BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+_SECONDS = ((3.6e9, "h"), (6e7, "min"), (1e6, "s"), (1e3, "ms"), (1.0, "µs"), (1e-3, "ns"))
+_COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
+
+
+def number(value: Any, default: float = 0.0) -> float:
+    """Read ``value`` as a finite number, or give ``default``: a display never fails on its data."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return default
+    return result if math.isfinite(result) else default
+
+
+def _three(value: float) -> str:
+    """Write 0 < value with three significant digits, no exponent and no separators below 1,000."""
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def _scaled(value: float, scale: Iterable[tuple[float, str]]) -> tuple[str, str] | None:
+    for size, unit in scale:
+        # 999.7 kB would round to "1,000 kB": let the larger unit have it.
+        if value >= size * 0.9995:
+            return _three(value / size), unit
+    return None
+
+
+def format_bytes(value: Any) -> str:
+    """Write a number of bytes with a decimal unit: ``"59.3 kB"``, ``"512 MB"``, ``"88 B"``."""
+    amount = number(value)
+    sign, amount = ("-", -amount) if amount < 0 else ("", amount)
+    found = _scaled(amount, _BYTES)
+    return f"{sign}{found[0]} {found[1]}" if found else f"{sign}{amount:.0f} B"
+
+
+def format_duration(microseconds: Any) -> str:
+    """Write a duration given in microseconds: ``"12.3 ms"``, ``"850 ns"``, ``"4.10 s"``."""
+    amount = number(microseconds)
+    sign, amount = ("-", -amount) if amount < 0 else ("", amount)
+    found = _scaled(amount, _SECONDS)
+    if not found:
+        return "0 s" if amount < 5e-4 else f"{sign}1 ns"
+    return f"{sign}{found[0]} {found[1]}"
+
+
+def format_count(value: Any) -> str:
+    """Write a count exactly below one million (``"12,345"``), with three digits above (``"1.28 M"``)."""
+    amount = number(value)
+    sign, amount = ("-", -amount) if amount < 0 else ("", amount)
+    found = _scaled(amount, _COUNTS)
+    return f"{sign}{found[0]} {found[1]}" if found else f"{sign}{amount:,.0f}"
+
+
+def format_share(part: Any, whole: Any = 1.0) -> str:
+    """Write ``part / whole`` in whole per cent: ``"60 %"``, ``"<1 %"``, ``"0 %"``."""
+    total = number(whole)
+    share = number(part) / total if total > 0 else 0.0
+    if 0 < share < 0.005:
+        return "<1 %"
+    return f"{100 * share:.0f} %"
+
+
+def format_density(value: Any) -> str:
+    """Write a density in per cent with two significant digits: ``"100 %"``, ``"0.001 %"``, ``"0 %"``."""
+    percent = 100 * number(value)
+    if percent <= 0:
+        return "0 %"
+    if percent >= 99.95:
+        return "100 %" if percent >= 100 else ">99.9 %"
+    digits = max(0, 1 - math.floor(math.log10(percent)))
+    if digits > 9:
+        return f"{percent:.1e} %"
+    written = f"{percent:.{digits}f}"
+    return f"{written.rstrip('0').rstrip('.') if '.' in written else written} %"
+
+
+def format_tick(microseconds: float, step: float) -> str:
+    """Write one label of a time axis: the unit follows from the axis, no digit more than ``step`` needs."""
+    if not microseconds:
+        return "0"
+    size, unit = next(((size, unit) for size, unit in _SECONDS if microseconds >= size * 0.9995), (1e-3, "ns"))
+    return f"{round(microseconds / size, max(0, -math.floor(math.log10(step / size) + 1e-9))):g} {unit}"
+
+
+def format_ratio(value: Any) -> str:
+    """Write a factor: ``"9,000×"``, ``"1.5×"``."""
+    amount = number(value)
+    return f"{amount:,.0f}×" if amount >= 9.95 else f"{amount:.1f}×"
+
+
+def format_shape(shape: Any) -> str:
+    """Write a shape: ``"10 × 1,000,000"``; ``"scalar"`` when there are no axes."""
+    try:
+        axes = [f"{int(number(size)):,}" for size in shape]
+    except TypeError:
+        return "?"
+    return " × ".join(axes) if axes else "scalar"

@@ -1,0 +1,130 @@
+"""PyTorch at its best on the workloads of ``sparsekit bench``, behind a line protocol.
+
+Run with a Python that has torch (and numpy); ``sparsekit bench --rival torch=PYTHON`` does so.  One command a line
+on standard input, one JSON line back on standard output:
+
+``info``
+    versions and settings.
+``prepare FILE.npz``
+    load the data set and parse it into batches, build the network.
+``epoch THREADS`` / ``add THREADS`` / ``chain THREADS``
+    one measurement in milliseconds (epoch) or microseconds a call (add, chain).
+``quit``
+
+What is measured in an epoch: the whole training loop over 100 batches.  PyTorch has no reader for LibSVM files, so
+its batches are parsed and sliced beforehand, in memory, in PyTorch's favour.  The first layer is
+``EmbeddingBag(mode="sum", sparse=True)`` with ``per_sample_weights``, which is how PyTorch multiplies a sparse batch
+by a weight matrix with a sparse gradient; updates are ``torch.optim.SGD`` on that sparse gradient.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import numpy
+import torch
+
+ADD_CALLS = 5000
+CHAIN_CALLS = 300
+
+
+class Network(torch.nn.Module):
+    """The tutorial's network, 128-8-1 with sigmoids, on bags of (index, value)."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.first = torch.nn.EmbeddingBag(features, 128, mode="sum", sparse=True)
+        torch.nn.init.uniform_(self.first.weight, -0.07, 0.07)
+        self.bias = torch.nn.Parameter(torch.zeros(128))
+        self.second = torch.nn.Linear(128, 8)
+        self.third = torch.nn.Linear(8, 1)
+
+    def forward(self, indices: torch.Tensor, offsets: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        hidden = torch.sigmoid(self.first(indices, offsets, values) + self.bias)
+        return torch.sigmoid(self.third(torch.sigmoid(self.second(hidden))))
+
+
+class Worker:
+    """State between commands: the batches and the network."""
+
+    def info(self) -> dict[str, object]:
+        """Versions and the form the workload takes."""
+        form = "EmbeddingBag(sparse=True), torch.optim.SGD; batches parsed beforehand"
+        return {"name": "torch", "version": torch.__version__, "python": sys.version.split()[0], "form": form}
+
+    def prepare(self, path: str) -> bool:
+        """Slice the data set into batches and build the network."""
+        with numpy.load(path) as stored:
+            parts = {name: stored[name] for name in stored.files}
+        batch, indptr = int(parts["batch_size"]), parts["indptr"]
+        self.batches = []
+        for start in range(0, len(indptr) - 1, batch):
+            low, high = indptr[start], indptr[start + batch]
+            self.batches.append(
+                (
+                    torch.from_numpy(parts["indices"][low:high].astype(numpy.int64)),
+                    torch.from_numpy((indptr[start : start + batch] - low).astype(numpy.int64)),
+                    torch.from_numpy(parts["data"][low:high].astype(numpy.float32)),
+                    torch.from_numpy(parts["label"][start : start + batch].astype(numpy.float32)).reshape(-1, 1),
+                )
+            )
+        self.network = Network(int(parts["features"]))
+        self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01)
+        return True
+
+    def epoch(self, threads: str = "1") -> float:
+        """Train one epoch; milliseconds."""
+        torch.set_num_threads(int(threads))
+        network, optimizer = self.network, self.optimizer
+        criterion = torch.nn.functional.binary_cross_entropy_with_logits
+        start = time.perf_counter()
+        for indices, offsets, values, label in self.batches:
+            optimizer.zero_grad(set_to_none=True)
+            criterion(network(indices, offsets, values), label).backward()
+            optimizer.step()
+        return (time.perf_counter() - start) * 1e3
+
+    def add(self, threads: str = "1") -> float:
+        """Add two 4 x 4 arrays; microseconds a call."""
+        torch.set_num_threads(int(threads))
+        left, right = torch.ones(4, 4), torch.ones(4, 4)
+        start = time.perf_counter()
+        for _ in range(ADD_CALLS):
+            left + right
+        return (time.perf_counter() - start) / ADD_CALLS * 1e6
+
+    def chain(self, threads: str = "1") -> float:
+        """Record ten elementwise operations on 4 x 4 arrays and run backward; microseconds."""
+        torch.set_num_threads(int(threads))
+        x = torch.ones(4, 4, requires_grad=True)
+        scale, shift = torch.full((4, 4), 0.5), torch.ones(4, 4)
+        head = torch.ones(4, 4)
+        start = time.perf_counter()
+        for _ in range(CHAIN_CALLS):
+            x.grad = None
+            y = x
+            for _ in range(5):
+                y = y * scale
+                y = y + shift
+            y.backward(head)
+        return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
+
+
+def main() -> None:
+    """Answer commands until ``quit`` or the end of input."""
+    worker = Worker()
+    for line in sys.stdin:
+        command, *arguments = line.split()
+        if command == "quit":
+            return
+        try:
+            answer = {"ok": getattr(worker, command)(*arguments)}
+        except Exception as error:  # the asker decides what to do about it
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

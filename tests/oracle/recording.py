@@ -1,0 +1,95 @@
+"""Helpers of the recorders: how an MXNet array becomes JSON, and how to survive a crash of MXNet.
+
+The scripts beside this file run in an environment of their own (Python 3.10, mxnet 1.9.1, numpy 1.23); nothing in
+``sparsekit`` or its tests imports them.  Each writes one JSON file into ``tests/golden``::
+
+    python tests/oracle/record_dot.py tests/golden/dot.json
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import mxnet as mx
+import numpy as np
+
+
+def plain(value):
+    """A numpy array or scalar as nested lists of numbers; whole ones as integers, infinities and nan as strings."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return plain(value[()])
+    if isinstance(value, (np.float16, np.float32)):
+        return plain(float(str(value)))  # the shortest decimal that reads back as the same number
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        if not np.isfinite(value):
+            return str(value)
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return value
+
+
+def encode(result):
+    """What came back from a call: an array with its storage type and components, or a plain value."""
+    if isinstance(result, (list, tuple)):
+        return {"kind": type(result).__name__, "items": [encode(item) for item in result]}
+    if not isinstance(result, mx.nd.NDArray):
+        value = plain(result)
+        if not isinstance(value, (bool, int, float, str, list, type(None))):
+            value = repr(value)
+        return {"kind": type(result).__name__, "value": value}
+    array = {
+        "kind": type(result).__name__,
+        "stype": result.stype,
+        "dtype": np.dtype(result.dtype).name,
+        "shape": list(result.shape),
+        "value": plain(result.asnumpy()),
+    }
+    for component in {"csr": ("indices", "indptr"), "row_sparse": ("indices",)}.get(result.stype, ()):
+        array[component] = plain(getattr(result, component).asnumpy())
+    return array
+
+
+def attempt(function):
+    """Run ``function`` and encode its result, or the error it raised."""
+    try:
+        return encode(function())
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Traceback")]
+        reason = next((line for line in lines if "Error" in line or "heck failed" in line), lines[0] if lines else "")
+        reason = reason.rpartition(": ")[2] if ".cc" in reason or "/src/" in reason else reason
+        return {"error": type(error).__name__, "reason": reason.strip().replace("MXNetError: ", "")[:200]}
+
+
+def record_each(count, record_one):
+    """Record ``count`` cases in a child process, started again after the case that killed it."""
+    if "--worker" in sys.argv:
+        for number in range(int(sys.argv[sys.argv.index("--worker") + 1]), count):
+            print("RECORD " + json.dumps([number, record_one(number)]), flush=True)
+        sys.exit(0)
+    records = []
+    while len(records) < count:
+        command = [sys.executable, sys.argv[0], sys.argv[1], "--worker", str(len(records))]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        lines = [line[7:] for line in done.stdout.splitlines() if line.startswith("RECORD ")]
+        records.extend(json.loads(line)[1] for line in lines)
+        if len(records) < count:
+            records.append({"crash": True})
+    return records
+
+
+def save(path, facts):
+    """Write the facts as JSON, one case a line where there are cases."""
+    cases = facts.pop("cases", [])
+    head = {"mxnet": mx.__version__, "numpy": np.__version__, **facts}
+    text = json.dumps(head)[:-1] + ', "cases": [\n'
+    text += ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases) + "\n]}\n"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(f"{len(cases)} cases recorded")

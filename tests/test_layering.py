@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ndarray", "autograd", "symbol"),
     ("callback", "initializer", "io", "kvstore", "lr_scheduler", "metric", "optimizer", "random"),
     ("gluon", "module", "test_utils"),
-    ("", "bench", "cli", "demo", "__main__"),  # "" is sparsekit/__init__.py
+    ("", "__main__", "bench", "cli", "demo", "doctor"),  # "" is sparsekit/__init__.py
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 TOP = len(LAYERS) - 1

@@ -1,0 +1,238 @@
+"""The command ``sparsekit``: lab, demo, profile, view, bench, doctor."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+from .base.errors import DataFileError, SparsekitError
+from .base.optional import optional_import
+from .base.version import __version__
+
+__all__ = ["main"]
+
+INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
+
+#: Commands with a parser of their own -> the module whose ``main(argv)`` runs them, imported when asked for.
+ELSEWHERE = {
+    "demo": ("sparsekit.demo", "train on real text three ways, compare time and memory, write an HTML report"),
+    "bench": ("sparsekit.bench", "measure this machine: epoch, dispatch"),
+    "doctor": ("sparsekit.doctor", "say what is installed, what is missing, and the remedy for each"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The words after ``sparsekit``; those of this process if not given.
+
+    Returns
+    -------
+    int
+        0 when all went well, 2 for a mistake that the message explains, 130 after Ctrl-C.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return run(words)
+    except SparsekitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def run(words: list[str]) -> int:
+    """Find the command that ``words`` name and call it."""
+    if words and words[0] in ELSEWHERE:
+        module: Any = importlib.import_module(ELSEWHERE[words[0]][0])
+        return int(module.main(words[1:]) or 0)
+    arguments = build_parser().parse_args(words)
+    return int(arguments.command(arguments))
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = argparse.ArgumentParser(prog="sparsekit", description="Sparse arrays that show where the sparsity goes.")
+    parser.add_argument("--version", action="version", version=f"sparsekit {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_lab(commands)
+    add_profile(commands)
+    add_view(commands)
+    for name, (_, summary) in ELSEWHERE.items():
+        commands.add_parser(name, help=summary)
+    return parser
+
+
+# --------------------------------------------------------------------------- lab
+
+
+def add_lab(commands: Any) -> None:
+    """Declare ``sparsekit lab``."""
+    lab = commands.add_parser("lab", help="open the course in JupyterLab")
+    lab.add_argument("--dir", type=Path, help="folder of notebooks (default: the course's)")
+    lab.add_argument("--port", type=int, help="port to listen on (default: JupyterLab's choice)")
+    lab.add_argument("--no-browser", action="store_true", help="print the address instead of opening it")
+    lab.set_defaults(command=open_lab)
+
+
+def open_lab(arguments: argparse.Namespace) -> NoReturn:
+    """Become JupyterLab, showing the first notebook of the course."""
+    folder = course_folder(arguments.dir)
+    optional_import("jupyterlab", "lab", "`sparsekit lab`")
+    optional_import("ipykernel", "lab", "`sparsekit lab`")
+    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
+    command.append(f"--LabApp.default_url=/lab/tree/{start_notebook(folder).name}")
+    if arguments.port:
+        command.append(f"--ServerApp.port={arguments.port}")
+    if arguments.no_browser:
+        command.append("--no-browser")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")  # in a container one is root, and JupyterLab would refuse
+    sys.stdout.flush()
+    os.execv(command[0], command)  # JupyterLab owns the terminal from here, its Ctrl-C question included
+
+
+def course_folder(given: Path | None) -> Path:
+    """The folder of notebooks: the one given, else the one beside the package in a checkout."""
+    folder = (given or Path(__file__).resolve().parents[1] / "notebooks").resolve()
+    if folder.is_dir() and any(folder.glob("*.ipynb")):
+        return folder
+    if given is not None:
+        raise DataFileError(f"There are no notebooks in {given}.", hint="give --dir a folder that holds .ipynb files.")
+    raise DataFileError(
+        "The course's notebooks are not beside the installed package.",
+        hint="run `python -m pip install -e '.[lab]'` in a checkout of the project, or give --dir FOLDER.",
+    )
+
+
+def start_notebook(folder: Path) -> Path:
+    """The notebook to open: the first by name, since the course's names begin with their numbers."""
+    return min(folder.glob("*.ipynb"))
+
+
+# --------------------------------------------------------------------------- profile
+
+
+def add_profile(commands: Any) -> None:
+    """Declare ``sparsekit profile``."""
+    profile = commands.add_parser("profile", help="run a script under the profiler")
+    profile.add_argument("-o", "--output", type=Path, metavar="FILE",
+                         help="Chrome trace to write, .json or .json.gz (default: SCRIPT.trace.json.gz)")
+    profile.add_argument("--html", type=Path, metavar="FILE", help="self-contained report to write as well")
+    profile.add_argument("script", type=Path)
+    profile.add_argument("arguments", nargs=argparse.REMAINDER, help="passed to the script as they are")
+    profile.set_defaults(command=profile_script)
+
+
+def profile_script(arguments: argparse.Namespace) -> int:
+    """Run a script as ``python SCRIPT ...`` would, write what was recorded, return the script's exit status."""
+    script: Path = arguments.script
+    if not script.is_file():
+        raise DataFileError(f"There is no script {script}.", hint="options go before it: profile -o FILE SCRIPT")
+    output = arguments.output or Path(f"{script.stem}.trace.json.gz")
+    for path in filter(None, (output, arguments.html)):
+        check_writable(path)
+    profiler: Any = importlib.import_module("sparsekit.profiler")
+    with profiler.Profiler() as recorded:
+        status = run_script(script, arguments.arguments)
+    print(recorded.table(), file=sys.stderr)
+    recorded.save_trace(output)
+    written = [output]
+    if arguments.html:
+        recorded.to_html(arguments.html)
+        written.append(arguments.html)
+    print("Wrote " + " and ".join(map(str, written)), file=sys.stderr)
+    return status
+
+
+def check_writable(path: Path) -> None:
+    """Refuse before the script runs, not after, when its record could not be saved."""
+    if not path.parent.is_dir():
+        raise DataFileError(f"{path} cannot be written: there is no folder {path.parent}.", hint="create it first.")
+    if path.is_dir():
+        raise DataFileError(f"{path} cannot be written: it is a folder.", hint="give the name of a file.")
+
+
+def run_script(script: Path, arguments: list[str]) -> int:
+    """Run ``script`` as ``__main__``; its exit, error or interruption becomes a status, so that its record is kept."""
+    before = sys.argv, sys.path[0]
+    sys.argv, sys.path[0] = [str(script), *arguments], str(script.resolve().parent)
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as leaving:
+        return exit_status(leaving.code)
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except BaseException as error:  # what the script raised is the script's own matter: shown as Python shows it
+        traceback.print_exception(type(error), error, within(error.__traceback__, script))
+        return 1
+    finally:
+        sys.argv, sys.path[0] = before
+        sys.stdout.flush()
+    return 0
+
+
+def exit_status(code: object) -> int:
+    """The status that ``sys.exit(code)`` gives a process; a text is printed, as Python does."""
+    if code is None or isinstance(code, int):
+        return int(code or 0)
+    print(code, file=sys.stderr)
+    return 1
+
+
+def within(trace: TracebackType | None, script: Path) -> TracebackType | None:
+    """The part of a traceback that begins in ``script``; the whole if no frame does, as with a syntax error."""
+    inner = trace
+    while inner is not None and inner.tb_frame.f_code.co_filename != str(script):
+        inner = inner.tb_next
+    return inner or trace
+
+
+# --------------------------------------------------------------------------- view
+
+
+def add_view(commands: Any) -> None:
+    """Declare ``sparsekit view``."""
+    view = commands.add_parser("view", help="turn a saved trace into one self-contained HTML page")
+    view.add_argument("file", type=Path, help="a trace, .json or .json.gz")
+    view.add_argument("-o", "--output", type=Path, metavar="FILE", help="page to write (default: beside the trace)")
+    view.add_argument("--open", action="store_true", help="show the page in the browser")
+    view.set_defaults(command=view_trace)
+
+
+def view_trace(arguments: argparse.Namespace) -> int:
+    """Write the page of a saved trace and say where it is."""
+    trace: Path = arguments.file
+    if not trace.is_file():
+        raise DataFileError(f"There is no trace {trace}.", hint="`sparsekit profile SCRIPT` writes one.")
+    page = arguments.output or page_beside(trace)
+    check_writable(page)
+    importlib.import_module("sparsekit.profiler").load_trace(trace).to_html(page)
+    print(f"Wrote {page}")
+    if arguments.open:
+        importlib.import_module("webbrowser").open(page.resolve().as_uri())
+    return 0
+
+
+def page_beside(trace: Path) -> Path:
+    """``run.trace.json.gz`` -> ``run.html`` in the same folder."""
+    name = trace.name
+    for ending in (".gz", ".json", ".trace"):
+        name = name.removesuffix(ending)
+    return trace.with_name(f"{name}.html")

@@ -1,0 +1,191 @@
+"""``sparsekit doctor``: what is installed, what is missing, and the remedy for each."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from .base.version import __version__
+
+__all__ = ["INSTALL_CHROMIUM", "Finding", "examine", "find_chromium", "main"]
+
+#: Names that Chromium goes by, the preferred first.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+#: The one command that lets the browser tests run.
+INSTALL_CHROMIUM = "apt-get install --yes chromium"
+
+LOW_MEMORY = 2 << 30  # bytes; below this the dense variants of the course do not fit
+
+
+class Finding(NamedTuple):
+    """One line of the report.
+
+    Attributes
+    ----------
+    name : str
+    value : str
+        What was found, or why there is nothing.
+    remedy : str
+        Command or advice; empty when nothing is missing.
+    needed : bool
+        Whether sparsekit cannot work without it.
+    """
+
+    name: str
+    value: str
+    remedy: str = ""
+    needed: bool = False
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the report; the status is 1 when something that sparsekit cannot do without is missing."""
+    parser = argparse.ArgumentParser(prog="sparsekit doctor", description=__doc__)
+    parser.parse_args(argv)
+    findings = []
+    for finding in examine():
+        findings.append(finding)
+        print(line(finding), flush=True)
+    return int(any(finding.remedy and finding.needed for finding in findings))
+
+
+def line(finding: Finding) -> str:
+    """One finding as text; what is missing starts with ``!`` if needed, else with ``-``."""
+    mark = "+" if not finding.remedy else "!" if finding.needed else "-"
+    text = f"{mark} {finding.name:<22}{finding.value}"
+    return f"{text}\n  {'':<22}{finding.remedy}" if finding.remedy else text
+
+
+def examine() -> Iterator[Finding]:
+    """Every finding, one at a time because some take seconds."""
+    yield Finding("sparsekit", __version__)
+    yield Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    for package in ("numpy", "scipy", "numba"):
+        yield package_finding(package, "python -m pip install --upgrade sparsekit", needed=True)
+    yield kernels_finding()
+    yield threads_finding()
+    yield Finding("threads", f"{usable_cores()} for large kernels (SPARSEKIT_NUM_THREADS changes it)")
+    yield memory_finding()
+    yield gpu_finding()
+    for package in ("jupyterlab", "ipykernel", "ipywidgets", "anywidget", "matplotlib", "tqdm"):
+        yield package_finding(package, "python -m pip install 'sparsekit[lab]'")
+    for package in ("pytest", "nbval", "hypothesis", "playwright"):
+        yield package_finding(package, "python -m pip install 'sparsekit[test]'")
+    yield chromium_finding()
+
+
+def package_finding(name: str, remedy: str, needed: bool = False) -> Finding:
+    """The version of an installed package, without importing it."""
+    try:
+        return Finding(name, importlib.metadata.version(name), needed=needed)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, "not installed", remedy, needed)
+
+
+def ask(program: str, seconds: float = 120) -> tuple[bool, str]:
+    """Run a few lines in a process of their own, which a broken driver may crash; (whether well, last line)."""
+    try:
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False, f"no answer in {seconds:g} s"
+    said = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
+    return done.returncode == 0, said[-1] if said else f"exit status {done.returncode}"
+
+
+COMPILE = """
+from sparsekit.kernels.cpu.row_sparse import unique_with_rank
+import numpy
+distinct, rank = unique_with_rank(numpy.array([5, 3, 5]))
+print("compile and run" if distinct.tolist() == [3, 5] and rank.tolist() == [1, 0, 1] else 1 / 0)
+"""
+
+
+def kernels_finding() -> Finding:
+    """Whether numba compiles one of our kernels here, and it computes the right thing."""
+    well, said = ask(COMPILE)
+    remedy = "python -m pip install --upgrade --force-reinstall numba; NUMBA_CACHE_DIR must name a writable folder"
+    return Finding("kernels", said, "" if well else remedy, needed=True)
+
+
+LAYER = """
+import numba, numpy
+@numba.njit(parallel=True)
+def total(values):
+    out = 0.0
+    for place in numba.prange(values.size):
+        out += values[place]
+    return out
+total(numpy.ones(1000))
+print(numba.threading_layer())
+"""
+
+
+def threads_finding() -> Finding:
+    """numba's threading layer; sparsekit's own kernels use plain threads and do not depend on it."""
+    well, said = ask(LAYER)
+    return Finding("numba threading layer", said, "" if well else "only your own parallel numba code needs it")
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on, or the number set in ``SPARSEKIT_NUM_THREADS``."""
+    asked = os.environ.get("SPARSEKIT_NUM_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory_finding() -> Finding:
+    """Memory of the machine that is free for use."""
+    try:
+        table = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        kibibytes = {row.partition(":")[0]: int(row.split()[1]) for row in table if len(row.split()) > 1}
+        total, free = 1024 * kibibytes["MemTotal"], 1024 * kibibytes["MemAvailable"]
+    except (OSError, KeyError, ValueError):
+        return Finding("memory", "unknown on this system")
+    remedy = "close something, or choose smaller sizes: dense variants need the most" if free < LOW_MEMORY else ""
+    return Finding("memory", f"{free / 2**30:.1f} of {total / 2**30:.1f} GiB free", remedy)
+
+
+GPU = """
+import cupy
+runtime = cupy.cuda.runtime
+count = runtime.getDeviceCount()
+name = runtime.getDeviceProperties(0)["name"].decode()
+cupy.arange(8).sum().item()
+print(f"{count} x {name}, CUDA {runtime.runtimeGetVersion() // 1000}, cupy {cupy.__version__}")
+"""
+
+
+def gpu_finding() -> Finding:
+    """Whether cupy can compute on a GPU here."""
+    hardware = shutil.which("nvidia-smi") is not None
+    if importlib.util.find_spec("cupy") is None:
+        remedy = "python -m pip install 'sparsekit[cuda13]' (or cuda12, as your driver has it)" if hardware else ""
+        seen = "an NVIDIA driver is here, cupy is not" if hardware else "none; everything runs on the CPU"
+        return Finding("gpu", seen, remedy)
+    well, said = ask(GPU)
+    remedy = "check `nvidia-smi`, and that the extra (cuda12, cuda13) fits the driver"
+    return Finding("gpu", said, "" if well else remedy)
+
+
+def find_chromium() -> str | None:
+    """Path of the Chromium that the browser tests drive: ``SPARSEKIT_CHROMIUM`` if set, else the first on PATH."""
+    asked = os.environ.get("SPARSEKIT_CHROMIUM")
+    if asked:
+        return shutil.which(asked)
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def chromium_finding() -> Finding:
+    """Whether the browser tests can run."""
+    found = find_chromium()
+    return Finding("chromium", found or "not found; only the browser tests need it", "" if found else INSTALL_CHROMIUM)

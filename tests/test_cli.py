@@ -1,0 +1,249 @@
+"""The command ``sparsekit``: exit statuses, messages, and what each command leaves behind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from sparsekit import cli, doctor
+from sparsekit.base.errors import SparsekitError
+from sparsekit.base.version import __version__
+
+SCRIPT = """
+import sys
+import sparsekit as mx
+print("arguments", sys.argv[1:], "name", __name__)
+mx.nd.dot(mx.nd.ones((2, 3)), mx.nd.ones((3, 4))).wait_to_read()
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, text: str, name: str = "train.py") -> str:
+    (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    return name
+
+
+def events(path: Path) -> list[dict]:
+    return json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+
+
+def operators(path: Path) -> list[str]:
+    return [event["name"] for event in events(path) if event["ph"] == "X"]
+
+
+def sparsekit(*words: str, cwd: Path) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "sparsekit", *words], capture_output=True, text=True, cwd=cwd,
+                          timeout=120)
+
+
+def test_version_and_help(capsys):
+    for words, said in ((["--version"], f"sparsekit {__version__}"), (["--help"], "doctor")):
+        with pytest.raises(SystemExit) as leaving:
+            cli.main(words)
+        assert leaving.value.code == 0
+        assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["no-such-command"], ["profile"], ["view"]])
+def test_a_mistaken_command_line_is_explained_with_status_2(words, capsys):
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(words)
+    assert leaving.value.code == 2
+    assert "usage: sparsekit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["profile", "missing.py"], "There is no script missing.py."),
+        (["profile", "-o", "nowhere/run.json", "train.py"], "there is no folder nowhere"),
+        (["profile", "--html", ".", "train.py"], "it is a folder"),
+        (["view", "missing.json"], "There is no trace missing.json."),
+        (["view", "train.py"], "train.py"),
+        (["lab", "--dir", "."], "There are no notebooks in ."),
+    ],
+)
+def test_mistakes_are_one_error_with_a_hint_and_no_traceback(words, message, here):
+    write(here, SCRIPT)
+    done = sparsekit(*words, cwd=here)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert "Hint: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in here.iterdir()] == ["train.py"]
+
+
+def test_profile_runs_the_script_as_python_would_and_writes_the_trace(here):
+    done = sparsekit("profile", write(here, SCRIPT), "--depth", "3", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "arguments ['--depth', '3'] name __main__\n"
+    assert "dot" in done.stderr
+    assert "dot" in operators(here / "train.trace.json.gz")
+
+
+def test_profile_writes_a_report_that_needs_no_network(here):
+    assert cli.main(["profile", "-o", "run.json", "--html", "run.html", write(here, SCRIPT)]) == 0
+    assert "dot" in [event["name"] for event in json.loads((here / "run.json").read_text())["traceEvents"]]
+    page = (here / "run.html").read_text(encoding="utf-8")
+    assert "dot" in page
+    assert 'src="http' not in page
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "said"),
+    [
+        ("sys.exit()", 0, ""),
+        ("sys.exit(7)", 7, ""),
+        ("sys.exit('out of cheese')", 1, "out of cheese"),
+        ("{}['cheese']", 1, "KeyError: 'cheese'"),
+        ("raise KeyboardInterrupt", 130, "Interrupted."),
+    ],
+)
+def test_however_a_script_ends_its_record_is_written(ending, status, said, here, capfd):
+    assert cli.main(["profile", write(here, SCRIPT + ending)]) == status
+    assert "dot" in operators(here / "train.trace.json.gz")
+    error = capfd.readouterr().err
+    assert said in error
+    assert "runpy" not in error
+
+
+def test_profile_leaves_the_process_as_it_was(here, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["kept"])
+    path = list(sys.path)
+    cli.main(["profile", write(here, SCRIPT)])
+    assert sys.argv == ["kept"]
+    assert sys.path == path
+
+
+def test_view_writes_a_page_beside_the_trace(here, capsys):
+    cli.main(["profile", "-o", "run.trace.json.gz", write(here, SCRIPT)])
+    assert cli.main(["view", "run.trace.json.gz"]) == 0
+    assert capsys.readouterr().out.endswith("Wrote run.html\n")
+    assert "dot" in (here / "run.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"traceEvents": 3}', b"\x1f\x8b broken"])
+def test_view_of_a_broken_trace_is_an_error_that_names_the_file(content, here, capsys):
+    (here / "broken.json").write_bytes(content)
+    assert cli.main(["view", "broken.json"]) == 2
+    assert "broken.json" in capsys.readouterr().err
+    assert not (here / "broken.html").exists()
+
+
+def test_lab_becomes_jupyterlab_at_the_first_notebook(here, monkeypatch):
+    for name in ("02_b.ipynb", "01_a.ipynb"):
+        write(here, "{}", name)
+    called = []
+    monkeypatch.setattr(cli.os, "execv", lambda program, command: called.append((program, command)))
+    monkeypatch.setattr(cli.os, "geteuid", lambda: 1000)
+    arguments = cli.build_parser().parse_args(["lab", "--dir", str(here), "--port", "8890", "--no-browser"])
+    cli.open_lab(arguments)
+    assert called == [
+        (
+            sys.executable,
+            [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={here}",
+             "--LabApp.default_url=/lab/tree/01_a.ipynb", "--ServerApp.port=8890", "--no-browser"],
+        )
+    ]
+
+
+def test_lab_finds_the_course_beside_the_package():
+    folder = cli.course_folder(None)
+    assert folder == Path(__file__).resolve().parents[1] / "notebooks"
+    assert cli.start_notebook(folder).suffix == ".ipynb"
+
+
+@pytest.mark.parametrize(
+    ("trace", "page"),
+    [("run.trace.json.gz", "run.html"), ("run.json", "run.html"), ("a.b.json.gz", "a.b.html"), ("plain", "plain.html")],
+)
+def test_the_page_is_named_after_the_trace(trace, page):
+    assert cli.page_beside(Path("folder") / trace) == Path("folder") / page
+
+
+def test_errors_and_interruption_have_their_statuses(monkeypatch, capsys):
+    def fail(words):
+        raise SparsekitError("no", hint="yes")
+
+    def interrupt(words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "run", fail)
+    assert cli.main([]) == 2
+    assert capsys.readouterr().err == "error: no\nHint: yes\n"
+    monkeypatch.setattr(cli, "run", interrupt)
+    assert cli.main([]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_control_c_ends_a_command_without_a_traceback(here):
+    write(here, "import time\nprint('ready', flush=True)\ntime.sleep(60)")
+    process = subprocess.Popen([sys.executable, "-m", "sparsekit", "profile", "train.py"], cwd=here, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    assert (here / "train.trace.json.gz").exists()
+
+
+def test_demo_and_bench_take_their_own_options():
+    for command in ("demo", "bench"):
+        done = sparsekit(command, "--help", cwd=Path.cwd())
+        assert done.returncode == 0, done.stderr
+        assert f"sparsekit {command}" in done.stdout
+
+
+def test_doctor_reports_every_part_and_is_content_here(capsys):
+    assert doctor.main([]) == 0
+    said = capsys.readouterr().out
+    for name in ("sparsekit", "python", "numpy", "numba", "kernels", "threading layer", "memory", "gpu", "chromium"):
+        assert name in said
+    assert f"{__version__}\n" in said
+    assert "compile and run" in said
+
+
+def test_doctor_names_the_remedy_of_what_is_missing(capsys, monkeypatch):
+    finding = doctor.package_finding("no-such-package", "python -m pip install it", needed=True)
+    assert doctor.line(finding) == f"! {'no-such-package':<22}not installed\n  {'':<22}python -m pip install it"
+    monkeypatch.setattr(doctor, "examine", lambda: iter([finding]))
+    assert doctor.main([]) == 1
+    monkeypatch.setattr(doctor, "examine", lambda: iter([finding._replace(needed=False)]))
+    assert doctor.main([]) == 0
+    assert "\n- no-such" in capsys.readouterr().out
+
+
+def test_doctor_survives_a_probe_that_crashes_or_hangs():
+    assert doctor.ask("import os; os.abort()")[0] is False
+    assert doctor.ask("import time; time.sleep(60)", seconds=0.5) == (False, "no answer in 0.5 s")
+    assert doctor.ask("1 / 0") == (False, "ZeroDivisionError: division by zero")
+
+
+def test_chromium_is_found_where_the_variable_says(tmp_path, monkeypatch):
+    program = tmp_path / "my-chromium"
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("SPARSEKIT_CHROMIUM", str(program))
+    assert doctor.find_chromium() == str(program)
+    monkeypatch.setenv("SPARSEKIT_CHROMIUM", str(tmp_path / "absent"))
+    assert doctor.find_chromium() is None
+    monkeypatch.delenv("SPARSEKIT_CHROMIUM")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert doctor.find_chromium() is None
+    assert doctor.INSTALL_CHROMIUM in doctor.line(doctor.chromium_finding())

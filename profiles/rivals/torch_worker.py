@@ -7,7 +7,7 @@ on standard input, one JSON line back on standard output:
     versions and settings.
 ``prepare FILE.npz``
     load the data set and parse it into batches, build the network.
-``epoch THREADS`` / ``add THREADS`` / ``chain THREADS``
+``epoch THREADS [by_hand]`` / ``add THREADS`` / ``chain THREADS``
     one measurement in milliseconds (epoch) or microseconds a call (add, chain).
 ``quit``
 
@@ -74,9 +74,11 @@ class Worker:
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=0.01)
         return True
 
-    def epoch(self, threads: str = "1") -> float:
+    def epoch(self, threads: str = "1", form: str = "optimizer") -> float:
         """Train one epoch; milliseconds."""
         torch.set_num_threads(int(threads))
+        if form == "by_hand":
+            return self._epoch_by_hand()
         network, optimizer = self.network, self.optimizer
         criterion = torch.nn.functional.binary_cross_entropy_with_logits
         start = time.perf_counter()
@@ -84,6 +86,18 @@ class Worker:
             optimizer.zero_grad(set_to_none=True)
             criterion(network(indices, offsets, values), label).backward()
             optimizer.step()
+        return (time.perf_counter() - start) * 1e3
+
+    def _epoch_by_hand(self) -> float:
+        """The same without an optimizer object: fewer Python calls a batch."""
+        network, parameters = self.network, list(self.network.parameters())
+        criterion = torch.nn.functional.binary_cross_entropy_with_logits
+        start = time.perf_counter()
+        for indices, offsets, values, label in self.batches:
+            gradients = torch.autograd.grad(criterion(network(indices, offsets, values), label), parameters)
+            with torch.no_grad():
+                for parameter, gradient in zip(parameters, gradients, strict=True):
+                    parameter.add_(gradient, alpha=-0.01)
         return (time.perf_counter() - start) * 1e3
 
     def add(self, threads: str = "1") -> float:

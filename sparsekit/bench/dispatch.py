@@ -1,0 +1,51 @@
+"""What one call costs when there is next to nothing to compute."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from functools import partial
+
+from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+
+__all__ = ["run"]
+
+WORKLOADS = {"add": "a + b, both 4 x 4", "chain": "record and backward of ten elementwise operations, 4 x 4"}
+NOTES = (
+    "chain: five times y = y * scale; y = y + shift, under record, then y.backward(), with the head given to torch.",
+    "mxnet computes asynchronously: 'add' waits for the last result only, 'mxnet, waiting' for each.",
+)
+
+
+def _contenders(command: str, workers: dict[str, Worker]) -> list[Contender]:
+    """Everybody who runs ``command``; MXNet's addition both ways of waiting for it."""
+    found = []
+    for name, worker in workers.items():
+        found.append(Contender(name, partial(worker.ask, command)))
+        if (name, command) == ("mxnet", "add"):
+            found.append(Contender("mxnet, waiting", partial(worker.ask, "add_waiting")))
+    return found
+
+
+def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
+    """Measure one addition, and record and backward of ten operations, in microseconds.
+
+    Parameters
+    ----------
+    rivals : dict of str to str
+        Rivals and the Python executables that have them.
+    rounds : int
+        0 for the default.
+    quick : bool
+        Few rounds.
+    """
+    rounds = rounds or (3 if quick else 21)
+    report = Report("Cost of a call", rounds, NOTES)
+    with ExitStack() as stack:
+        workers = {"sparsekit": stack.enter_context(start_own()), **start_rivals(rivals, stack)}
+        for name, worker in workers.items():
+            report.versions[name] = worker.ask("info")["version"]
+        for command, heading in WORKLOADS.items():
+            contenders = _contenders(command, workers)
+            take_turns(contenders, rounds)
+            report.add(heading, "µs", contenders, against="sparsekit" if rivals else "")
+    return report

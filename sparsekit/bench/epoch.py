@@ -1,0 +1,123 @@
+"""The tutorial's training epoch: 1,000 x 1,000,000 with 10 stored a row, batches of 10, layers of 128, 8 and 1."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from contextlib import ExitStack
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+
+__all__ = ["Workload", "run", "write_data"]
+
+
+class Workload(NamedTuple):
+    """Size of the data set: every row stores ``stored`` values."""
+
+    samples: int = 1000
+    features: int = 1_000_000
+    stored: int = 10
+    batch_size: int = 10
+
+
+QUICK = Workload(samples=100, features=10_000)
+
+#: What to call PyTorch's epoch with: threads, and the form of its updates.
+FORMS: dict[str, dict[str, tuple[object, ...]]] = {
+    "torch": {", 1 thread": (1,), ", 2 threads": (2,), ", updates by hand": (1, "by_hand")}
+}
+
+
+def write_data(folder: str, workload: Workload) -> str:
+    """Write the data set as ``.npz``, ``.libsvm`` and ``.json`` into a folder; return the path of the first.
+
+    The label of a row is 1 where the row's sum is above the average.
+    """
+    random = np.random.default_rng(0)
+    samples, features, stored, batch_size = workload
+    indices = np.sort(
+        random.integers(0, features // stored, (samples, stored)) + np.arange(stored) * (features // stored)
+    )
+    data = random.random((samples, stored), dtype=np.float32)
+    label = (data.sum(axis=1) > data.sum(axis=1).mean()).astype(np.float32)
+    path = os.path.join(folder, "data.npz")
+    indptr = np.arange(0, samples * stored + 1, stored)
+    np.savez(
+        path, data=data.ravel(), indices=indices.ravel(), indptr=indptr, label=label, features=features,
+        batch_size=batch_size,
+    )  # fmt: skip
+    with open(os.path.join(folder, "data.libsvm"), "w", encoding="ascii") as file:
+        for target, columns, values in zip(label, indices, data, strict=True):
+            pairs = " ".join(f"{column}:{value}" for column, value in zip(columns, values, strict=True))
+            file.write(f"{target} {pairs}\n")
+    with open(os.path.join(folder, "data.json"), "w", encoding="ascii") as file:
+        json.dump(workload._asdict(), file)
+    return path
+
+
+def _contenders(workers: dict[str, Worker]) -> list[Contender]:
+    """The epoch of each worker, and PyTorch's in each form that may be its best."""
+    found = []
+    for name, worker in workers.items():
+        for form, arguments in FORMS.get(name, {"": ()}).items():
+            found.append(Contender(name + form, partial(worker.ask, "epoch", *arguments)))
+    return found
+
+
+def _variants(own: Worker, path: str, rounds: int) -> list[Contender]:
+    """A few batches of each variant: with a dense gradient every batch touches a gigabyte."""
+    found = []
+    for variant in ("row_sparse", "sparse_forward", "dense"):
+        own.ask("prepare", path, variant)
+        contender = Contender(variant, partial(own.ask, "batch"))
+        take_turns([contender], rounds)
+        found.append(contender)
+    return found
+
+
+def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
+    """Measure the epoch, the cost of the profiler, and single batches of the variants with dense gradients.
+
+    Parameters
+    ----------
+    rivals : dict of str to str
+        Rivals and the Python executables that have them.
+    rounds : int
+        0 for the default.
+    quick : bool
+        Use a small data set and few rounds.
+    """
+    workload, rounds = (QUICK, rounds or 3) if quick else (Workload(), rounds or 15)
+    title = "Training epoch, {:,} x {:,}, {} stored a row, batches of {}, layers of 128, 8, 1".format(*workload)
+    report = Report(title, rounds, NOTES)
+    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
+        path = write_data(folder, workload)
+        own = stack.enter_context(start_own())
+        with ExitStack() as turns:
+            workers = {"sparsekit": own, **start_rivals(rivals, turns)}
+            for name, worker in workers.items():
+                report.versions[name] = worker.ask("info")["version"]
+                worker.ask("prepare", path)
+            epochs = _contenders(workers)
+            take_turns(epochs, rounds, warm_up=2)
+        report.add("one epoch, row-sparse gradient", "ms", epochs, against="sparsekit" if rivals else "")
+        profiled = [Contender("profiler on", partial(own.ask, "epoch_profiled")),
+                    Contender("profiler off", partial(own.ask, "epoch"))]  # fmt: skip
+        take_turns(profiled, rounds)
+        report.add("one epoch, row-sparse gradient, under the profiler", "ms", profiled, against="profiler on")
+        report.add("one batch of each variant", "ms", _variants(own, path, 2 if quick else 3))
+    return report
+
+
+NOTES = (
+    "sparsekit and mxnet run the tutorial's code (third variant); LibSVMIter reads the file, in every epoch.",
+    "torch: EmbeddingBag(sparse=True, mode='sum') with per_sample_weights, and torch.optim.SGD on its sparse gradient.",
+    "torch has its batches parsed and sliced beforehand, outside the time measured.",
+    "torch, updates by hand: autograd.grad, then weight.add_(gradient, alpha=-rate), with no optimizer object.",
+    "dense: weights and gradient dense; sparse_forward: sparse dot with a dense gradient; batches without reading.",
+)

@@ -1,0 +1,202 @@
+"""Contenders in processes of their own, rounds in which they take turns, and the report on what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..base.errors import SparsekitError
+from ..base.version import __version__
+
+__all__ = ["RIVALS", "Contender", "Report", "Worker", "start_own", "start_rivals", "take_turns"]
+
+RIVALS = ("torch", "mxnet")
+
+#: Seconds between two measurements, so that threads of the last one have stopped spinning.
+PAUSE = 0.02
+
+
+class Worker:
+    """A long-lived process that measures on command: a line in, a JSON line out.
+
+    Parameters
+    ----------
+    name : str
+        What error messages call it.
+    command : sequence of str
+        Program and arguments.
+    """
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+        except OSError as error:
+            raise SparsekitError(
+                f"{name} could not be started: {error.strerror}.", hint="give the path of a Python executable."
+            ) from error
+
+    def ask(self, *words: object) -> Any:
+        """Send a command and return the answer; raise ``SparsekitError`` if the worker could not do it."""
+        assert self._process.stdin is not None  # both are pipes, see above
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(" ".join(map(str, words)) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise SparsekitError(
+                f"{self.name} ended while it was asked for {words[0]!r}.",
+                hint=f"check that the Python given can import {self.name}.",
+            )
+        answer = json.loads(line)
+        if "error" in answer:
+            raise SparsekitError(f"{self.name} could not run {words[0]!r}: {answer['error']}")
+        return answer["ok"]
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def start_own() -> Worker:
+    """A worker that runs this library, in the Python that runs now."""
+    return Worker("sparsekit", [sys.executable, "-m", "sparsekit.bench.worker"])
+
+
+def start_rivals(rivals: dict[str, str], stack: ExitStack) -> dict[str, Worker]:
+    """Start a worker for each rival, by name, with the Python given for it; ``stack`` ends them."""
+    folder = Path(__file__).resolve().parents[2] / "profiles" / "rivals"
+    workers = {}
+    for name, python in rivals.items():
+        script = folder / f"{name}_worker.py"
+        if not script.exists():
+            raise SparsekitError(
+                f"The script that runs {name} is missing.",
+                hint="rivals are measured from a source checkout, where profiles/rivals holds their scripts.",
+            )
+        workers[name] = stack.enter_context(Worker(name, [python, str(script)]))
+    return workers
+
+
+class Contender:
+    """One row of the table: a name and a function that takes one measurement."""
+
+    def __init__(self, name: str, measure: Callable[[], float]) -> None:
+        self.name = name
+        self.measure = measure
+        self.values: list[float] = []
+
+
+def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -> None:
+    """Measure everybody once a round, in the same order; the first ``warm_up`` rounds do not count."""
+    contenders = list(contenders)
+    for number in range(-warm_up, rounds):
+        for contender in contenders:
+            time.sleep(PAUSE)
+            value = contender.measure()
+            if number >= 0:
+                contender.values.append(value)
+
+
+def summary(values: Sequence[float]) -> dict[str, Any]:
+    """Median, least and greatest of the values."""
+    return {"median": statistics.median(values), "min": min(values), "max": max(values), "values": list(values)}
+
+
+class Report:
+    """Tables of medians and ratios, as text and as JSON.
+
+    Parameters
+    ----------
+    title : str
+        What was measured.
+    rounds : int
+    notes : sequence of str
+        How to read the figures: what each contender does.
+    """
+
+    def __init__(self, title: str, rounds: int, notes: Sequence[str] = ()) -> None:
+        self.title, self.rounds, self.notes = title, rounds, list(notes)
+        self.versions = {"sparsekit": __version__, "python": platform.python_version()}
+        self.sections: list[dict[str, Any]] = []
+
+    def add(self, heading: str, unit: str, contenders: Sequence[Contender], against: str = "") -> None:
+        """Add a table; with ``against``, the name of the row that all others are compared with."""
+        rows: dict[str, Any] = {one.name: summary(one.values) for one in contenders if one.values}
+        if against:
+            base = rows[against]
+            for name, row in rows.items():
+                if name != against:
+                    pairs = [own / other for own, other in zip(base["values"], row["values"], strict=True)]
+                    row["ratio_of_medians"] = base["median"] / row["median"]
+                    row["pairwise_ratio"] = summary(pairs)
+        self.sections.append({"heading": heading, "unit": unit, "against": against, "rows": rows})
+
+    def _lines(self, section: dict[str, Any]) -> Iterable[str]:
+        unit, against = section["unit"], section["against"]
+        width = max(len(name) for name in section["rows"])
+        ratio = f"   {against} / this: medians (pairwise)" if against and len(section["rows"]) > 1 else ""
+        yield f"\n{section['heading']}"
+        yield f"  {'':{width}}  {'median':>9}  {'min - max':>19}{ratio}"
+        for name, row in section["rows"].items():
+            line = f"  {name:{width}}  {row['median']:9.3f}  {row['min']:8.3f} - {row['max']:8.3f} {unit}"
+            if "pairwise_ratio" in row:
+                pairs = row["pairwise_ratio"]
+                line += f"   {row['ratio_of_medians']:.2f} ({pairs['min']:.2f} - {pairs['max']:.2f})"
+            yield line
+
+    def text(self) -> str:
+        """The report to print."""
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        lines = [self.title, f"{versions}; {os.cpu_count()} cores; medians of {self.rounds} rounds in turn"]
+        for section in self.sections:
+            lines.extend(self._lines(section))
+        return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)])
+
+    def save(self, path: str) -> None:
+        """Write everything, each single measurement included, as JSON."""
+        facts = {
+            "title": self.title,
+            "versions": self.versions,
+            "cores": os.cpu_count(),
+            "machine": platform.machine(),
+            "rounds": self.rounds,
+            "sections": self.sections,
+            "notes": self.notes,
+        }
+        temporary = f"{path}.part"
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(facts, file, indent=1)
+            file.write("\n")
+        os.replace(temporary, path)

@@ -1,0 +1,153 @@
+"""This library on the workloads of ``sparsekit bench``, behind the line protocol that its rivals speak too.
+
+One command a line on standard input, one JSON line back: ``info``, ``prepare FILE.npz [VARIANT]``, ``epoch``,
+``epoch_profiled``, ``batch`` (milliseconds), ``add``, ``chain`` (microseconds a call).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import platform
+import sys
+import time
+from typing import Any
+
+import sparsekit as mx
+
+__all__ = ["VARIANTS", "Worker"]
+
+ADD_CALLS = 5000
+CHAIN_CALLS = 300
+
+
+class FullyConnected(mx.gluon.HybridBlock):
+    """The tutorial's layer with dense weights and gradients."""
+
+    def __init__(self, in_units: int, units: int) -> None:
+        super().__init__()
+        with self.name_scope():
+            self._units = units
+            self.weight = self.params.get("weight", shape=(units, in_units))
+            self.bias = self.params.get("bias", shape=(units,), init="zeros")
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+        """Multiply by the weights and add the bias."""
+        return F.FullyConnected(x, weight, bias, num_hidden=self._units)
+
+
+class FullyConnectedSparse(mx.gluon.HybridBlock):
+    """The tutorial's layer for csr batches: weights stored (inputs, units)."""
+
+    def __init__(self, in_units: int, units: int, weight_grad_stype: str) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(in_units, units), grad_stype=weight_grad_stype)
+            self.bias = self.params.get("bias", shape=(units,), init="zeros")
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+        """Multiply by the weights and add the bias."""
+        return F.sparse.dot(x, weight) + bias
+
+
+#: The first layer of each variant, made from the number of features.
+VARIANTS = {
+    "row_sparse": lambda features: FullyConnectedSparse(features, 128, "row_sparse"),
+    "sparse_forward": lambda features: FullyConnectedSparse(features, 128, "default"),
+    "dense": lambda features: FullyConnected(features, 128),
+}
+
+
+class Worker:
+    """State between commands: the reader and the network."""
+
+    def info(self) -> dict[str, str]:
+        """Name and version."""
+        form = "the tutorial's code, eager; LibSVMIter reads the file"
+        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version(), "form": form}
+
+    def prepare(self, path: str, variant: str = "row_sparse") -> bool:
+        """Open the LibSVM file beside the data set and build the network."""
+        with open(path.replace(".npz", ".json"), encoding="utf-8") as file:
+            facts = json.load(file)
+        features, batch = facts["features"], facts["batch_size"]
+        self.net = self.trainer = None
+        gc.collect()  # a dense variant holds a gigabyte
+        self.reader = mx.io.LibSVMIter(
+            data_libsvm=path.replace(".npz", ".libsvm"), data_shape=(features,), batch_size=batch
+        )
+        self.net = mx.gluon.nn.Sequential()
+        self.net.add(VARIANTS[variant](features), mx.gluon.nn.Activation("sigmoid"))
+        self.net.add(FullyConnected(128, 8), mx.gluon.nn.Activation("sigmoid"))
+        self.net.add(FullyConnected(8, 1), mx.gluon.nn.Activation("sigmoid"))
+        self.net.initialize()
+        self.trainer = mx.gluon.Trainer(self.net.collect_params(), "sgd")
+        self.loss = mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
+        return True
+
+    def _step(self, batch: Any) -> None:
+        data, label = batch.data[0], batch.label[0]
+        with mx.autograd.record():
+            loss = self.loss(self.net(data), label)
+        loss.backward()
+        self.trainer.step(data.shape[0])
+        loss.wait_to_read()
+
+    def epoch(self) -> float:
+        """Train one epoch, reading included; milliseconds."""
+        start = time.perf_counter()
+        self.reader.reset()
+        for batch in self.reader:
+            self._step(batch)
+        return (time.perf_counter() - start) * 1e3
+
+    def epoch_profiled(self) -> float:
+        """The same under the profiler; milliseconds."""
+        with mx.Profiler():
+            return self.epoch()
+
+    def batch(self) -> float:
+        """Train one batch; milliseconds without reading it."""
+        self.reader.reset()
+        batch = next(iter(self.reader))
+        start = time.perf_counter()
+        self._step(batch)
+        return (time.perf_counter() - start) * 1e3
+
+    def add(self) -> float:
+        """Add two 4 x 4 arrays; microseconds a call."""
+        left, right = mx.nd.ones((4, 4)), mx.nd.ones((4, 4))
+        start = time.perf_counter()
+        for _ in range(ADD_CALLS):
+            left + right
+        return (time.perf_counter() - start) / ADD_CALLS * 1e6
+
+    def chain(self) -> float:
+        """Record ten elementwise operations on 4 x 4 arrays and run backward; microseconds."""
+        x, scale, shift = mx.nd.ones((4, 4)), mx.nd.full((4, 4), 0.5), mx.nd.ones((4, 4))
+        x.attach_grad()
+        start = time.perf_counter()
+        for _ in range(CHAIN_CALLS):
+            with mx.autograd.record():
+                y = x
+                for _ in range(5):
+                    y = y * scale
+                    y = y + shift
+            y.backward()
+        return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
+
+
+def main() -> None:
+    """Answer commands until the end of input."""
+    worker = Worker()
+    for line in sys.stdin:
+        command, *arguments = line.split()
+        try:
+            answer = {"ok": getattr(worker, command)(*arguments)}
+        except Exception as error:  # the asker decides what to do about it
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""``sparsekit bench`` runs, and its arithmetic and its refusals are right."""
+
+import json
+import sys
+
+import pytest
+
+from sparsekit import bench
+from sparsekit.base.errors import SparsekitError
+from sparsekit.bench import epoch, harness
+
+
+def contender(name, values):
+    one = harness.Contender(name, iter(values).__next__)
+    harness.take_turns([one], len(values) - 1)
+    return one
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch):
+    monkeypatch.setattr(harness, "PAUSE", 0)
+
+
+def test_the_first_round_does_not_count():
+    assert contender("a", [100.0, 1.0, 2.0]).values == [1.0, 2.0]
+
+
+def test_contenders_take_turns():
+    order = []
+    harness.take_turns([harness.Contender(name, lambda name=name: order.append(name) or 1.0) for name in "ab"], 2, 0)
+    assert order == ["a", "b", "a", "b"]
+
+
+def test_report_gives_medians_and_both_ratios(tmp_path):
+    report = harness.Report("title", 3, ["a note"])
+    report.add("heading", "ms", [contender("own", [0, 1.0, 2.0, 3.0]), contender("rival", [0, 2.0, 8.0, 4.0])], "own")
+    rival = report.sections[0]["rows"]["rival"]
+    assert (rival["median"], rival["min"], rival["max"]) == (4.0, 2.0, 8.0)
+    assert rival["ratio_of_medians"] == 0.5
+    assert rival["pairwise_ratio"]["values"] == [0.5, 0.25, 0.75]
+    assert "0.50 (0.25 - 0.75)" in report.text()
+    assert "a note" in report.text()
+    report.save(tmp_path / "report.json")
+    assert json.loads((tmp_path / "report.json").read_text())["sections"][0]["rows"]["own"]["median"] == 2.0
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_a_worker_that_ends_is_a_named_error():
+    with (
+        harness.Worker("mute", [sys.executable, "-c", "pass"]) as worker,
+        pytest.raises(SparsekitError, match=r"mute ended(.|\n)*Hint"),
+    ):
+        worker.ask("info")
+
+
+def test_a_worker_that_cannot_is_a_named_error():
+    program = 'import sys; sys.stdin.readline(); print(\'{"error": "no"}\', flush=True); sys.stdin.read()'
+    with (
+        harness.Worker("poor", [sys.executable, "-c", program]) as worker,
+        pytest.raises(SparsekitError, match="poor could not run 'epoch': no"),
+    ):
+        worker.ask("epoch")
+
+
+@pytest.mark.parametrize(
+    ("rival", "message"), [("tensor=python", "rival named 'tensor'"), ("torch", "names no Python"),
+                           ("torch=/no/such/python", "could not be started")]
+)  # fmt: skip
+def test_an_unusable_rival_is_refused(rival, message):
+    with pytest.raises(SparsekitError, match=message):
+        bench.main(["dispatch", "--quick", "--rival", rival])
+
+
+def test_the_data_set_is_the_same_in_both_files(tmp_path):
+    path = epoch.write_data(str(tmp_path), epoch.Workload(samples=20, features=1000))
+    arrays = epoch.np.load(path)
+    lines = (tmp_path / "data.libsvm").read_text().splitlines()
+    pairs = [pair.split(":") for line in lines for pair in line.split()[1:]]
+    assert [int(column) for column, _ in pairs] == arrays["indices"].tolist()
+    assert [epoch.np.float32(value) for _, value in pairs] == arrays["data"].tolist()
+    assert [float(line.split()[0]) for line in lines] == arrays["label"].tolist()
+    assert len(set(arrays["label"].tolist())) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "headings"),
+    [("epoch", ["one epoch", "profiler", "one batch"]), ("dispatch", ["a + b", "record"]), ("import", ["import"])],
+)
+def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headings):
+    file = tmp_path / "figures.json"
+    assert bench.main([name, "--quick", "--rounds", "1", "--json", str(file)]) == 0
+    figures = json.loads(file.read_text())
+    assert len(figures["sections"]) == len(headings)
+    for section, heading in zip(figures["sections"], headings, strict=True):
+        assert heading in section["heading"]
+        assert all(row["min"] > 0 for row in section["rows"].values())
+    assert "sparsekit" in capsys.readouterr().out

@@ -1,0 +1,75 @@
+"""What arrays, contexts, blocks and parameters print, and what they are called, against MXNet 1.9.1."""
+
+import json
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "reprs.json").read_text(encoding="utf-8"))
+HINTS = {
+    "dense": lambda: mx.gluon.nn.Dense(1),
+    "sequential": lambda: mx.gluon.nn.Sequential(),
+    "sigmoid": lambda: mx.gluon.nn.Activation("sigmoid"),
+    "sigmoidbinarycrossentropyloss": lambda: mx.gluon.loss.SigmoidBinaryCrossEntropyLoss(),
+}
+
+
+def evaluate(expression):
+    """The value of ``expression``, and what to take from the number of each name to count from 0."""
+    start = {hint: int(re.sub(r"\D", "", make().name)) + 1 for hint, make in HINTS.items()}
+    names = {"mx": mx, "np": np}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mx.base.StorageFallbackWarning)
+        for line in GOLDEN["setup"]:
+            exec(line, names)
+        return eval(expression, names), start
+
+
+def renumbered(value, start):
+    """Names count from where this test began, not from the start of the process."""
+    if isinstance(value, str):
+        pattern = rf"\b({'|'.join(HINTS)})(\d+)"
+        return re.sub(pattern, lambda found: f"{found[1]}{int(found[2]) - start[found[1]]}", value)
+    return [renumbered(item, start) for item in value] if isinstance(value, list) else value
+
+
+def recorded(result):
+    return [recorded(item) for item in result["items"]] if "items" in result else result["value"]
+
+
+def of_kind(refused):
+    return [
+        pytest.param(case, id=case["expression"]) for case in GOLDEN["cases"] if ("error" in case["result"]) == refused
+    ]
+
+
+@pytest.mark.parametrize("case", of_kind(refused=False))
+def test_text_is_that_of_mxnet(case):
+    value, start = evaluate(case["expression"])
+    expected = recorded(case["result"])
+    got = renumbered(value, start)
+    assert got == expected or repr(got) == expected
+
+
+#: Where MXNet 1.9.1 raises and this library gives the answer that was meant.
+BETTER = {
+    "weight.stype": "default",
+    "weight.grad_stype": "default",
+}
+
+
+@pytest.mark.parametrize("case", of_kind(refused=True))
+def test_what_mxnet_refuses_is_refused_with_a_reason_or_answered(case):
+    expression = case["expression"]
+    if expression in BETTER:
+        assert evaluate(expression)[0] == BETTER[expression]
+        return
+    expected = (mx.MXNetError, ValueError, TypeError, AttributeError, IndexError, NotImplementedError, AssertionError)
+    with pytest.raises(expected) as caught:
+        evaluate(expression)
+    assert str(caught.value)

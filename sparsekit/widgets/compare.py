@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .describe import operator_totals, place
+from .describe import place
 from .display import Display
-from .lanes import LanePainter, Palette, axis, legend
+from .lanes import LanePainter, axis, legend, shared_palette
 from .layout import APART, clean, lane_totals, typical_window
 from .svg import Drawing, fit, wrap
 from .theme import MUTED, STRIPE, lane_order
@@ -104,16 +104,7 @@ class _Comparison:
     def __init__(self, runs: list[_Run], window: Any) -> None:
         self.runs = runs
         self.length = max((run.length for run in runs), default=0.0)
-        shares: dict[str, float] = {}
-        for run in runs:
-            # Each run has one vote, or the slowest one would own every colour.
-            for name, own in operator_totals(run.events).items():
-                shares[name] = shares.get(name, 0.0) + own / (run.recorded or 1.0)
-            # Conversions are what the comparison is about, however short they are.
-            for event in run.events:
-                if event.lane == "convert":
-                    shares[event.name] = max(shares[event.name], 1.0)
-        self.palette = Palette(shares)
+        self.palette = shared_palette(run.events for run in runs)
         self.drawing = Drawing(WIDTH)
         self.y = 0.0
         self.hidden = 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from .layout import Block, Event, Window, merge, place_rows, ticks
+from .layout import APART, Block, Event, Window, merge, place_rows, ticks
 from .svg import Drawing, fit, text_width
 from .theme import ALARM, INK, LINE, MUTED, OTHER, STRIPE, ink_on, lane_order, operator_colors
 from .units import format_count, format_duration, format_tick
 
-__all__ = ["LanePainter", "Palette", "axis", "legend"]
+__all__ = ["LanePainter", "Palette", "axis", "legend", "shared_palette", "single_palette"]
 
 #: Blocks a picture may hold before neighbours are joined more coarsely.
 MOST_BLOCKS = 1500
@@ -30,7 +30,7 @@ class Palette:
     def __init__(self, ranking: Mapping[str, float], everything: Mapping[str, float] | None = None) -> None:
         # The large part outweighs the rest, so that its operators are the ones told apart.
         weight = 1.0 + sum((everything or ranking).values())
-        totals = {name: value for name, value in (everything or ranking).items()}
+        totals = dict((everything or ranking).items())
         totals.update({name: weight + value for name, value in ranking.items()})
         self.colors = operator_colors(totals)
         ranked = sorted(totals, key=lambda name: (-totals[name], name))
@@ -41,6 +41,35 @@ class Palette:
         entries = [(code, name, self.colors[name]) for name, code in self.codes.items() if name in present]
         rest = len(present) - len(entries)
         return [*entries, ("", f"{format_count(rest)} other operators", OTHER)] if rest > 0 else entries
+
+
+def _weights(events: Iterable[Event]) -> dict[str, float]:
+    """Own time by operator; what stands apart weighs nothing, or a compilation would take a colour."""
+    totals: dict[str, float] = {}
+    for event in events:
+        totals[event.name] = totals.get(event.name, 0.0) + (0.0 if event.lane in APART else event.own)
+    return totals
+
+
+def single_palette(events: Sequence[Event], window: Window) -> Palette:
+    """Colours for one run of which ``window`` is drawn large."""
+    inside = [event for event in events if event.end >= window.start and event.start <= window.end]
+    return Palette(_weights(inside), _weights(events))
+
+
+def shared_palette(runs: Iterable[Sequence[Event]]) -> Palette:
+    """Colours for several runs; each has one vote, or the slowest one would own every colour."""
+    shares: dict[str, float] = {}
+    for events in runs:
+        weights = _weights(events)
+        total = sum(weights.values()) or 1.0
+        for name, own in weights.items():
+            shares[name] = shares.get(name, 0.0) + own / total
+        # Conversions are what the comparison is about, however short they are.
+        for event in events:
+            if event.lane == "convert":
+                shares[event.name] = max(shares[event.name], 1.0)
+    return Palette(shares)
 
 
 class LanePainter:

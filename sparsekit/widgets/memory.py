@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from .display import Display
 from .lanes import axis
 from .layout import ticks
+from .pack import plain
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, SERIES, ink_on, role_order
 from .units import format_bytes, format_count, format_duration, format_ratio, format_shape, format_share, number
 
-__all__ = ["alive_rows", "memory_bars", "memory_figure"]
+__all__ = ["alive_rows", "memory_bars", "memory_figure", "memory_payload"]
 
 WIDTH = 1000.0
 ALIVE_COLUMNS = ("owner", "role", "storage type", "shape", "component", "bytes", "share")
@@ -65,6 +66,21 @@ def _alive(memory: Mapping[str, Any]) -> list[Alive]:
         if isinstance(item, Mapping)
     ]
     return sorted(found, key=lambda item: (-item.bytes, item.owner, item.role, item.component))
+
+
+def memory_payload(memory: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Give ``prof.memory`` with every entry readable and finite, as the live view takes it."""
+    memory = memory if isinstance(memory, Mapping) else {}
+    samples, alive = _samples(memory), _alive(memory)
+    peak, time = _peak(memory, samples)
+    process = number(memory.get("process_peak_bytes"))
+    return {
+        "peak_bytes": peak,
+        "peak_time": time,
+        "samples": [plain([sample.time, sample.total, sample.roles]) for sample in samples],
+        "at_peak": [plain(item._asdict()) for item in alive],
+        "process_peak_bytes": process if process > 0 else None,
+    }
 
 
 def _peak(memory: Mapping[str, Any], samples: Sequence[Sample]) -> tuple[float, float]:

@@ -11,12 +11,11 @@ from .describe import (
     describe_array,
     group,
     operator_rows,
-    operator_totals,
     place,
     share_sentence,
 )
 from .display import Display
-from .lanes import LanePainter, Palette, legend
+from .lanes import LanePainter, legend, single_palette
 from .layout import APART, Event, Window, clean, lane_totals, typical_window
 from .svg import Drawing, fit, wrap
 from .theme import INK, LINE, MUTED
@@ -68,7 +67,7 @@ class _Timeline:
         self.window = window
         self.whole = Window(min((e.start for e in events), default=0.0), max((e.end for e in events), default=0.0), "")
         self.inside = [e for e in events if e.end >= window.start and e.start <= window.end]
-        self.palette = Palette(operator_totals(self.inside or events), operator_totals(events))
+        self.palette = single_palette(events, window)
         self.drawing = Drawing(WIDTH)
         self.y = 0.0
         self.notes: list[str] = []

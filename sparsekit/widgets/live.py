@@ -1,0 +1,150 @@
+"""Live views of a profile in a notebook, on anywidget; imported only when one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..base.errors import MissingPackageError
+from ..base.optional import optional_import
+from .compare import timelines_figure
+from .display import Display
+from .layout import clean
+from .memory import memory_figure, memory_payload
+from .pack import pack_timeline
+from .sources import module, style
+from .svg import escape
+from .timeline import timeline_figure
+from .units import format_count
+
+__all__ = ["MemoryWidget", "TimelineWidget"]
+
+
+def _bundle(live: Any, sentence: str, static: Display, text: str) -> Any:
+    """Add the static twin to a widget's own bundle, for where no kernel answers any more."""
+    data, metadata = live if isinstance(live, tuple) else (live or {}, {})
+    html = f"<p>{escape(sentence)}</p>\n{static.html}"
+    return {**data, "text/plain": text, "text/html": html}, metadata
+
+
+def _as_runs(records: Any) -> dict[str, list[Mapping[str, Any]]]:
+    if isinstance(records, Mapping):
+        return {str(name): list(found or ()) for name, found in records.items()}
+    return {"": list(records or ())}
+
+
+try:
+    anywidget = optional_import("anywidget", "lab", "A live view")
+    traitlets = optional_import("traitlets", "lab", "A live view")
+except MissingPackageError as missing:
+    _missing = missing
+
+    class _Absent:
+        """Stands in for a live widget where anywidget is not installed."""
+
+        def __init__(self, *args: Any, **keywords: Any) -> None:
+            raise MissingPackageError(_missing.message, hint=_missing.hint) from _missing
+
+    class TimelineWidget(_Absent):
+        """The live timeline; needs anywidget, which is not installed."""
+
+    class MemoryWidget(_Absent):
+        """The live memory view; needs anywidget, which is not installed."""
+
+else:
+
+    class TimelineWidget(anywidget.AnyWidget):  # type: ignore[no-redef]
+        """Live timeline: zoom, pan, search, click an operator to read what it did to which arrays.
+
+        Parameters
+        ----------
+        records : list of dict, or mapping of str to such lists
+            ``prof.records``, or several runs by name to compare on one axis.
+        title, description : str, optional
+            Heading, and the sentence below it.
+        color_by : {"operator", "lane", "layer", "density"}
+
+        Attributes
+        ----------
+        selected : int
+            Position of the chosen event among all events sorted by start, run after run; -1 for none.
+        """
+
+        _esm = module("timeline.js")
+        _css = style()
+        payload = traitlets.Bytes().tag(sync=True)
+        title = traitlets.Unicode("").tag(sync=True)
+        description = traitlets.Unicode("").tag(sync=True)
+        color_by = traitlets.Enum(("operator", "lane", "layer", "density"), "operator").tag(sync=True)
+        selected = traitlets.Int(-1).tag(sync=True)
+
+        def __init__(
+            self, records: Any = (), title: str = "Timeline", description: str = "", color_by: str = "operator"
+        ) -> None:
+            self._runs = _as_runs(records)
+            self._title = str(title)
+            super().__init__(
+                payload=pack_timeline(self._runs),
+                title=self._title,
+                description=str(description) or self.static.alt,
+                color_by=color_by,
+            )
+
+        @property
+        def static(self) -> Display:
+            """The static picture and table of the same data."""
+            if len(self._runs) == 1:
+                return timeline_figure(next(iter(self._runs.values())), title=self._title)
+            return timelines_figure(self._runs, title=self._title)
+
+        @property
+        def selected_record(self) -> Mapping[str, Any] | None:
+            """The record of the chosen event, or None."""
+            ordered = [event.record for records in self._runs.values() for event in clean(records)]
+            return ordered[self.selected] if 0 <= self.selected < len(ordered) else None
+
+        def _repr_mimebundle_(self, **keywords: Any) -> Any:
+            sentence = "A live timeline of each operator; without a running kernel, its picture and table."
+            return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
+
+        def __repr__(self) -> str:
+            events = sum(len(records) for records in self._runs.values())
+            return f"TimelineWidget({format_count(events)} events, color_by={self.color_by!r})"
+
+    class MemoryWidget(anywidget.AnyWidget):  # type: ignore[no-redef]
+        """Live memory view: by role over time, and what was alive at the peak.
+
+        Parameters
+        ----------
+        memory : dict
+            ``prof.memory``.
+        title, description : str, optional
+            Heading, and the sentence below it.
+        """
+
+        _esm = module("memory.js")
+        _css = style()
+        memory = traitlets.Dict().tag(sync=True)
+        title = traitlets.Unicode("").tag(sync=True)
+        description = traitlets.Unicode("").tag(sync=True)
+
+        def __init__(
+            self, memory: Mapping[str, Any] | None = None, title: str = "Memory", description: str = ""
+        ) -> None:
+            self._title = str(title)
+            found = memory_payload(memory)
+            alt = memory_figure(found).alt
+            super().__init__(memory=found, title=self._title, description=str(description) or alt)
+
+        @property
+        def static(self) -> Display:
+            """The static picture and table of the same data."""
+            return memory_figure(self.memory, title=self._title)
+
+        def _repr_mimebundle_(self, **keywords: Any) -> Any:
+            sentence = "A live view of memory by role; without a running kernel, its picture and table."
+            return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
+
+        def __repr__(self) -> str:
+            samples = len(self.memory.get("samples") or ())
+            return f"MemoryWidget({format_count(samples)} samples)"

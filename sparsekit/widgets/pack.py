@@ -1,0 +1,210 @@
+"""Records -> one compact block of columns that a browser reads without parsing every event."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .describe import arrays
+from .lanes import shared_palette, single_palette
+from .layout import APART, Event, clean, place_rows, steps, typical_window
+from .theme import lane_order
+from .units import number
+
+__all__ = ["pack_timeline", "plain"]
+
+_MAGIC = b"SKC1"
+
+
+def plain(value: Any, depth: int = 6) -> Any:
+    """Copy ``value`` into what JSON can say; anything else becomes its text, never an error."""
+    if value is None or isinstance(value, (bool, str)):
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+    if isinstance(value, (int, np.integer)):
+        return int(value) if abs(int(value)) < 1 << 53 else float(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else str(value)
+    if depth and isinstance(value, Mapping):
+        return {str(key): plain(item, depth - 1) for key, item in value.items()}
+    if depth and isinstance(value, (list, tuple)):
+        return [plain(item, depth - 1) for item in value]
+    return plain(str(value))
+
+
+class _Names:
+    """Distinct values, numbered as they come."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+        self.values: list[Any] = []
+
+    def add(self, key: Any, value: Any) -> int:
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.values)
+            self.values.append(value)
+        return found
+
+    def text(self, value: Any) -> int:
+        written = plain(str(value))
+        return self.add(written, written)
+
+
+def _array(array: Mapping[str, Any]) -> list[Any]:
+    """Put one array's description in the order that timeline.js reads."""
+    keys = ("stype", "shape", "dtype", "nnz", "density", "index_dtype", "bytes", "components", "rows")
+    return [plain(array.get(key)) for key in keys]
+
+
+def _lightest(found: Sequence[Mapping[str, Any]]) -> float:
+    """Lowest density among an event's arrays; -1 where it has none."""
+    densities = [number(array.get("density"), 1.0) for array in found]
+    return min(densities, default=-1.0)
+
+
+class _Columns:
+    """All events of all runs, column by column."""
+
+    def __init__(self) -> None:
+        self.strings, self.arrays, self.attributes = _Names(), _Names(), _Names()
+        self.data: dict[str, list[Any]] = {name: [] for name in _KINDS}
+
+    def add(self, run: int, event: Event, lane: int, row: int, origin: float) -> None:
+        """Append one event."""
+        record, data = event.record, self.data
+        sides = arrays(event, "inputs"), arrays(event, "outputs")
+        attributes = plain(record.get("attrs") or {})
+        node = record.get("node")
+        values = {
+            "run": run,
+            "lane": lane,
+            "row": row,
+            "start": event.start - origin,
+            "duration": event.duration,
+            "own": event.own,
+            "name": self.strings.text(event.name),
+            "layer": self.strings.text(event.layer),
+            "line": self.strings.text(record.get("line") or ""),
+            "node": int(number(node, -1)) if node is not None and abs(number(node, -1)) < 1 << 31 else -1,
+            "fallback": int(event.fallback),
+            "bytes": number(record.get("bytes")),
+            "flops": number(record.get("flops")),
+            "dense_flops": number(record.get("dense_flops")),
+            "density": _lightest([*sides[0], *sides[1]]),
+            "attributes": self.attributes.add(json.dumps(attributes, sort_keys=True), attributes),
+            "inputs": len(sides[0]),
+            "first_array": len(data["array"]),
+        }
+        for name, value in values.items():
+            data[name].append(value)
+        for array in (*sides[0], *sides[1]):
+            described = _array(array)
+            data["array"].append(self.arrays.add(json.dumps(described), described))
+
+
+_KINDS = {
+    "run": "u1",
+    "lane": "u1",
+    "row": "u1",
+    "start": "f8",
+    "duration": "f8",
+    "own": "f8",
+    "name": "u4",
+    "layer": "u4",
+    "line": "u4",
+    "node": "i4",
+    "fallback": "u1",
+    "bytes": "f8",
+    "flops": "f8",
+    "dense_flops": "f8",
+    "density": "f4",
+    "attributes": "u4",
+    "inputs": "u2",
+    "first_array": "u4",
+    "array": "u4",
+}
+
+
+def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None]) -> bytes:
+    """Pack the records of one or several runs, each starting at time 0, for the live timeline.
+
+    Parameters
+    ----------
+    runs : mapping of str to iterable of dict
+        Name of each run -> its records; at most 250 runs.
+
+    Returns
+    -------
+    bytes
+        gzip of ``b"SKC1"``, the length of a JSON header (uint32), the header, and the
+        columns, little endian, each starting at a multiple of 8 bytes.
+    """
+    cleaned = {str(name): clean(records) for name, records in list(runs.items())[:250]}
+    lanes = lane_order(event.lane for events in cleaned.values() for event in events)[:250]
+    columns = _Columns()
+    origins = [_origin(events) for events in cleaned.values()]
+    for run, events in enumerate(cleaned.values()):
+        origin = origins[run]
+        for event, row in zip(events, place_rows(events), strict=True):
+            # Hostile input could name more lanes than a byte holds: the last takes what is left.
+            lane = lanes.index(event.lane) if event.lane in lanes else len(lanes) - 1
+            columns.add(run, event, lane, row, origin)
+    header = {
+        "runs": [plain(name) for name in cleaned],
+        "lanes": [plain(name) for name in lanes],
+        "view": _view(list(cleaned.values()), origins),
+        "palette": _palette(list(cleaned.values())),
+        "strings": columns.strings.values,
+        "array_table": columns.arrays.values,
+        "attributes": columns.attributes.values,
+    }
+    return _blocks(header, columns.data)
+
+
+def _origin(events: Sequence[Event]) -> float:
+    """Time 0 of a run: where the work starts, so that runs line up however long each compiled before."""
+    return next((event.start for event in events if event.lane not in APART), events[0].start if events else 0.0)
+
+
+def _view(runs: Sequence[Sequence[Event]], origins: Sequence[float]) -> list[float]:
+    """What the live view opens on: one run as its static picture does, several on the longest of their first steps."""
+    if len(runs) == 1:
+        window = typical_window(runs[0])
+        return [window.start - origins[0], window.end - origins[0]] if window.reason else [0.0, 0.0]
+    found = [(steps(events), origin) for events, origin in zip(runs, origins, strict=True)]
+    if not found or any(len(some) < 3 for some, _ in found):
+        return [0.0, 0.0]
+    return [0.0, max(some[1][0] - origin for some, origin in found)]
+
+
+def _palette(runs: Sequence[Sequence[Event]]) -> list[list[str]]:
+    """Operators with a colour of their own, as in the static pictures: name and colour, most telling first."""
+    palette = single_palette(runs[0], typical_window(runs[0])) if len(runs) == 1 else shared_palette(runs)
+    return [[plain(name), palette.colors[name]] for name in palette.codes]
+
+
+def _blocks(header: dict[str, Any], data: Mapping[str, list[Any]]) -> bytes:
+    packed = {name: np.asarray(values, dtype=f"<{_KINDS[name]}") for name, values in data.items()}
+    # Offsets depend on the header's length and the header holds the offsets: write them at a fixed width.
+    places = {name: [_KINDS[name], "0" * 12, len(values)] for name, values in packed.items()}
+    size = len(_json({**header, "columns": places}))
+    offset = start = -(-(8 + size) // 8) * 8
+    body = bytearray()
+    for name, values in packed.items():
+        places[name][1] = offset
+        raw = values.tobytes()
+        padding = b"\0" * (-len(raw) % 8)
+        body += raw + padding
+        offset += len(raw) + len(padding)
+    text = _json({**header, "columns": places}).ljust(size)
+    head = _MAGIC + len(text).to_bytes(4, "little") + text
+    return gzip.compress(head.ljust(start, b"\0") + bytes(body), compresslevel=6, mtime=0)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True).encode()

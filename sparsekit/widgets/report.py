@@ -1,0 +1,139 @@
+"""One HTML file that holds everything: words, tables, pictures, and the live views without a kernel."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .compare import timelines_figure
+from .display import Display, html_table, write_file
+from .memory import memory_figure, memory_payload
+from .pack import pack_timeline, plain
+from .sources import module, read, style
+from .svg import escape
+from .timeline import timeline_figure
+
+__all__ = ["html_report"]
+
+#: Nothing may leave the page or come into it, whatever a name in the data says.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def html_report(
+    title: str,
+    sections: Iterable[tuple[str, Any]] | Mapping[str, Any],
+    path: str | os.PathLike[str] | None = None,
+    footer: str = "",
+) -> str:
+    """Write words, tables, pictures and live views as one HTML page that needs no network and no kernel.
+
+    Every live view is preceded by its static picture and table, which stay where scripts are off.
+
+    Parameters
+    ----------
+    title : str
+    sections : list of (heading, content), or mapping of heading to content
+        A content is a string (paragraphs are separated by empty lines), a ``Display``,
+        ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
+        ``{"memory": prof.memory}``, ``{"columns": [...], "rows": [...], "caption": ""}``,
+        or a list of these.  A view may also have ``"title"`` and ``"description"``.
+        Anything else is shown as its text.
+    path : path, optional
+        Where to write the page too; written beside it first and then renamed.
+    footer : str, optional
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    pairs = list(sections.items() if isinstance(sections, Mapping) else sections)
+    parts = [_section(i + 1, str(heading), content) for i, (heading, content) in enumerate(pairs)]
+    body = "\n".join(parts)
+    contents = _contents([str(heading) for heading, _ in pairs]) if len(pairs) > 3 else ""
+    page = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{read('report.css')}{style()}</style>\n</head>\n<body>\n"
+        f'<header><h1>{escape(title)}</h1><button type="button" hidden>theme: auto</button></header>\n'
+        f"<main>\n{contents}{body}\n</main>\n"
+        f"{f'<footer>{escape(footer)}</footer>' if footer else ''}\n{_scripts(body)}</body>\n</html>\n"
+    )
+    if path is not None:
+        write_file(path, page)
+    return page
+
+
+def _contents(headings: Iterable[str]) -> str:
+    links = (f'<li><a href="#section-{i + 1}">{escape(heading)}</a></li>' for i, heading in enumerate(headings))
+    return f'<nav aria-label="Contents"><ol>{"".join(links)}</ol></nav>\n'
+
+
+def _section(number: int, heading: str, content: Any) -> str:
+    return f'<section>\n<h2 id="section-{number}">{escape(heading)}</h2>\n{_content(content)}\n</section>'
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, Display):
+        return _static(content)
+    if isinstance(content, (list, tuple)):
+        return "\n".join(_content(item) for item in content)
+    if isinstance(content, Mapping):
+        for kind, build in (("timeline", _timeline), ("memory", _memory)):
+            if kind in content:
+                return build(content)
+        if "columns" in content:
+            table = html_table(content["columns"], content.get("rows") or (), str(content.get("caption") or ""))
+            return f'<div class="scroll">{table}</div>'
+    return "\n".join(f"<p>{escape(part.strip())}</p>" for part in str(content).split("\n\n") if part.strip())
+
+
+def _static(display: Display) -> str:
+    table = f'<details><summary>The same as a table</summary><div class="scroll">{display.table}</div></details>'
+    return f"<figure>{display.image}{table}</figure>"
+
+
+def _timeline(content: Mapping[str, Any]) -> str:
+    records = content["timeline"]
+    title = str(content.get("title") or "")
+    if isinstance(records, Mapping):
+        display, runs = timelines_figure(records, title=title), records
+    else:
+        records = list(records or ())
+        display, runs = timeline_figure(records, title=title), {"": records}
+    values = {"payload": base64.b64encode(pack_timeline(runs)).decode("ascii"), "color_by": "operator", "selected": -1}
+    return _live("timeline", display, content, values)
+
+
+def _memory(content: Mapping[str, Any]) -> str:
+    display = memory_figure(content["memory"], title=str(content.get("title") or ""))
+    return _live("memory", display, content, {"memory": memory_payload(content["memory"])})
+
+
+def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:
+    values["title"] = plain(str(content.get("title") or kind.capitalize()))
+    values["description"] = plain(str(content.get("description") or display.alt))
+    table = f'<details><summary>The same as a table</summary><div class="scroll">{display.table}</div></details>'
+    return (
+        f'<figure data-view="{kind}"><div class="static">{display.image}</div><div class="live"></div>'
+        f'{table}<script type="application/json">{_json(values)}</script></figure>'
+    )
+
+
+def _json(value: Any) -> str:
+    """Write JSON that cannot end the script element it stands in, whatever a name contains."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _scripts(body: str) -> str:
+    kinds = [kind for kind in ("timeline", "memory") if f'<figure data-view="{kind}">' in body]
+    views = (
+        f'<script type="module">\n{module(f"{kind}.js")}\nsparsekitReport.show("{kind}", render);\n</script>\n'
+        for kind in kinds
+    )
+    return f"<script>\n{read('report.js')}</script>\n{''.join(views)}"

@@ -1,0 +1,164 @@
+// What both live widgets share: figures in words, colours of the page's theme, packed columns.
+// Loaded in front of each widget's module as one text, so nothing is fetched at run time.
+
+export const SERIES = ["#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442"];
+export const OTHER = "#a9adb2";
+export const ALARM = "#d55e00";
+
+// ---- figures in words; the Python twin is units.py, and a test holds the two together
+
+const BYTES = [[1e15, "PB"], [1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
+const SECONDS = [[3.6e9, "h"], [6e7, "min"], [1e6, "s"], [1e3, "ms"], [1, "µs"], [1e-3, "ns"]];
+const COUNTS = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"]];
+
+function grouped(value) {
+  return value.toFixed(0).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+}
+
+function three(value) {
+  if (value >= 99.95) return grouped(value);
+  return value.toFixed(value >= 9.995 ? 1 : 2);
+}
+
+function scaled(value, scale) {
+  const found = scale.find(([size]) => value >= size * 0.9995);
+  return found ? `${three(value / found[0])} ${found[1]}` : null;
+}
+
+export function formatBytes(value) {
+  const sign = value < 0 ? "-" : "";
+  const amount = Math.abs(value) || 0;
+  return sign + (scaled(amount, BYTES) ?? `${amount.toFixed(0)} B`);
+}
+
+export function formatDuration(microseconds) {
+  const sign = microseconds < 0 ? "-" : "";
+  const amount = Math.abs(microseconds) || 0;
+  return amount < 5e-4 ? "0 s" : sign + (scaled(amount, SECONDS) ?? "1 ns");
+}
+
+export function formatCount(value) {
+  const sign = value < 0 ? "-" : "";
+  const amount = Math.abs(value) || 0;
+  return sign + (scaled(amount, COUNTS) ?? grouped(amount));
+}
+
+export function formatShare(part, whole = 1) {
+  const share = whole > 0 ? part / whole : 0;
+  return share > 0 && share < 0.005 ? "<1 %" : `${(100 * share).toFixed(0)} %`;
+}
+
+export function formatDensity(value) {
+  const percent = 100 * (value || 0);
+  if (percent <= 0) return "0 %";
+  if (percent >= 99.95) return percent >= 100 ? "100 %" : ">99.9 %";
+  const digits = Math.max(0, 1 - Math.floor(Math.log10(percent)));
+  if (digits > 9) return `${percent.toExponential(1).replace(/e-(\d)$/, "e-0$1")} %`;
+  const written = percent.toFixed(digits);
+  return `${written.includes(".") ? written.replace(/0+$/, "").replace(/\.$/, "") : written} %`;
+}
+
+export function formatShape(shape) {
+  if (!Array.isArray(shape)) return "?";
+  return shape.length ? shape.map(grouped).join(" × ") : "scalar";
+}
+
+// Round positions between start and end, and the step between them.
+export function ticks(start, end, most) {
+  const rough = (end - start) / most;
+  if (!(rough > 0)) return { step: 1, positions: [] };
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.9999);
+  const positions = [];
+  for (let i = Math.ceil(start / step - 1e-6); i * step <= end + step * 1e-6; i += 1) positions.push(i * step);
+  return { step, positions };
+}
+
+export function formatTick(microseconds, step) {
+  if (Math.abs(microseconds) < step / 2) return "0";
+  const [size, unit] = SECONDS.find(([limit]) => Math.abs(microseconds) >= limit * 0.9995) ?? [1e-3, "ns"];
+  const digits = Math.min(12, Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9)));
+  return `${Number((microseconds / size).toFixed(digits))} ${unit}`;
+}
+
+// ---- the page
+
+// Build an element; strings become text nodes, so nothing a user named is ever read as HTML.
+export function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value === true) node.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) node.setAttribute(key, value);
+  }
+  node.append(...children.filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export function table(columns, rows, caption) {
+  const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)));
+  const body = rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))));
+  const title = caption ? element("caption", {}, caption) : null;
+  return element("table", {}, title, element("thead", {}, head), element("tbody", {}, ...body));
+}
+
+// What a CSS custom property is worth here, as a colour that a canvas understands.
+export function themeColors(root, names) {
+  const probe = root.appendChild(element("span", { hidden: true }));
+  const found = {};
+  for (const name of names) {
+    probe.style.color = `var(--sk-${name})`;
+    found[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+  return found;
+}
+
+// Call back when the page changes between light and dark, however it does that.
+export function watchTheme(callback) {
+  const media = window.matchMedia("(prefers-color-scheme: dark)");
+  const observer = new MutationObserver(callback);
+  const options = { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-light", "data-theme"] };
+  observer.observe(document.documentElement, options);
+  observer.observe(document.body, options);
+  media.addEventListener("change", callback);
+  return () => {
+    observer.disconnect();
+    media.removeEventListener("change", callback);
+  };
+}
+
+function luminance(color) {
+  const linear = [1, 3, 5].map((start) => {
+    const channel = parseInt(color.slice(start, start + 2), 16) / 255;
+    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+}
+
+export function inkOn(color) {
+  const light = luminance(color) + 0.05;
+  return light / (luminance("#1c1f23") + 0.05) >= 1.05 / light ? "#1c1f23" : "#ffffff";
+}
+
+export function stillPreferred() {
+  return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+// ---- packed data; the Python twin is pack.py
+
+const READERS = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Array, u2: Uint16Array, u1: Uint8Array };
+
+// Read gzip-compressed columns: "SKC1", the length of a JSON header, the header, then the columns.
+export async function unpack(view) {
+  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const buffer = await new Response(stream).arrayBuffer();
+  const length = new DataView(buffer).getUint32(4, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  const columns = {};
+  for (const [name, [kind, offset, count]] of Object.entries(header.columns)) {
+    columns[name] = new READERS[kind](buffer, offset, count);
+  }
+  return { header, columns };
+}

@@ -1,0 +1,530 @@
+// The live timeline: one canvas of lanes, an overview, a panel of details, a table twin.
+// An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
+
+import {
+  ALARM, element, formatBytes, formatCount, formatDensity, formatDuration, formatShape, formatShare, inkOn,
+  stillPreferred, table, unpack, watchTheme,
+} from "./common.js";
+import { Coloring, Data, ROW } from "./timeline_data.js";
+import { GUTTER, Painter } from "./timeline_paint.js";
+
+const KEYS = [
+  ["+ −", "zoom"], ["← →", "pan"], ["Home", "whole run"], ["Enter", "step into the operators, open one"],
+  ["Tab", "next operator"], ["↑ ↓", "lane above, below"], ["p", "forward ↔ backward partner"],
+  ["z", "zoom to the operator"], ["/", "search"], ["Escape", "leave"],
+];
+
+// ---- the view
+
+class Timeline extends Painter {
+  constructor(model, root, data) {
+    super();
+    Object.assign(this, { model, root, data });
+    this.view = data.view[1] > data.view[0] ? data.view : [data.begin, data.begin + data.length];
+    this.selected = -1;
+    this.inside = false;
+    this.range = null;
+    this.only = -1;
+    this.matches = null;
+    this.widths = new Map();
+    this.cleanups = [];
+    this.build();
+    this.recolor(model.get("color_by") || "operator");
+    this.observe();
+  }
+
+  build() {
+    const title = this.model.get("title") || "Timeline";
+    this.canvas = element("canvas", {});
+    this.tip = element("div", { class: "sk-tip", hidden: true });
+    this.stage = element("div", {
+      class: "sk-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline",
+      "aria-label": `${title}: ${formatCount(this.data.count)} events. Enter steps into the operators, Escape leaves.`,
+    }, this.canvas, this.tip);
+    this.map = element("canvas", { class: "sk-map", "aria-hidden": "true" });
+    this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
+    this.legend = element("div", { class: "sk-legend", role: "group", "aria-label": "Legend; press one to show only it" });
+    this.panel = element("aside", { class: "sk-panel", "aria-label": "Details of the operator", hidden: true });
+    this.statistics = element("div", { class: "sk-table" });
+    this.rows = element("div", { class: "sk-table" });
+    this.twin = element("details", { ontoggle: () => this.fillTwin() },
+      element("summary", {}, "The events in view as a table"), this.rows);
+    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend, this.status, this.statistics, this.twin);
+    this.root.append(
+      element("h3", {}, title),
+      element("p", {}, this.model.get("description") || ""),
+      this.toolbar(),
+      element("div", { class: "sk-body" }, main, this.panel),
+      this.help(),
+    );
+    this.listen();
+  }
+
+  toolbar() {
+    const button = (text, label, action) => element("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
+    this.choice = element("select", { onchange: () => this.recolor(this.choice.value, true) },
+      ...["operator", "lane", "layer", "density"].map((mode) => element("option", { value: mode }, mode)));
+    this.search = element("input", {
+      type: "search", placeholder: "operator, layer, line …", "aria-label": "Search events",
+      oninput: () => this.find(this.search.value),
+      onkeydown: (event) => { if (event.key === "Enter") this.nextMatch(event.shiftKey ? -1 : 1); },
+    });
+    return element("div", { class: "sk-bar" },
+      button("+", "Zoom in", () => this.zoom(0.5)), button("−", "Zoom out", () => this.zoom(2)),
+      button("whole run", "Show the whole run", () => this.home()),
+      element("label", {}, "colour by ", this.choice), element("label", {}, "search ", this.search));
+  }
+
+  help() {
+    const keys = KEYS.flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
+    return element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" }, ...keys,
+      element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator."));
+  }
+
+  // ---- moving
+
+  home() { this.move(this.data.begin, this.data.begin + this.data.length); }
+
+  move(begin, end, still = false) {
+    const most = this.data.length;
+    const span = Math.min(Math.max(end - begin, most * 1e-7, 1e-3), most);
+    const from = Math.min(Math.max(begin, this.data.begin), this.data.begin + most - span);
+    const target = [from, from + span];
+    cancelAnimationFrame(this.flight);
+    if (still || stillPreferred()) {
+      this.view = target;
+      this.moved();
+      return;
+    }
+    const [origin, began] = [this.view, performance.now()];
+    const step = (now) => {
+      const part = Math.min(1, (now - began) / 140);
+      const eased = 1 - (1 - part) ** 3;
+      this.view = origin.map((value, i) => value + (target[i] - value) * eased);
+      this.moved();
+      if (part < 1) this.flight = requestAnimationFrame(step);
+    };
+    this.flight = requestAnimationFrame(step);
+  }
+
+  moved() {
+    this.draw();
+    clearTimeout(this.pending);
+    this.pending = setTimeout(() => this.measureView(), 120);
+  }
+
+  zoom(factor, x = null, still = false) {
+    const center = x === null ? this.focusTime() : this.time(x);
+    const [a, b] = this.view;
+    this.move(center - (center - a) * factor, center + (b - center) * factor, still);
+  }
+
+  focusTime() {
+    const { start, duration } = this.data.columns;
+    const middle = this.selected >= 0 ? start[this.selected] + duration[this.selected] / 2 : NaN;
+    return middle >= this.view[0] && middle <= this.view[1] ? middle : (this.view[0] + this.view[1]) / 2;
+  }
+
+  pan(share) {
+    const by = (this.view[1] - this.view[0]) * share;
+    this.move(this.view[0] + by, this.view[1] + by);
+  }
+
+  reveal(event) {
+    const { start, duration } = this.data.columns;
+    const [a, b] = this.view;
+    const [from, to] = [start[event], start[event] + duration[event]];
+    const span = b - a;
+    if (from < a || to > b || (to - from) * this.scale < 3) {
+      const wanted = (to - from) * this.scale < 3 ? Math.max((to - from) * 12, 1e-3) : Math.max(span, (to - from) * 1.3);
+      this.move((from + to - wanted) / 2, (from + to + wanted) / 2);
+    }
+    const y = this.data.tracks[this.data.trackOf[event]].y;
+    if (y < this.stage.scrollTop || y + ROW > this.stage.scrollTop + this.stage.clientHeight) this.stage.scrollTop = y - 60;
+  }
+
+  // ---- choosing
+
+  recolor(mode, tell = false) {
+    this.choice.value = ["operator", "lane", "layer", "density"].includes(mode) ? mode : "operator";
+    this.coloring = new Coloring(this.data, this.choice.value);
+    this.only = -1;
+    const chips = this.coloring.names.map((name, i) => {
+      const color = this.coloring.colors[i];
+      const mark = element("i", { style: `background:${color};color:${inkOn(color)}` }, this.coloring.codes[i]);
+      return element("button", {
+        type: "button", class: "sk-chip", "aria-pressed": "false", title: name,
+        onclick: (event) => this.highlight(i, event.currentTarget),
+      }, mark, element("span", {}, name));
+    });
+    this.legend.replaceChildren(...chips);
+    if (this.data.columns.fallback.some((value) => value)) {
+      const hatch = `repeating-linear-gradient(135deg, ${ALARM} 0 2px, transparent 2px 5px)`;
+      this.legend.append(element("span", { class: "sk-chip" }, element("i", { style: `background:${hatch};border:2px solid ${ALARM}` }), element("span", {}, "became dense")));
+    }
+    if (tell) {
+      this.model.set("color_by", this.choice.value);
+      this.model.save_changes();
+    }
+    this.draw();
+  }
+
+  highlight(category, chip) {
+    this.only = this.only === category ? -1 : category;
+    for (const other of this.legend.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === chip && this.only >= 0));
+    this.draw();
+  }
+
+  find(words) {
+    const wanted = words.trim().toLowerCase();
+    const { name, layer, line } = this.data.columns;
+    if (wanted) {
+      const hit = this.data.strings.map((text) => text.toLowerCase().includes(wanted));
+      this.matches = Uint8Array.from(name, (_, i) => hit[name[i]] || hit[layer[i]] || hit[line[i]]);
+      this.say(`${formatCount(this.matches.reduce((sum, value) => sum + value, 0))} events match “${words.trim()}”; Enter goes to the next.`);
+    } else {
+      this.matches = null;
+      this.measureView();
+    }
+    this.draw();
+  }
+
+  // Walk from event to event in order of time.
+  walk(direction, accept) {
+    const { count } = this.data;
+    let event = this.selected < 0 ? (direction > 0 ? -1 : count) : this.selected;
+    for (let i = 0; i < count; i += 1) {
+      event = (event + direction + count) % count;
+      if (accept(event)) return event;
+    }
+    return -1;
+  }
+
+  nextMatch(direction) {
+    if (!this.matches) return;
+    const event = this.walk(direction, (i) => this.matches[i]);
+    if (event >= 0) this.select(event);
+  }
+
+  select(event, open = true) {
+    this.selected = event;
+    this.partners = event < 0 ? [] : this.data.partners(event);
+    if (event >= 0) {
+      this.reveal(event);
+      if (open || !this.panel.hidden) this.describe(event);
+      this.say(this.sentence(event));
+    } else if (!this.panel.hidden) {
+      this.panel.hidden = true;
+    }
+    if (this.model.get("selected") !== event) {
+      this.model.set("selected", event);
+      this.model.save_changes();
+    }
+    this.draw();
+  }
+
+  sentence(event) {
+    const { start, duration, fallback } = this.data.columns;
+    const dense = fallback[event] ? ", made a sparse array dense" : "";
+    return `${this.data.label(event)}, ${this.data.lane(event)}, ${formatDuration(duration[event])} from ${formatDuration(start[event])}${dense}.`;
+  }
+
+  say(words) { this.status.textContent = words; }
+
+  // ---- words and tables
+
+  describe(event) {
+    const { data } = this;
+    const { start, duration, own, bytes, flops, dense_flops: dense, fallback, line, attributes, run } = data.columns;
+    const facts = [
+      ["lane", data.lane(event)], ["layer", data.layer(event)], ["line", data.strings[line[event]]],
+      ["run", data.runs.length > 1 ? data.runs[run[event]] : ""],
+      ["start", formatDuration(start[event])], ["duration", `${formatDuration(duration[event])} (own ${formatDuration(own[event])})`],
+      ["moved", bytes[event] ? `${formatBytes(bytes[event])} (${formatBytes((bytes[event] / (duration[event] || 1)) * 1e6)}/s)` : ""],
+      ["useful FLOPs", flops[event] ? formatCount(flops[event]) : ""],
+      ["dense-equivalent", dense[event] ? `${formatCount(dense[event])} FLOPs` : ""],
+      ["work avoided", dense[event] > flops[event] && flops[event] ? `${formatDensity(1 - flops[event] / dense[event])}, ${formatCount(dense[event] / flops[event])}× less` : ""],
+      ...Object.entries(data.attributes[attributes[event]] ?? {}).map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)]),
+    ].filter(([, value]) => value);
+    const list = element("dl", {}, ...facts.flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, value)]));
+    const close = element("button", { type: "button", "aria-label": "Close details", onclick: () => { this.select(-1); this.stage.focus(); } }, "×");
+    this.panel.replaceChildren(
+      element("div", { class: "sk-head" }, element("h4", {}, data.label(event)), close),
+      ...(fallback[event] ? [element("p", { class: "sk-alarm" }, "A sparse array was made dense here: no sparse kernel fits these storage types.")] : []),
+      list, this.arrayTable(event), this.actions(event),
+    );
+    this.panel.hidden = false;
+  }
+
+  arrayTable(event) {
+    const { inputs, outputs } = this.data.arrays(event);
+    const row = (side) => ([stype, shape, dtype, stored, density, index, size, components, rows]) => [
+      side, stype ?? "?", formatShape(shape), dtype ?? "",
+      stype === "default" ? "all" : `${formatCount(stored)}${rows === null ? "" : ` in ${formatCount(rows)} rows`}`,
+      formatDensity(density), index ?? "", formatBytes(size),
+      Object.entries(components ?? {}).map(([name, part]) => `${name} ${formatBytes(part)}`).join(" · "),
+    ];
+    const rows = [...inputs.map(row("in")), ...outputs.map(row("out"))];
+    const columns = ["", "storage", "shape", "values", "stored", "density", "indices", "bytes", "components"];
+    return rows.length ? element("div", { class: "sk-table" }, table(columns, rows)) : element("p", {}, "No arrays: this is a span, not an operator.");
+  }
+
+  actions(event) {
+    const button = (text, action, enabled = true) => element("button", { type: "button", disabled: !enabled, onclick: action }, text);
+    const { name } = this.data.columns;
+    const again = (direction) => () => this.select(this.walk(direction, (i) => name[i] === name[event]));
+    const partner = this.partners[0];
+    const words = partner === undefined ? "no partner" : `${this.data.lane(partner)} partner: ${this.data.name(partner)}`;
+    return element("div", { class: "sk-bar" }, button("zoom to it", () => this.zoomTo(event)),
+      button(words, () => this.select(partner), partner !== undefined),
+      button("‹ same operator", again(-1)), button("same operator ›", again(1)));
+  }
+
+  zoomTo(event) {
+    const { start, duration } = this.data.columns;
+    const margin = duration[event] * 0.15 || 0.01;
+    this.move(start[event] - margin, start[event] + duration[event] + margin);
+  }
+
+  measureView() {
+    const [a, b] = this.range ?? this.view;
+    const { own, bytes, start, duration } = this.data.columns;
+    const groups = new Map();
+    let [count, total] = [0, 0];
+    this.data.within(a, b, (event) => {
+      // An event that reaches out of the span counts for the part of it that lies inside.
+      const inside = Math.min(b, start[event] + duration[event]) - Math.max(a, start[event]);
+      const share = duration[event] > 0 ? own[event] * (inside / duration[event]) : 0;
+      const key = `${this.data.lane(event)}\u0000${this.data.name(event)}`;
+      const group = groups.get(key) ?? { calls: 0, own: 0, bytes: 0 };
+      group.calls += 1;
+      group.own += share;
+      group.bytes += bytes[event];
+      groups.set(key, group);
+      count += 1;
+      total += share;
+    });
+    const ranked = [...groups].sort((x, y) => y[1].own - x[1].own);
+    const what = this.range ? "Measured span" : "In view";
+    const rows = ranked.slice(0, 8).map(([key, group]) => [...key.split("\u0000"), formatCount(group.calls), formatDuration(group.own), formatShare(group.own, total), formatBytes(group.bytes)]);
+    const caption = `${what}, by own time${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
+    this.statistics.replaceChildren(table(["lane", "operator", "calls", "own time", "share", "moved"], rows, caption));
+    if (this.selected < 0 || this.range) this.say(`${what}: ${formatDuration(b - a)}, ${formatCount(count)} events.`);
+    this.fillTwin();
+  }
+
+  fillTwin() {
+    if (!this.twin.open) return;
+    const found = [];
+    const { start, duration } = this.data.columns;
+    this.data.within(this.view[0], this.view[1], (event) => found.push(event));
+    found.sort((a, b) => start[a] - start[b]);
+    const rows = found.slice(0, 200).map((event) => [
+      element("button", { type: "button", onclick: () => this.select(event) }, this.data.label(event)),
+      this.data.lane(event), formatDuration(start[event]), formatDuration(duration[event]),
+      this.data.columns.density[event] < 0 ? "" : formatDensity(this.data.columns.density[event]),
+    ]);
+    const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
+    this.rows.replaceChildren(table(["operator", "lane", "start", "duration", "lowest density"], rows, caption));
+  }
+
+  // ---- mouse, keys, page
+
+  at(x, y) {
+    const track = this.data.tracks.find((candidate) => y >= candidate.y && y < candidate.y + ROW);
+    if (!track || x < GUTTER) return -1;
+    const reach = 2 / this.scale;
+    const [time, { start, duration }] = [this.time(x), this.data.columns];
+    let best = -1;
+    for (let i = this.data.first(track, time - reach); i < track.order.length; i += 1) {
+      const event = track.order[i];
+      if (start[event] > time + reach) break;
+      if (best < 0 || (start[event] <= time && duration[event] > 0)) best = event;
+      if (start[event] <= time && start[event] + duration[event] >= time) return event;
+    }
+    return best;
+  }
+
+  point(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  listen() {
+    const { canvas, stage, map } = this;
+    canvas.addEventListener("pointerdown", (event) => this.press(event));
+    canvas.addEventListener("pointermove", (event) => this.hover(event));
+    canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    canvas.addEventListener("dblclick", (event) => {
+      const found = this.at(...this.point(event));
+      if (found >= 0) this.zoomTo(found);
+    });
+    canvas.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey && document.activeElement !== stage && !stage.matches(":focus")) return;
+      event.preventDefault();
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.move(...this.view.map((time) => time + event.deltaX / this.scale), true);
+      else this.zoom(1.0016 ** Math.max(-400, Math.min(400, event.deltaY)), this.point(event)[0], true);
+    }, { passive: false });
+    stage.addEventListener("keydown", (event) => this.key(event));
+    map.addEventListener("pointerdown", (event) => {
+      map.setPointerCapture(event.pointerId);
+      const go = (moved) => {
+        const box = map.getBoundingClientRect();
+        const time = ((moved.clientX - box.left - GUTTER) / (box.width - GUTTER)) * this.data.length + this.data.begin;
+        const half = (this.view[1] - this.view[0]) / 2;
+        this.move(time - half, time + half, true);
+      };
+      go(event);
+      map.onpointermove = go;
+      map.onpointerup = map.onpointercancel = () => { map.onpointermove = null; };
+    });
+  }
+
+  press(event) {
+    if (event.button !== 0) return;
+    this.stage.focus({ preventScroll: true });
+    this.canvas.setPointerCapture(event.pointerId);
+    const [x, y] = this.point(event);
+    this.drag = { x, y, view: this.view, far: false, measure: event.shiftKey, from: this.time(x) };
+    const done = (released) => {
+      this.canvas.onpointerup = this.canvas.onpointercancel = null;
+      const { far, measure } = this.drag;
+      this.drag = null;
+      if (far && measure) this.measureView();
+      if (far || released.type === "pointercancel") return;
+      if (this.range) this.range = null;
+      const found = this.at(x, y);
+      this.inside = found >= 0;
+      this.select(found);
+      if (found < 0) this.measureView();
+    };
+    this.canvas.onpointerup = this.canvas.onpointercancel = done;
+  }
+
+  hover(event) {
+    const [x, y] = this.point(event);
+    if (this.drag) {
+      this.drag.far ||= Math.abs(x - this.drag.x) > 3;
+      if (!this.drag.far) return;
+      this.tip.hidden = true;
+      if (this.drag.measure) {
+        this.range = [this.drag.from, this.time(x)].sort((a, b) => a - b);
+        this.draw();
+      } else {
+        const by = (this.drag.x - x) / this.scale;
+        this.move(this.drag.view[0] + by, this.drag.view[1] + by, true);
+      }
+      return;
+    }
+    const found = this.at(x, y);
+    this.tip.hidden = found < 0;
+    if (found < 0) return;
+    this.tip.textContent = `${this.data.label(found)}: ${formatDuration(this.data.columns.duration[found])}`;
+    this.tip.style.left = `${Math.max(0, Math.min(x + 12, this.width - this.tip.offsetWidth - 4))}px`;
+    this.tip.style.top = `${y + 18}px`;
+  }
+
+  key(event) {
+    if (event.altKey || event.metaKey || event.ctrlKey || event.target !== this.stage) return;
+    const action = {
+      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "−": () => this.zoom(2),
+      ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2),
+      ArrowUp: () => this.climb(-1), ArrowDown: () => this.climb(1),
+      Home: () => this.home(),
+      End: () => this.move(this.data.end - (this.view[1] - this.view[0]), this.data.end),
+      Enter: () => this.enter(), "/": () => this.search.focus(),
+      p: () => this.partners?.length && this.select(this.partners[0]),
+      z: () => this.selected >= 0 && this.zoomTo(this.selected),
+      // Only once inside: otherwise Tab goes on to the next control of the page.
+      Tab: this.inside ? () => this.select(this.walk(event.shiftKey ? -1 : 1, () => true), false) : null,
+      Escape: this.inside || this.selected >= 0 || this.range ? () => this.leave() : null,
+    }[event.key];
+    if (!action) return;
+    event.preventDefault();
+    event.stopPropagation();
+    action();
+  }
+
+  enter() {
+    if (!this.data.count) return;
+    if (this.selected < 0) {
+      let first = -1;
+      const { start } = this.data.columns;
+      this.data.within(this.view[0], this.view[1], (event) => { if (first < 0 || start[event] < start[first]) first = event; });
+      this.select(Math.max(first, 0), false);
+    } else {
+      this.select(this.selected);
+    }
+    this.inside = true;
+  }
+
+  leave() {
+    this.inside = false;
+    this.range = null;
+    this.select(-1);
+    this.measureView();
+  }
+
+  climb(direction) {
+    if (this.selected < 0) return;
+    const { start } = this.data.columns;
+    const next = this.data.tracks[this.data.trackOf[this.selected] + direction];
+    if (!next) return;
+    const i = this.data.starting(next, start[this.selected], 0);
+    this.select(next.order[Math.min(i, next.order.length - 1)], false);
+  }
+
+  observe() {
+    const observer = new ResizeObserver(() => this.resize());
+    observer.observe(this.stage);
+    const listen = (name, callback) => {
+      this.model.on(name, callback);
+      this.cleanups.push(() => this.model.off(name, callback));
+    };
+    listen("change:color_by", () => this.recolor(this.model.get("color_by")));
+    listen("change:selected", () => {
+      const wanted = this.model.get("selected");
+      if (wanted !== this.selected && wanted < this.data.count) this.select(wanted);
+    });
+    this.cleanups.push(() => observer.disconnect(), watchTheme(() => this.theme()));
+    this.theme();
+    this.measureView();
+  }
+
+  destroy() {
+    cancelAnimationFrame(this.frame);
+    cancelAnimationFrame(this.flight);
+    clearTimeout(this.pending);
+    this.cleanups.forEach((cleanup) => cleanup());
+  }
+}
+
+async function render({ model, el }) {
+  const root = el.appendChild(element("div", { class: "sk sk-timeline" }));
+  let timeline = null;
+  let gone = false;
+  let turn = 0;
+  const show = async () => {
+    const mine = (turn += 1);
+    try {
+      const unpacked = await unpack(model.get("payload"));
+      if (gone || mine !== turn) return;
+      timeline?.destroy();
+      root.replaceChildren();
+      timeline = new Timeline(model, root, new Data(unpacked));
+      root.dataset.ready = "true";
+    } catch (error) {
+      root.replaceChildren(element("p", { role: "alert" }, `The timeline cannot be shown: ${error.message}`));
+    }
+  };
+  model.on("change:payload", show);
+  await show();
+  return () => {
+    gone = true;
+    model.off("change:payload", show);
+    timeline?.destroy();
+    root.remove();
+  };
+}
+
+export default { render };

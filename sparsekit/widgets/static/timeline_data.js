@@ -1,0 +1,195 @@
+// What the timeline shows: packed columns read into tracks, and the colour of every event.
+
+import { OTHER, SERIES, formatCount, formatDensity } from "./common.js";
+
+export const ROW = 22;
+export const TOP = 6;
+const GAP = 6;
+const RUN_HEAD = 24;
+const SCALE = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"];
+
+// ---- the data
+
+export class Data {
+  constructor({ header, columns }) {
+    Object.assign(this, header);
+    this.columns = columns;
+    this.count = columns.start.length;
+    // Compilation before the first step lies before time 0.
+    this.begin = columns.start.reduce((least, time) => Math.min(least, time), 0);
+    this.end = 0;
+    for (let i = 0; i < this.count; i += 1) this.end = Math.max(this.end, columns.start[i] + columns.duration[i]);
+    this.length = this.end - this.begin || 1;
+    this.layout();
+  }
+
+  // One track for each run, lane and row; within it events are sorted by start.
+  layout() {
+    const { run, lane, row, start, duration } = this.columns;
+    const found = new Map();
+    for (let i = 0; i < this.count; i += 1) {
+      const key = (run[i] * 256 + lane[i]) * 256 + row[i];
+      const list = found.get(key);
+      if (list) list.push(i);
+      else found.set(key, [i]);
+    }
+    this.tracks = [];
+    this.bands = [];
+    let y = TOP;
+    let previous = -1;
+    for (const key of [...found.keys()].sort((a, b) => a - b)) {
+      const [r, l, depth] = [key >> 16, (key >> 8) & 255, key & 255];
+      if (this.runs.length > 1 && r !== previous) {
+        this.bands.push({ head: true, run: r, y, height: RUN_HEAD });
+        y += RUN_HEAD;
+      }
+      const band = this.bands.at(-1);
+      if (band && !band.head && band.run === r && band.lane === l) {
+        y -= GAP / 2;
+      } else {
+        this.bands.push({ head: false, run: r, lane: l, y, height: 0 });
+        y += GAP / 2;
+      }
+      previous = r;
+      const order = Int32Array.from(found.get(key));
+      const latest = new Float64Array(order.length);
+      let reached = 0;
+      order.forEach((event, i) => { latest[i] = reached = Math.max(reached, start[event] + duration[event]); });
+      this.tracks.push({ run: r, lane: l, row: depth, y, order, latest, longest: this.longest(order) });
+      y += ROW + GAP / 2;
+      this.bands.at(-1).height = y - this.bands.at(-1).y;
+    }
+    this.height = y;
+    this.trackOf = new Int32Array(this.count);
+    this.tracks.forEach((track, t) => { for (const event of track.order) this.trackOf[event] = t; });
+  }
+
+  // Longest duration among each 32 neighbours: lets painting leap over what is narrower than a pixel.
+  longest(order) {
+    const found = new Float64Array(Math.ceil(order.length / 32));
+    order.forEach((event, i) => { found[i >> 5] = Math.max(found[i >> 5], this.columns.duration[event]); });
+    return found;
+  }
+
+  // Position of the next event that is at least `pixel` long or starts at or after `time`.
+  leap(track, low, time, pixel) {
+    const high = this.starting(track, time, low);
+    const { duration } = this.columns;
+    for (let i = low; i < high;) {
+      if ((i & 31) === 0 && track.longest[i >> 5] < pixel) i += 32;
+      else if (duration[track.order[i]] >= pixel) return i;
+      else i += 1;
+    }
+    return high;
+  }
+
+  // Position in a track of the first event that ends after `time`.
+  first(track, time) {
+    let [low, high] = [0, track.latest.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (track.latest[middle] > time) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  // Position in a track, from `low` on, of the first event that starts at or after `time`.
+  starting(track, time, low) {
+    const { start } = this.columns;
+    let high = track.order.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (start[track.order[middle]] >= time) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  within(begin, end, visit) {
+    const { start } = this.columns;
+    for (const track of this.tracks) {
+      for (let i = this.first(track, begin); i < track.order.length && start[track.order[i]] < end; i += 1) {
+        visit(track.order[i]);
+      }
+    }
+  }
+
+  name(event) { return this.strings[this.columns.name[event]]; }
+
+  layer(event) { return this.strings[this.columns.layer[event]]; }
+
+  lane(event) { return this.lanes[this.columns.lane[event]]; }
+
+  label(event) { return this.layer(event) ? `${this.name(event)} · ${this.layer(event)}` : this.name(event); }
+
+  arrays(event) {
+    const { first_array: firsts, inputs, array } = this.columns;
+    const end = event + 1 < this.count ? firsts[event + 1] : array.length;
+    const found = [...array.subarray(firsts[event], end)].map((i) => this.array_table[i]);
+    return { inputs: found.slice(0, inputs[event]), outputs: found.slice(inputs[event]) };
+  }
+
+  partners(event) {
+    const { node, run } = this.columns;
+    const found = [];
+    if (node[event] < 0) return found;
+    for (let i = 0; i < this.count; i += 1) {
+      if (i !== event && node[i] === node[event] && run[i] === run[event]) found.push(i);
+    }
+    return found;
+  }
+}
+
+// ---- colours: a category, its colour and its letter for every event
+
+export class Coloring {
+  constructor(data, mode) {
+    this.mode = mode;
+    const { name, lane, layer, density } = data.columns;
+    const keys = { operator: name, lane, layer }[mode];
+    if (!keys) {
+      this.colors = [...SCALE.map((color) => color), OTHER];
+      this.of = (event) => this.colors[this.category(event)];
+      this.category = (event) => {
+        const value = density[event];
+        if (value < 0) return SCALE.length;
+        return Math.max(0, Math.min(SCALE.length - 1, SCALE.length - 1 + Math.ceil(Math.log10(Math.max(value, 1e-9)) - 1e-6)));
+      };
+      const last = SCALE.length - 1;
+      this.names = SCALE.map((_, i) => (i === 0 ? `≤ ${formatDensity(10 ** -last)}` : `≤ ${formatDensity(10 ** (i - last))}`));
+      this.names[last] = "> 10 % stored";
+      this.names.push("no arrays");
+      this.codes = this.names.map(() => "");
+      return;
+    }
+    const labels = mode === "lane" ? data.lanes : data.strings;
+    const ranked = this.rank(data, keys, labels);
+    const slots = new Map(ranked.slice(0, SERIES.length).map((key, i) => [key, i]));
+    this.names = ranked.slice(0, SERIES.length).map((key) => labels[key] || "(no layer)");
+    const fixed = mode === "operator" ? Object.fromEntries(data.palette) : {};
+    this.colors = this.names.map((name, i) => (Object.hasOwn(fixed, name) ? fixed[name] : SERIES[i]));
+    this.codes = this.names.map((_, i) => String.fromCharCode(65 + i));
+    if (ranked.length > SERIES.length) {
+      this.names.push(`${formatCount(ranked.length - SERIES.length)} others`);
+      this.colors.push(OTHER);
+      this.codes.push("");
+    }
+    this.category = (event) => slots.get(keys[event]) ?? SERIES.length;
+    this.of = (event) => this.colors[this.category(event)];
+  }
+
+  // By own time; operators first in the order that the static picture gives them.
+  rank(data, keys, labels) {
+    const { lane, own } = data.columns;
+    const apart = data.lanes.map((name) => name === "compile" || name === "profiler");
+    const totals = new Map();
+    for (let i = 0; i < data.count; i += 1) {
+      const weight = apart[lane[i]] && this.mode !== "lane" ? 0 : own[i];
+      totals.set(keys[i], (totals.get(keys[i]) ?? 0) + weight);
+    }
+    const order = new Map(this.mode === "operator" ? data.palette.map(([name], i) => [name, i]) : []);
+    const place = (key) => order.get(labels[key]) ?? order.size;
+    return [...totals.keys()].sort((a, b) => place(a) - place(b) || totals.get(b) - totals.get(a) || (labels[a] < labels[b] ? -1 : 1));
+  }
+}

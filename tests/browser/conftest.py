@@ -1,0 +1,286 @@
+"""Chromium, a private JupyterLab, and one object that drives a notebook in it.
+
+The fixtures live as long as this folder's tests do, not the session: while Playwright runs, so
+does its event loop, and whatever runs after it in this process would find that loop running.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from sparsekit import doctor
+
+ROOT = Path(__file__).resolve().parents[2]
+ARTEFACTS = Path(__file__).parent / "artefacts"
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+#: Console errors of JupyterLab itself, as parts of their text; anything else fails the test.
+KNOWN_ERRORS: tuple[str, ...] = ()
+
+SETTINGS = {
+    # No popup that asks for news, and no request for them.
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    # A kernel starts with the notebook, and every cell is in the page, seen or not.
+    "notebook-extension/tracker": {"autoStartDefaultKernel": True, "windowingMode": "none"},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="package")
+def chromium() -> str:
+    """Path of Chromium; without one the test is skipped, or fails where ``SPARSEKIT_REQUIRE_BROWSER=1``."""
+    found = doctor.find_chromium()
+    if found is None:
+        reason = f"no Chromium: {doctor.INSTALL_CHROMIUM} (or set SPARSEKIT_CHROMIUM to one)"
+        if os.environ.get("SPARSEKIT_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    return found
+
+
+@pytest.fixture(scope="package")
+def browser(chromium: str) -> Iterator[Any]:
+    """Headless Chromium driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        yield launched
+        launched.close()
+
+
+class Server(NamedTuple):
+    """A running JupyterLab: its address, its token and the folder that it serves."""
+
+    url: str
+    token: str
+    folder: Path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def private_environment(folder: Path) -> dict[str, str]:
+    """This process's environment with every Jupyter folder inside ``folder``."""
+    places = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+    }
+    changed = {name: str(folder / place) for name, place in places.items()}
+    for place in changed.values():
+        Path(place).mkdir(parents=True)
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, **changed, "PYTHONPATH": path}
+
+
+def write_settings(folder: Path) -> None:
+    for name, values in SETTINGS.items():
+        path = folder / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values), encoding="utf-8")
+
+
+def wait_until_up(process: subprocess.Popen, server: Server, log: Path, seconds: float = 60) -> None:
+    request = urllib.request.Request(f"{server.url}/api/status", headers={"Authorization": f"token {server.token}"})
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            urllib.request.urlopen(request, timeout=5).close()
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-3000:]}", pytrace=False)
+
+
+@pytest.fixture(scope="package")
+def jupyter_server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """JupyterLab on a free port of this machine, serving a copy of the notebooks, touching nobody's settings."""
+    pytest.importorskip("jupyterlab", reason="no JupyterLab: python -m pip install 'sparsekit[lab]'")
+    home = tmp_path_factory.mktemp("jupyter")
+    server = Server(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), home / "notebooks")
+    shutil.copytree(ROOT / "notebooks", server.folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    environment = private_environment(home)
+    write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
+        f"--port={urlsplit(server.url).port}", "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={server.token}", f"--ServerApp.root_dir={server.folder}",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly",
+        "--LanguageServerManager.autodetect=False",
+    ]  # fmt: skip
+    log = home / "server.log"
+    with log.open("w", encoding="utf-8") as sink:
+        process = subprocess.Popen(command, env=environment, cwd=home, stdout=sink, stderr=subprocess.STDOUT)
+        try:
+            wait_until_up(process, server, log)
+            yield server
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+class Lab:
+    """One notebook in one JupyterLab page.
+
+    Attributes
+    ----------
+    page : playwright.sync_api.Page
+    errors : list of str
+        Console errors and uncaught exceptions since the page was opened.
+    foreign : list of str
+        Addresses outside the server that the page asked for; the requests were refused.
+    """
+
+    def __init__(self, page: Any, server: Server) -> None:
+        self.page, self.server = page, server
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.route("**/*", self._guard)
+
+    def _hear(self, message: Any) -> None:
+        if message.type == "error" and not any(known in message.text for known in KNOWN_ERRORS):
+            self.errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+    def _guard(self, route: Any) -> None:
+        address = urlsplit(route.request.url)
+        if address.scheme in ("data", "blob") or address.netloc == urlsplit(self.server.url).netloc:
+            route.continue_()
+        else:
+            self.foreign.append(route.request.url)
+            route.abort()
+
+    def open(self, notebook: str) -> Lab:
+        """Show a notebook and wait until its kernel is connected and idle."""
+        assert (self.server.folder / notebook).is_file()
+        self.page.goto(f"{self.server.url}/lab/tree/{notebook}?reset&token={self.server.token}")
+        self.page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.sessionContext")
+        # "Idle" is shown before the session is connected, so the session itself is asked.
+        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.ready")
+        self.wait_idle()
+        return self
+
+    def wait_idle(self, seconds: float = 60) -> None:
+        """Wait until the kernel has nothing to do."""
+        self.page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'",
+            timeout=1000 * seconds,
+        )
+
+    def run_all(self, seconds: float = 180) -> Lab:
+        """Run every cell, from cleared outputs, and fail with the cell's error if one raises."""
+        # The promise is kept in the page: awaiting it here would wait for ever behind any dialog.
+        self.page.evaluate(
+            """() => {
+                const commands = window.jupyterapp.commands;
+                window.ranAll = undefined;
+                commands.execute('notebook:clear-all-cell-outputs')
+                    .then(() => commands.execute('notebook:run-all-cells'))
+                    .then(() => { window.ranAll = 'done'; }, error => { window.ranAll = String(error); });
+            }"""
+        )
+        self.page.wait_for_function("() => window.ranAll !== undefined", timeout=1000 * seconds)
+        assert self.page.evaluate("() => window.ranAll") == "done"
+        self.wait_idle()
+        raised = [output for output in self.outputs() if output["output_type"] == "error"]
+        assert not raised, "\n".join(f"{output['ename']}: {output['evalue']}" for output in raised)
+        return self
+
+    def outputs(self) -> list[dict[str, Any]]:
+        """Every output of the notebook, in the order of its cells, in the notebook file's form."""
+        return self.page.evaluate(
+            """() => [...window.jupyterapp.shell.currentWidget.content.widgets]
+                .filter(cell => cell.model.type === 'code')
+                .flatMap(cell => cell.model.outputs.toJSON())"""
+        )
+
+    def unrun(self) -> int:
+        """Number of code cells that hold code and have not run."""
+        return self.page.evaluate(
+            """() => [...window.jupyterapp.shell.currentWidget.content.widgets]
+                .filter(cell => cell.model.type === 'code' && cell.model.sharedModel.getSource().trim()
+                    && cell.model.executionCount === null).length"""
+        )
+
+    def theme(self, dark: bool) -> None:
+        """Switch JupyterLab between its light and its dark theme."""
+        name = "JupyterLab Dark" if dark else "JupyterLab Light"
+        self.page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', {theme: name})", name)
+        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+        self.page.locator("#jupyterlab-splash").wait_for(state="detached")
+
+    def screenshot(self, name: str) -> Path:
+        """Save what the page shows as ``artefacts/NAME.png``."""
+        ARTEFACTS.mkdir(exist_ok=True)
+        path = ARTEFACTS / f"{name}.png"
+        self.page.screenshot(path=path)
+        return path
+
+    def check(self) -> None:
+        """Nothing went wrong in the page, and nothing left the machine."""
+        assert self.foreign == []
+        assert self.errors == []
+
+
+@pytest.fixture
+def lab(browser: Any, jupyter_server: Server) -> Iterator[Callable[[str], Lab]]:
+    """Function that opens a notebook, by its name in the served folder, in a page of its own.
+
+    Every page is checked when the test has passed its last line: no console error, no foreign request.
+    """
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, service_workers="block")
+    context.set_default_timeout(60_000)
+    opened: list[Lab] = []
+
+    def open_notebook(notebook: str) -> Lab:
+        opened.append(Lab(context.new_page(), jupyter_server))
+        return opened[-1].open(notebook)
+
+    yield open_notebook
+    for each in opened:
+        each.check()
+    context.close()

@@ -1,0 +1,130 @@
+"""Notebooks opened and run in JupyterLab, and the live views in them used as a reader would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+NOTEBOOKS = sorted(path.name for path in (Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+
+RECORDS = '''
+def array(stype, shape, nnz, components):
+    return {"stype": stype, "shape": shape, "dtype": "float32", "nnz": nnz, "density": nnz / (shape[0] * shape[1]),
+            "index_dtype": "int64" if "indices" in components else None, "bytes": sum(components.values()),
+            "components": components}
+
+def record(name, lane, start, duration, node, inputs, outputs):
+    return {"name": name, "kind": "op", "lane": lane, "start": start, "duration": duration, "self": duration,
+            "depth": 0, "layer": "dense0", "node": node, "attrs": {}, "fallback": False, "inputs": inputs,
+            "outputs": outputs, "bytes": 4096, "flops": 2560, "dense_flops": 256000, "line": "cell 1", "thread": 1}
+
+batch = array("csr", [10, 1000], 100, {"data": 400, "indices": 800, "indptr": 88})
+weight = array("default", [1000, 128], 128000, {"data": 512000})
+gradient = array("row_sparse", [1000, 128], 12672, {"data": 50688, "indices": 792})
+out = array("default", [10, 128], 1280, {"data": 5120})
+records = [
+    record("dot", "forward", 0.0, 600.0, 1, [batch, weight], [out]),
+    record("dot", "backward", 620.0, 900.0, 1, [batch, out], [gradient]),
+    record("sgd_update", "update", 1530.0, 400.0, None, [weight, gradient], [weight]),
+]
+memory = {
+    "peak_bytes": 567288, "peak_time": 1530.0, "process_peak_bytes": None,
+    "samples": [[0.0, 513288, {"parameter": 512000, "input": 1288}],
+                [1530.0, 564768, {"parameter": 512000, "input": 1288, "gradient": 51480}]],
+    "at_peak": [{"owner": "dense0_weight", "role": "parameter", "stype": "default", "shape": [1000, 128],
+                 "component": "data", "bytes": 512000}],
+}
+'''
+
+
+@pytest.fixture
+def live(lab, jupyter_server):
+    """A small notebook that shows both live views, run."""
+    cells = [RECORDS, "import sparsekit.widgets as views\nviews.TimelineWidget(records)", "views.MemoryWidget(memory)"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = jupyter_server.folder / "live.ipynb"
+    nbformat.write(notebook, path)
+    yield lab(path.name).run_all()
+    path.unlink()
+
+
+def click_an_operator(view: Any, timeline: Any) -> Any:
+    """Click down the timeline's canvas until an operator is hit; returns the panel of its details."""
+    stage, panel = timeline.locator(".sk-stage"), timeline.locator(".sk-panel")
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    for share in (0.5, 0.3, 0.7, 0.2, 0.4, 0.6, 0.8, 0.9):
+        for y in range(6, int(box["height"]), 8):
+            view.page.mouse.click(box["x"] + share * box["width"], box["y"] + y)
+            if panel.is_visible():
+                return panel
+    raise AssertionError("no click on the timeline opened the details of an operator")
+
+
+def both_themes(view: Any, name: str) -> None:
+    timelines = view.page.locator(".sk-stage")
+    if timelines.count():
+        timelines.first.evaluate("stage => stage.scrollIntoView({block: 'center'})")
+    for dark in (False, True):
+        view.theme(dark)
+        path = view.screenshot(f"{name}-{'dark' if dark else 'light'}")
+        assert path.stat().st_size > 10_000
+
+
+def test_a_click_on_the_timeline_reads_out_the_operator(live):
+    timeline = live.page.locator(".sk-stage").locator("xpath=ancestor::*[contains(@class, 'jp-OutputArea-output')][1]")
+    panel = click_an_operator(live, timeline)
+    said = panel.inner_text()
+    for word in ("csr", "100", "dot"):
+        assert word in said, said
+    both_themes(live, "timeline")
+
+
+def test_the_timeline_is_used_from_the_keyboard(live):
+    stage = live.page.locator(".sk-stage").first
+    stage.scroll_into_view_if_needed()
+    stage.focus()
+    panel = live.page.locator(".sk-panel").first
+    live.page.keyboard.press("Enter")
+    live.page.keyboard.press("Enter")
+    panel.wait_for(state="visible")
+    first = panel.inner_text()
+    live.page.keyboard.press("Tab")
+    live.page.wait_for_function("before => document.querySelector('.sk-panel').innerText !== before", arg=first)
+    live.page.keyboard.press("Escape")
+    assert live.unrun() == 0
+
+
+def test_live_views_carry_their_static_twins(live):
+    shown = [output["data"] for output in live.outputs() if output["output_type"] == "execute_result"]
+    assert [sorted(data) for data in shown] == [
+        ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
+    ] * 2
+    for data in shown:
+        html = "".join(data["text/html"])
+        assert "<img alt=" in html
+        assert "data:image/svg+xml;base64," in html
+        assert "<table" in html
+    assert live.page.locator(".jp-OutputArea-output canvas").count() >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_a_notebook_of_the_course_runs_and_its_timeline_answers(lab, notebook):
+    view = lab(notebook).run_all()
+    assert view.unrun() == 0
+    timelines = view.page.locator(".jp-OutputArea-output:has(.sk-stage)")
+    if notebook == "03_train_gluon.ipynb":
+        assert timelines.count() >= 1
+    if timelines.count():
+        said = click_an_operator(view, timelines.first).inner_text()
+        assert any(stype in said for stype in ("csr", "row_sparse", "default")), said
+    both_themes(view, Path(notebook).stem)
+
+
+def test_the_course_has_the_tutorial():
+    assert "03_train_gluon.ipynb" in NOTEBOOKS

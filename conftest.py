@@ -1,8 +1,9 @@
-"""What tests and notebooks share: how notebook outputs are compared."""
+"""What tests and notebooks share: how outputs are compared, and where no browser test may be skipped."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -16,6 +17,17 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     os.environ.setdefault("NO_COLOR", "1")
     os.environ.pop("SPARSEKIT_PROFILE", None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    report = yield
+    required = os.environ.get("SPARSEKIT_REQUIRE_BROWSER") == "1" and item.get_closest_marker("browser")
+    if required and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"SPARSEKIT_REQUIRE_BROWSER=1, but this browser test was skipped: {reason}"
+    return report
 
 
 def pytest_collectstart(collector: Any) -> None:

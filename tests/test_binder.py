@@ -1,0 +1,68 @@
+"""The Binder configuration, checked without building an image."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BINDER = ROOT / "binder"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    found = (re.match(r"[A-Za-z0-9._-]+", line) for line in requirements)
+    return {match.group().lower() for match in found if match}
+
+
+def test_the_pinned_python_is_one_that_the_project_supports():
+    pinned = (BINDER / "runtime.txt").read_text(encoding="utf-8").strip()
+    version = re.fullmatch(r"python-3\.(\d+)", pinned)
+    assert version, pinned
+    least = re.fullmatch(r">=3\.(\d+)", PROJECT["requires-python"])
+    assert int(version.group(1)) >= int(least.group(1))
+
+
+def test_the_cached_layer_holds_what_the_course_needs():
+    listed = names((BINDER / "requirements.txt").read_text(encoding="utf-8").splitlines())
+    assert listed == names(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["lab"])
+
+
+@pytest.mark.parametrize("script", ["postBuild", "start"])
+def test_scripts_run_and_parse(script):
+    path = BINDER / script
+    assert path.read_text(encoding="utf-8").startswith("#!/bin/bash\n")
+    assert os.access(path, os.X_OK)
+    subprocess.run(["bash", "-n", str(path)], check=True)
+
+
+def test_kernels_are_compiled_where_the_start_looks_for_them():
+    places = [
+        re.search(r'NUMBA_CACHE_DIR="([^"]+)"', (BINDER / script).read_text(encoding="utf-8")).group(1)
+        for script in ("postBuild", "start")
+    ]
+    assert places[0] == places[1]
+
+
+def test_start_runs_the_command_that_it_is_given(tmp_path):
+    program = "import os; print(os.environ['NUMBA_CACHE_DIR'])"
+    done = subprocess.run([str(BINDER / "start"), sys.executable, "-c", program], cwd=tmp_path, text=True,
+                          capture_output=True, check=True)
+    assert done.stdout.strip() == str(tmp_path / ".numba_cache")
+
+
+@pytest.mark.slow
+def test_warming_leaves_compiled_kernels_in_the_given_folder(tmp_path):
+    program = "import sparsekit.kernels; print(sparsekit.kernels.warm())"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, text=True,
+                          capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 5
+    assert len(list(tmp_path.rglob("*.nbc"))) > 5

@@ -1,0 +1,167 @@
+"""What every committed file keeps to, whoever wrote it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+LARGEST = 1_000_000  # bytes of any file
+LONGEST = 500  # lines of a module
+
+#: Folders of one machine, which no file for others should name; put together so that this file does not either.
+FOLDERS = ("home", "Users", "root", "work", "opt", "mnt", "tmp")
+MACHINE_PATH = re.compile(r"(?<![\w.:*~])/(?:" + "|".join(FOLDERS) + r")/\w")
+
+UNFINISHED = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX")) + r")\b")
+
+
+def committed() -> list[Path]:
+    """Files that are or could be committed; without git, every file outside hidden and generated folders."""
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+        return sorted(path for name in listed.split("\0") if name and (path := ROOT / name).is_file())
+    passed_by = re.compile(r"(^|/)(\.[^/]+|__pycache__|artefacts)(/|$)")
+    return sorted(
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file() and not passed_by.search(path.relative_to(ROOT).as_posix())
+    )
+
+
+FILES = committed()
+MODULES = [path for path in FILES if path.suffix == ".py" and ROOT / "sparsekit" in path.parents]
+NOTEBOOKS = [path for path in FILES if path.suffix == ".ipynb"]
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Every committed text file; what is not UTF-8 is taken for binary."""
+    for path in FILES:
+        try:
+            yield path, path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+def lines_with(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{named(path)}:{number}: {found.group()}"
+        for path, text in texts()
+        for number, line in enumerate(text.splitlines(), 1)
+        if (found := pattern.search(line))
+    ]
+
+
+def test_there_is_something_to_check():
+    assert len(MODULES) > 20
+    assert ROOT / "README.md" in FILES
+
+
+def test_no_file_names_a_folder_of_one_machine():
+    assert lines_with(MACHINE_PATH) == []
+
+
+def test_nothing_is_left_marked_as_unfinished():
+    assert lines_with(UNFINISHED) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("/".join(("", "home", "ann", "data")), True),
+        ("see " + "/".join(("", "tmp", "x.json")), True),
+        ("https://example.org/home/page", False),
+        ("network/work/flow", False),
+        ("/usr/bin/chromium", False),
+    ],
+)
+def test_folders_of_one_machine_are_recognised(text, found):
+    assert bool(MACHINE_PATH.search(text)) == found
+
+
+def test_files_stay_small():
+    large = {named(path): size for path in FILES if (size := path.stat().st_size) > LARGEST}
+    assert large == {}
+
+
+def test_modules_stay_short():
+    long = {named(path): count for path in MODULES if (count := len(path.read_text("utf-8").splitlines())) > LONGEST}
+    assert long == {}
+
+
+def statements(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def raises_bare_not_implemented(node: ast.AST) -> bool:
+    raised = node.exc if isinstance(node, ast.Raise) else None
+    raised = raised.func if isinstance(raised, ast.Call) else raised
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+
+
+def imports_pickle(node: ast.AST) -> bool:
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    return any(name.partition(".")[0] in ("pickle", "cloudpickle", "dill", "marshal", "shelve") for name in names)
+
+
+def allows_pickle(node: ast.AST) -> bool:
+    return isinstance(node, ast.keyword) and node.arg == "allow_pickle" and getattr(node.value, "value", None) is True
+
+
+@pytest.mark.parametrize("unwanted", [raises_bare_not_implemented, imports_pickle, allows_pickle])
+def test_modules_do_not_hold(unwanted):
+    found = [f"{named(path)}:{node.lineno}" for path in MODULES for node in statements(path) if unwanted(node)]
+    assert found == []
+
+
+def test_every_module_says_what_it_is():
+    silent = [
+        named(path)
+        for path in MODULES
+        if path.stat().st_size and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+def code_cells(path: Path) -> list[dict[str, Any]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
+def test_notebooks_are_committed_as_run_from_top_to_bottom(path):
+    counts = [cell["execution_count"] for cell in code_cells(path)]
+    assert counts == list(range(1, len(counts) + 1))
+    assert any(cell["outputs"] for cell in code_cells(path))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
+def test_notebooks_hold_no_unexpected_error(path):
+    for cell in code_cells(path):
+        if "nbval-raises-exception" not in cell["metadata"].get("tags", ()):
+            assert not [output["ename"] for output in cell["outputs"] if output["output_type"] == "error"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=named)
+def test_live_views_in_notebooks_have_a_static_twin(path):
+    assert "widgets" not in json.loads(path.read_text(encoding="utf-8"))["metadata"]
+    for cell in code_cells(path):
+        for output in cell["outputs"]:
+            data = output.get("data", {})
+            if "application/vnd.jupyter.widget-view+json" in data:
+                assert "<img" in "".join(data["text/html"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
+from .base import displays
 from .base.errors import DataFileError, SparsekitError
 from .base.optional import optional_import
 from .base.version import __version__
@@ -209,21 +210,26 @@ def within(trace: TracebackType | None, script: Path) -> TracebackType | None:
 
 def add_view(commands: Any) -> None:
     """Declare ``sparsekit view``."""
-    view = commands.add_parser("view", help="turn a saved trace into one self-contained HTML page")
+    view = commands.add_parser("view", help="turn a saved trace into one self-contained HTML page, or a picture")
     view.add_argument("file", type=Path, help="a trace, .json or .json.gz")
-    view.add_argument("-o", "--output", type=Path, metavar="FILE", help="page to write (default: beside the trace)")
+    view.add_argument("-o", "--output", type=Path, metavar="FILE",
+                      help="page to write, or a picture if it ends in .svg (default: a page beside the trace)")
     view.add_argument("--open", action="store_true", help="show the page in the browser")
     view.set_defaults(command=view_trace)
 
 
 def view_trace(arguments: argparse.Namespace) -> int:
-    """Write the page of a saved trace and say where it is."""
+    """Write the page, or the timeline's picture, of a saved trace and say where it is."""
     trace: Path = arguments.file
     if not trace.is_file():
         raise DataFileError(f"There is no trace {trace}.", hint="`sparsekit profile SCRIPT` writes one.")
     page = arguments.output or page_beside(trace)
     check_writable(page)
-    importlib.import_module("sparsekit.profiler").load_trace(trace).to_html(page)
+    profile = importlib.import_module("sparsekit.profiler").load_trace(trace)
+    if page.suffix == ".svg":
+        displays.call("timeline_figure", profile.records).save(page)
+    else:
+        profile.to_html(page)
     print(f"Wrote {page}")
     if arguments.open:
         importlib.import_module("webbrowser").open(page.resolve().as_uri())

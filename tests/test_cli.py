@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -134,6 +135,8 @@ def test_view_writes_a_page_beside_the_trace(here, capsys):
     assert cli.main(["view", "run.trace.json.gz"]) == 0
     assert capsys.readouterr().out.endswith("Wrote run.html\n")
     assert "dot" in (here / "run.html").read_text(encoding="utf-8")
+    assert cli.main(["view", "run.trace.json.gz", "-o", "picture.svg"]) == 0
+    assert ElementTree.parse(here / "picture.svg").getroot().tag.endswith("svg")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"traceEvents": 3}', b"\x1f\x8b broken"])

@@ -64,7 +64,7 @@ class Display:
     alt : str
         What the picture shows, as a finding in words.
     columns : sequence of str
-    rows : list of sequences
+    rows : sequence of sequences
         The table that says the same as the picture.
     caption : str, optional
         How the table is to be read.
@@ -76,7 +76,7 @@ class Display:
     """
 
     def __init__(
-        self, svg: str, alt: str, columns: Sequence[str], rows: list[Sequence[Any]], caption: str = ""
+        self, svg: str, alt: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
     ) -> None:
         self.svg = svg
         self.alt = alt

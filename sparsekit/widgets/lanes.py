@@ -155,9 +155,9 @@ class LanePainter:
             if sum(map(len, blocks.values())) <= MOST_BLOCKS or pixels > 50:
                 break
             pixels *= 2
-        joined = [block for found in blocks.values() for block in found if block.count > 1]
+        joined = [block for found in blocks.values() for block in found if block.size > 1]
         if joined:
-            events_joined = sum(block.count for block in joined)
+            events_joined = sum(block.size for block in joined)
             self.notes.append(
                 f"{format_count(events_joined)} events shorter than {format_duration(least)} touch at this scale "
                 f"and are drawn as {format_count(len(joined))} blocks, in the colour of the longest in each."

@@ -56,12 +56,12 @@ class Window(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What is drawn as one rectangle: one event, or ``count`` neighbours too narrow to tell apart."""
+    """What is drawn as one rectangle: one event, or ``size`` neighbours too narrow to tell apart."""
 
     event: Event
     start: float
     end: float
-    count: int
+    size: int
 
 
 def _event(record: Mapping[str, Any]) -> Event:
@@ -165,7 +165,7 @@ def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60)
 def merge(events: Sequence[Event], least: float) -> list[Block]:
     """Join neighbours of one row that are shorter than ``least`` microseconds and touch on screen.
 
-    A joined block takes the colour of the event in it that lasted longest; ``count`` says
+    A joined block takes the colour of the event in it that lasted longest; ``size`` says
     how many it stands for, so that the caption can.
     """
     blocks: list[Block] = []
@@ -175,7 +175,7 @@ def merge(events: Sequence[Event], least: float) -> list[Block]:
         joins = last is not None and small and last.end - last.start < least and event.start - last.end < least / 2
         if last is not None and joins:
             longest = event if event.duration > last.event.duration else last.event
-            blocks[-1] = Block(longest, last.start, max(last.end, event.end), last.count + 1)
+            blocks[-1] = Block(longest, last.start, max(last.end, event.end), last.size + 1)
         else:
             blocks.append(Block(event, event.start, event.end, 1))
     return blocks

@@ -52,8 +52,9 @@ except MissingPackageError as missing:
         """The live memory view; needs anywidget, which is not installed."""
 
 else:
+    Base: Any = anywidget.AnyWidget
 
-    class TimelineWidget(anywidget.AnyWidget):  # type: ignore[no-redef]
+    class TimelineWidget(Base):  # type: ignore[misc, no-redef]
         """Live timeline: zoom, pan, search, click an operator to read what it did to which arrays.
 
         Parameters
@@ -111,7 +112,7 @@ else:
             events = sum(len(records) for records in self._runs.values())
             return f"TimelineWidget({format_count(events)} events, color_by={self.color_by!r})"
 
-    class MemoryWidget(anywidget.AnyWidget):  # type: ignore[no-redef]
+    class MemoryWidget(Base):  # type: ignore[misc, no-redef]
         """Live memory view: by role over time, and what was alive at the peak.
 
         Parameters

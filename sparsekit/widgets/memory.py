@@ -93,24 +93,17 @@ def alive_rows(memory: Mapping[str, Any], most: int = 12) -> list[tuple[str, ...
     """Table of what was alive at the peak, largest first; the rest is one last row."""
     alive = _alive(memory)
     total = sum(item.bytes for item in alive)
+
+    def sizes(items: Sequence[Alive]) -> tuple[str, str]:
+        amount = sum(item.bytes for item in items)
+        return format_bytes(amount), format_share(amount, total)
+
     shown = alive[:most] if len(alive) > most + 1 else alive
-    rows = [
-        (
-            item.owner,
-            item.role,
-            item.stype,
-            format_shape(item.shape),
-            item.component,
-            format_bytes(item.bytes),
-            format_share(item.bytes, total),
-        )
-        for item in shown
-    ]
+    rows: list[tuple[str, ...]] = []
+    for item in shown:
+        rows.append((item.owner, item.role, item.stype, format_shape(item.shape), item.component, *sizes([item])))
     rest = alive[len(shown) :]
-    if rest:
-        left = sum(item.bytes for item in rest)
-        rows.append((f"{len(rest)} others", "", "", "", "", format_bytes(left), format_share(left, total)))
-    return rows
+    return [*rows, (f"{len(rest)} others", "", "", "", "", *sizes(rest))] if rest else rows
 
 
 def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequence[Alive]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,16 +44,30 @@ class _Names:
         self.numbers: dict[Any, int] = {}
         self.values: list[Any] = []
 
-    def add(self, key: Any, value: Any) -> int:
+    def find(self, key: Any, build: Callable[[], Any]) -> int:
+        """Give the number of ``key``; the first time, keep what ``build`` gives for it."""
         found = self.numbers.get(key)
         if found is None:
             found = self.numbers[key] = len(self.values)
-            self.values.append(value)
+            self.values.append(build())
         return found
 
     def text(self, value: Any) -> int:
-        written = plain(str(value))
-        return self.add(written, written)
+        """Give the number of a string."""
+        return self.find(str(value), lambda: plain(str(value)))
+
+
+def _key(array: Mapping[str, Any]) -> Any:
+    """Tell array descriptions apart without writing each of them as JSON."""
+    try:
+        key = (tuple(array["shape"]), *(array.get(name) for name in _FIELDS), tuple(array["components"].items()))
+        hash(key)
+    except (AttributeError, KeyError, TypeError):
+        return json.dumps(_array(array))
+    return key
+
+
+_FIELDS = ("stype", "dtype", "nnz", "density", "index_dtype", "bytes", "rows")
 
 
 def _array(array: Mapping[str, Any]) -> list[Any]:
@@ -78,7 +93,7 @@ class _Columns:
         """Append one event."""
         record, data = event.record, self.data
         sides = arrays(event, "inputs"), arrays(event, "outputs")
-        attributes = plain(record.get("attrs") or {})
+        attributes = plain(record.get("attrs")) if record.get("attrs") else {}
         node = record.get("node")
         values = {
             "run": run,
@@ -96,15 +111,14 @@ class _Columns:
             "flops": number(record.get("flops")),
             "dense_flops": number(record.get("dense_flops")),
             "density": _lightest([*sides[0], *sides[1]]),
-            "attributes": self.attributes.add(json.dumps(attributes, sort_keys=True), attributes),
+            "attributes": self.attributes.find(json.dumps(attributes, sort_keys=True), lambda: attributes),
             "inputs": len(sides[0]),
             "first_array": len(data["array"]),
         }
         for name, value in values.items():
             data[name].append(value)
         for array in (*sides[0], *sides[1]):
-            described = _array(array)
-            data["array"].append(self.arrays.add(json.dumps(described), described))
+            data["array"].append(self.arrays.find(_key(array), partial(_array, array)))
 
 
 _KINDS = {

@@ -37,12 +37,12 @@ def text_width(text: str, size: float) -> float:
 
 def fit(text: Any, width: float, size: float) -> str:
     """Shorten ``text`` with an ellipsis until it fits ``width`` pixels; empty if not even that does."""
-    text = " ".join(str(text).split())
-    if text_width(text, size) <= width:
-        return text
-    while text and text_width(text + "…", size) > width:
-        text = text[: min(len(text) - 1, int(width / (0.36 * size)) + 1)]
-    return text.rstrip() + "…" if text else ""
+    words = " ".join(str(text).split())
+    if text_width(words, size) <= width:
+        return words
+    while words and text_width(words + "…", size) > width:
+        words = words[: min(len(words) - 1, int(width / (0.36 * size)) + 1)]
+    return words.rstrip() + "…" if words else ""
 
 
 def wrap(text: str, width: float, size: float, most: int = 2) -> list[str]:
@@ -63,8 +63,9 @@ def wrap(text: str, width: float, size: float, most: int = 2) -> list[str]:
 
 
 def _figure(value: Any) -> str:
+    """Write an attribute's value; lengths with at most two decimals."""
     if isinstance(value, float):
-        written = f"{value:.2f}".rstrip("0").rstrip(".")
+        written: str = f"{value:.2f}".rstrip("0").rstrip(".")
         return "0" if written in ("", "-0") else written
     return escape(value)
 
@@ -125,11 +126,11 @@ class Drawing:
 
     def finish(self, height: float, title: str) -> str:
         """Give the document: own paper, the title for readers who cannot see it, and all that was added."""
-        width, height = _figure(float(self.width)), _figure(float(height))
+        size = f'width="{_figure(float(self.width))}" height="{_figure(float(height))}"'
+        box = f'viewBox="0 0 {_figure(float(self.width))} {_figure(float(height))}"'
         definitions = f"<defs>{''.join(self._definitions.values())}</defs>" if self._definitions else ""
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}">'
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} role="img" font-family="{FONT}">'
             f"<title>{escape(title)}</title>{definitions}"
             f'<rect x="0.5" y="0.5" width="{_figure(self.width - 1.0)}" height="{_figure(float(height) - 1.0)}" '
             f'rx="8" fill="{PAPER}" stroke="{LINE}"/>{"".join(self._parts)}</svg>\n'

@@ -1,12 +1,10 @@
 // The live timeline: one canvas of lanes, an overview, a panel of details, a table twin.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import {
-  ALARM, element, formatBytes, formatCount, formatDensity, formatDuration, formatShape, formatShare, inkOn,
-  stillPreferred, table, unpack, watchTheme,
-} from "./common.js";
+import { ALARM, element, formatCount, formatDuration, inkOn, stillPreferred, unpack, watchTheme } from "./common.js";
 import { Coloring, Data, ROW } from "./timeline_data.js";
-import { GUTTER, Painter } from "./timeline_paint.js";
+import { GUTTER } from "./timeline_paint.js";
+import { Teller } from "./timeline_words.js";
 
 const KEYS = [
   ["+ −", "zoom"], ["← →", "pan"], ["Home", "whole run"], ["Enter", "step into the operators, open one"],
@@ -16,7 +14,7 @@ const KEYS = [
 
 // ---- the view
 
-class Timeline extends Painter {
+class Timeline extends Teller {
   constructor(model, root, data) {
     super();
     Object.assign(this, { model, root, data });
@@ -25,7 +23,7 @@ class Timeline extends Painter {
     this.inside = false;
     this.range = null;
     this.only = -1;
-    this.matches = null;
+    this.matches = this.marked = null;
     this.widths = new Map();
     this.cleanups = [];
     this.build();
@@ -166,12 +164,20 @@ class Timeline extends Painter {
       this.model.set("color_by", this.choice.value);
       this.model.save_changes();
     }
-    this.draw();
+    this.mark();
   }
 
   highlight(category, chip) {
     this.only = this.only === category ? -1 : category;
     for (const other of this.legend.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === chip && this.only >= 0));
+    this.mark();
+  }
+
+  // What search and legend pick out; everything else is painted faintly.
+  mark() {
+    const { matches, only, coloring } = this;
+    const accept = (event) => (!matches || matches[event]) && (only < 0 || coloring.category(event) === only);
+    this.marked = matches || only >= 0 ? this.data.subset(accept) : null;
     this.draw();
   }
 
@@ -186,7 +192,7 @@ class Timeline extends Painter {
       this.matches = null;
       this.measureView();
     }
-    this.draw();
+    this.mark();
   }
 
   // Walk from event to event in order of time.
@@ -230,103 +236,6 @@ class Timeline extends Painter {
   }
 
   say(words) { this.status.textContent = words; }
-
-  // ---- words and tables
-
-  describe(event) {
-    const { data } = this;
-    const { start, duration, own, bytes, flops, dense_flops: dense, fallback, line, attributes, run } = data.columns;
-    const facts = [
-      ["lane", data.lane(event)], ["layer", data.layer(event)], ["line", data.strings[line[event]]],
-      ["run", data.runs.length > 1 ? data.runs[run[event]] : ""],
-      ["start", formatDuration(start[event])], ["duration", `${formatDuration(duration[event])} (own ${formatDuration(own[event])})`],
-      ["moved", bytes[event] ? `${formatBytes(bytes[event])} (${formatBytes((bytes[event] / (duration[event] || 1)) * 1e6)}/s)` : ""],
-      ["useful FLOPs", flops[event] ? formatCount(flops[event]) : ""],
-      ["dense-equivalent", dense[event] ? `${formatCount(dense[event])} FLOPs` : ""],
-      ["work avoided", dense[event] > flops[event] && flops[event] ? `${formatDensity(1 - flops[event] / dense[event])}, ${formatCount(dense[event] / flops[event])}× less` : ""],
-      ...Object.entries(data.attributes[attributes[event]] ?? {}).map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)]),
-    ].filter(([, value]) => value);
-    const list = element("dl", {}, ...facts.flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, value)]));
-    const close = element("button", { type: "button", "aria-label": "Close details", onclick: () => { this.select(-1); this.stage.focus(); } }, "×");
-    this.panel.replaceChildren(
-      element("div", { class: "sk-head" }, element("h4", {}, data.label(event)), close),
-      ...(fallback[event] ? [element("p", { class: "sk-alarm" }, "A sparse array was made dense here: no sparse kernel fits these storage types.")] : []),
-      list, this.arrayTable(event), this.actions(event),
-    );
-    this.panel.hidden = false;
-  }
-
-  arrayTable(event) {
-    const { inputs, outputs } = this.data.arrays(event);
-    const row = (side) => ([stype, shape, dtype, stored, density, index, size, components, rows]) => [
-      side, stype ?? "?", formatShape(shape), dtype ?? "",
-      stype === "default" ? "all" : `${formatCount(stored)}${rows === null ? "" : ` in ${formatCount(rows)} rows`}`,
-      formatDensity(density), index ?? "", formatBytes(size),
-      Object.entries(components ?? {}).map(([name, part]) => `${name} ${formatBytes(part)}`).join(" · "),
-    ];
-    const rows = [...inputs.map(row("in")), ...outputs.map(row("out"))];
-    const columns = ["", "storage", "shape", "values", "stored", "density", "indices", "bytes", "components"];
-    return rows.length ? element("div", { class: "sk-table" }, table(columns, rows)) : element("p", {}, "No arrays: this is a span, not an operator.");
-  }
-
-  actions(event) {
-    const button = (text, action, enabled = true) => element("button", { type: "button", disabled: !enabled, onclick: action }, text);
-    const { name } = this.data.columns;
-    const again = (direction) => () => this.select(this.walk(direction, (i) => name[i] === name[event]));
-    const partner = this.partners[0];
-    const words = partner === undefined ? "no partner" : `${this.data.lane(partner)} partner: ${this.data.name(partner)}`;
-    return element("div", { class: "sk-bar" }, button("zoom to it", () => this.zoomTo(event)),
-      button(words, () => this.select(partner), partner !== undefined),
-      button("‹ same operator", again(-1)), button("same operator ›", again(1)));
-  }
-
-  zoomTo(event) {
-    const { start, duration } = this.data.columns;
-    const margin = duration[event] * 0.15 || 0.01;
-    this.move(start[event] - margin, start[event] + duration[event] + margin);
-  }
-
-  measureView() {
-    const [a, b] = this.range ?? this.view;
-    const { own, bytes, start, duration } = this.data.columns;
-    const groups = new Map();
-    let [count, total] = [0, 0];
-    this.data.within(a, b, (event) => {
-      // An event that reaches out of the span counts for the part of it that lies inside.
-      const inside = Math.min(b, start[event] + duration[event]) - Math.max(a, start[event]);
-      const share = duration[event] > 0 ? own[event] * (inside / duration[event]) : 0;
-      const key = `${this.data.lane(event)}\u0000${this.data.name(event)}`;
-      const group = groups.get(key) ?? { calls: 0, own: 0, bytes: 0 };
-      group.calls += 1;
-      group.own += share;
-      group.bytes += bytes[event];
-      groups.set(key, group);
-      count += 1;
-      total += share;
-    });
-    const ranked = [...groups].sort((x, y) => y[1].own - x[1].own);
-    const what = this.range ? "Measured span" : "In view";
-    const rows = ranked.slice(0, 8).map(([key, group]) => [...key.split("\u0000"), formatCount(group.calls), formatDuration(group.own), formatShare(group.own, total), formatBytes(group.bytes)]);
-    const caption = `${what}, by own time${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
-    this.statistics.replaceChildren(table(["lane", "operator", "calls", "own time", "share", "moved"], rows, caption));
-    if (this.selected < 0 || this.range) this.say(`${what}: ${formatDuration(b - a)}, ${formatCount(count)} events.`);
-    this.fillTwin();
-  }
-
-  fillTwin() {
-    if (!this.twin.open) return;
-    const found = [];
-    const { start, duration } = this.data.columns;
-    this.data.within(this.view[0], this.view[1], (event) => found.push(event));
-    found.sort((a, b) => start[a] - start[b]);
-    const rows = found.slice(0, 200).map((event) => [
-      element("button", { type: "button", onclick: () => this.select(event) }, this.data.label(event)),
-      this.data.lane(event), formatDuration(start[event]), formatDuration(duration[event]),
-      this.data.columns.density[event] < 0 ? "" : formatDensity(this.data.columns.density[event]),
-    ]);
-    const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
-    this.rows.replaceChildren(table(["operator", "lane", "start", "duration", "lowest density"], rows, caption));
-  }
 
   // ---- mouse, keys, page
 
@@ -433,7 +342,7 @@ class Timeline extends Painter {
       Home: () => this.home(),
       End: () => this.move(this.data.end - (this.view[1] - this.view[0]), this.data.end),
       Enter: () => this.enter(), "/": () => this.search.focus(),
-      p: () => this.partners?.length && this.select(this.partners[0]),
+      p: () => this.partners?.length && this.select(this.partners[0], false),
       z: () => this.selected >= 0 && this.zoomTo(this.selected),
       // Only once inside: otherwise Tab goes on to the next control of the page.
       Tab: this.inside ? () => this.select(this.walk(event.shiftKey ? -1 : 1, () => true), false) : null,

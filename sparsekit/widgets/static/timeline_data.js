@@ -3,7 +3,7 @@
 import { OTHER, SERIES, formatCount, formatDensity } from "./common.js";
 
 export const ROW = 22;
-export const TOP = 6;
+export const TOP = 24;
 const GAP = 6;
 const RUN_HEAD = 24;
 const SCALE = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"];
@@ -25,7 +25,7 @@ export class Data {
 
   // One track for each run, lane and row; within it events are sorted by start.
   layout() {
-    const { run, lane, row, start, duration } = this.columns;
+    const { run, lane, row } = this.columns;
     const found = new Map();
     for (let i = 0; i < this.count; i += 1) {
       const key = (run[i] * 256 + lane[i]) * 256 + row[i];
@@ -51,17 +51,27 @@ export class Data {
         y += GAP / 2;
       }
       previous = r;
-      const order = Int32Array.from(found.get(key));
-      const latest = new Float64Array(order.length);
-      let reached = 0;
-      order.forEach((event, i) => { latest[i] = reached = Math.max(reached, start[event] + duration[event]); });
-      this.tracks.push({ run: r, lane: l, row: depth, y, order, latest, longest: this.longest(order) });
+      this.tracks.push(this.track({ run: r, lane: l, row: depth, y }, Int32Array.from(found.get(key))));
       y += ROW + GAP / 2;
       this.bands.at(-1).height = y - this.bands.at(-1).y;
     }
     this.height = y;
     this.trackOf = new Int32Array(this.count);
     this.tracks.forEach((track, t) => { for (const event of track.order) this.trackOf[event] = t; });
+  }
+
+  // A track and what finding one's way in it takes: the latest end so far, for binary search.
+  track(place, order) {
+    const { start, duration } = this.columns;
+    const latest = new Float64Array(order.length);
+    let reached = this.begin;
+    order.forEach((event, i) => { latest[i] = reached = Math.max(reached, start[event] + duration[event]); });
+    return { ...place, order, latest, longest: this.longest(order) };
+  }
+
+  // The same tracks with only the events that are accepted.
+  subset(accept) {
+    return this.tracks.map((track) => this.track(track, track.order.filter(accept))).filter((track) => track.order.length);
   }
 
   // Longest duration among each 32 neighbours: lets painting leap over what is narrower than a pixel.

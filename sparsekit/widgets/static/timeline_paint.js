@@ -4,7 +4,6 @@ import { ALARM, formatTick, inkOn, themeColors, ticks } from "./common.js";
 import { ROW, TOP } from "./timeline_data.js";
 
 export const GUTTER = 92;
-const AXIS = 22;
 const MAP = 34;
 const FONT = '12px system-ui, "Helvetica Neue", Arial, sans-serif';
 
@@ -18,7 +17,7 @@ export class Painter {
       canvas.height = Math.round(height * ratio);
       canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
     };
-    fit(this.canvas, this.data.height + AXIS);
+    fit(this.canvas, this.data.height);
     fit(this.map, MAP);
     this.width = this.canvas.clientWidth;
     this.draw();
@@ -43,7 +42,7 @@ export class Painter {
     if (!this.colors || !(this.width > GUTTER)) return;
     const began = performance.now();
     const context = this.canvas.getContext("2d");
-    context.clearRect(0, 0, this.width, this.data.height + AXIS);
+    context.clearRect(0, 0, this.width, this.data.height);
     context.font = FONT;
     context.textBaseline = "middle";
     this.paintBands(context);
@@ -51,7 +50,8 @@ export class Painter {
     context.beginPath();
     context.rect(GUTTER, 0, this.width - GUTTER, this.data.height);
     context.clip();
-    for (const track of this.data.tracks) this.paintTrack(context, track);
+    for (const track of this.data.tracks) this.paintTrack(context, track, this.marked ? 0.18 : 1);
+    for (const track of this.marked ?? []) this.paintTrack(context, track, 1);
     this.paintRange(context);
     this.paintSelected(context);
     context.restore();
@@ -62,7 +62,7 @@ export class Painter {
   paintBands(context) {
     const { colors, data, width } = this;
     data.bands.forEach((band, i) => {
-      if (band.head || i % 2 === 0) {
+      if (data.runs.length > 1 ? band.head : i % 2 === 0) {
         context.fillStyle = colors.stripe;
         context.fillRect(0, band.y, width, band.height);
       }
@@ -79,11 +79,11 @@ export class Painter {
       context.fillStyle = colors.line;
       context.fillRect(x, TOP, 1, data.height - TOP);
       context.fillStyle = colors.muted;
-      context.fillText(formatTick(position, step), Math.min(Math.max(x, GUTTER + 12), width - 26), data.height + AXIS / 2);
+      context.fillText(formatTick(position, step), Math.min(Math.max(x, GUTTER + 12), width - 26), TOP / 2);
     }
   }
 
-  paintTrack(context, track) {
+  paintTrack(context, track, alpha) {
     const { data, coloring, view } = this;
     const { start, duration, fallback } = data.columns;
     const scale = this.scale;
@@ -94,13 +94,12 @@ export class Painter {
       if (start[event] > view[1]) break;
       const x = this.x(start[event]);
       const w = duration[event] * scale;
-      const faded = (this.matches && !this.matches[event]) || (this.only >= 0 && coloring.category(event) !== this.only);
-      context.globalAlpha = faded ? 0.18 : 1;
+      context.globalAlpha = alpha;
       context.fillStyle = coloring.of(event);
       if (w < 1) {
         context.fillRect(x, track.y, 1, ROW);
         // Whatever else is as short and starts within this pixel would be painted over itself.
-        i = this.matches || this.only >= 0 ? i + 1 : data.leap(track, i + 1, start[event] + pixel, pixel);
+        i = data.leap(track, i + 1, start[event] + pixel, pixel);
         continue;
       }
       context.fillRect(x, track.y, Math.max(w - (w > 4 ? 1 : 0), 1), ROW);
@@ -181,7 +180,7 @@ export class Painter {
       context.setLineDash([5, 3]);
       context.strokeRect(to.x - 1, to.y - 1, to.w + 2, ROW + 2);
       const [a, b] = [[from.x + from.w / 2, from.y + (to.y > from.y ? ROW : 0)], [to.x + to.w / 2, to.y + (to.y > from.y ? 0 : ROW)]];
-      const bend = (b[1] - a[1]) * 0.6 || -30;
+      const bend = Math.sign(b[1] - a[1] || -1) * Math.max(Math.abs(b[1] - a[1]) * 0.6, 26);
       context.beginPath();
       context.moveTo(...a);
       context.bezierCurveTo(a[0], a[1] + bend, b[0], b[1] - bend, ...b);

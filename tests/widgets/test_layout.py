@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparsekit.widgets import layout
+
+spans = st.lists(st.tuples(st.floats(0, 1000), st.floats(0, 100), st.sampled_from(["forward", "io"])), max_size=40)
+
+
+def events_of(found):
+    return layout.clean(
+        {"name": "op", "lane": lane, "start": start, "duration": length} for start, length, lane in found
+    )
+
+
+@given(spans)
+def test_events_of_one_row_do_not_overlap(found):
+    events = events_of(found)
+    ends: dict[tuple[str, int], float] = {}
+    for event, row in zip(events, layout.place_rows(events, most=1000), strict=True):
+        assert ends.get((event.lane, row), -1.0) <= event.start + 2e-3
+        ends[event.lane, row] = event.end
+
+
+def test_what_lies_inside_another_event_is_placed_below_it():
+    events = events_of([(0, 100, "forward"), (10, 20, "forward"), (12, 5, "forward"), (40, 20, "forward")])
+    assert layout.place_rows(events) == [0, 1, 2, 1]
+
+
+def test_more_rows_than_allowed_share_the_last():
+    events = events_of([(i, 100, "forward") for i in range(9)])
+    assert max(layout.place_rows(events, most=3)) == 2
+
+
+@given(spans, st.floats(0, 50))
+def test_joining_loses_no_event(found, least):
+    events = [event for event in events_of(found) if event.lane == "io"]
+    assert sum(block.size for block in layout.merge(events, least)) == len(events)
+
+
+def test_long_events_are_never_joined():
+    events = events_of([(0, 1, "io"), (1, 50, "io"), (51, 1, "io"), (52, 1, "io")])
+    assert [block.size for block in layout.merge(events, 5)] == [1, 1, 2]
+
+
+def test_steps_start_where_a_batch_is_read(records):
+    events = layout.clean(records)
+    found = layout.steps(events)
+    reads = [event.start for event in events if event.name == "LibSVMIter.next"]
+    assert [start for start, _ in found] == reads
+    assert all(end == start for (_, end), (start, _) in pairwise(found))
+
+
+def test_no_steps_in_what_does_not_train():
+    assert layout.steps([]) == []
+    assert len(layout.steps(events_of([(i * 10, 5, "forward") for i in range(20)]))) == 1
+
+
+def test_the_typical_step_is_the_median_one(training):
+    slow = training(steps=3)
+    for record in slow:
+        if record["node"] == 0 and record["lane"] == "forward":
+            record["duration"] = 30.0
+    window = layout.typical_window(layout.clean(training(steps=11)))
+    assert window.reason.endswith("of 11, the median one")
+    assert layout.typical_window(layout.clean(slow), "all").reason == ""
+    assert layout.typical_window(layout.clean(slow), (5, 2)) == (2.0, 5.0, "the span asked for")
+
+
+def test_ticks_are_round_and_few():
+    assert layout.ticks(167.0) == [0.0, 50.0, 100.0, 150.0]
+    assert len(layout.ticks(0.0)) == 1
+    assert all(len(layout.ticks(length)) <= 9 for length in (1e-6, 0.3, 7, 99, 1e12))
+
+
+def test_own_time_is_never_negative_nor_above_the_duration():
+    for own in (-5, 500, None, "x"):
+        (event,) = layout.clean([{"name": "a", "duration": 10, "self": own}])
+        assert 0 <= event.own <= event.duration == 10

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import base64
+import re
+import xml.dom.minidom
+from html.parser import HTMLParser
+
+import pytest
+
+from sparsekit.base.errors import UnsupportedError
+from sparsekit.widgets import memory_bars, memory_figure, theme, timeline_figure, timelines_figure
+
+ODD = [
+    None,
+    [],
+    [{}],
+    [None, 3],
+    [{"name": "a", "start": 0, "duration": 0}],
+    [{"name": "x" * 5000, "lane": "forward", "start": float("nan"), "duration": float("inf")}],
+    [{"name": "a", "start": "x", "duration": -4, "inputs": [None, 3], "outputs": 5, "layer": None}],
+    [{"name": "a", "start": 1e15, "duration": 1e-3, "lane": "forward"}],
+    [{"name": f"op{i}", "lane": f"lane{i}", "start": i, "duration": 1} for i in range(40)],
+]
+ODD_MEMORY = [
+    None,
+    {},
+    {"samples": [], "at_peak": []},
+    {"samples": [[0, 0, {}]], "at_peak": []},
+    {"samples": [[0, 5, {"r": 5}], [0, 5, {}]], "peak_time": -1, "at_peak": [{}, None, {"shape": None, "bytes": -4}]},
+    {"samples": "x", "at_peak": [{"bytes": float("nan")}]},
+]
+
+
+class Elements(HTMLParser):
+    """The elements and attributes of a piece of HTML."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes = set(), set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attributes)
+
+
+def checked(display):
+    """One picture, one table, both well formed and without anything that a sanitiser removes."""
+    bundle = display._repr_mimebundle_()
+    assert sorted(bundle) == ["text/html", "text/plain"]
+    html = bundle["text/html"]
+    (encoded,) = re.findall(r'<img alt="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">', html)
+    assert base64.b64decode(encoded).decode() == display.svg
+    assert html.count("<table>") == html.count("<img ") == 1
+    found = Elements(html)
+    assert not found.tags & {"script", "style", "iframe", "svg"}
+    assert found.attributes <= {"alt", "src", "scope"}
+    xml.dom.minidom.parseString(display.svg.encode())
+    assert "<style" not in display.svg
+    assert " style=" not in display.svg
+    assert "http" not in display.svg.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert display.alt
+    assert bundle["text/plain"].startswith(display.alt)
+    return display
+
+
+def test_the_alternative_text_states_the_finding(records):
+    display = checked(timeline_figure(records))
+    shares, longest = r"io N %, forward N %, backward N %, update N %", r"dot in dense0 \(backward\), N % of N ms"
+    sentence = rf"{shares}: the longest operator is {longest}\. Apart from that: compilation N ms\."
+    assert re.fullmatch(sentence.replace("N", r"[\d.]+"), display.alt)
+
+
+def test_shares_add_up_without_compilation(records):
+    display = timeline_figure(records, rows=1000)
+    share = display.columns.index("share")
+    shares = [row[share] for row in display.rows]
+    assert shares.count("apart") == 1
+    assert 85 <= sum(int(text[:-2]) for text in shares if text[0].isdigit()) <= 110
+
+
+def test_the_table_leaves_no_call_out(records):
+    display = timeline_figure(records, rows=3)
+    calls = display.columns.index("calls")
+    assert sum(int(row[calls].replace(",", "")) for row in display.rows) == len(records)
+
+
+def test_what_became_dense_is_marked(training):
+    dense = checked(timeline_figure(training(dense=True)))
+    assert "10 calls made a sparse array dense" in dense.alt
+    assert f"hatch-{theme.ALARM[1:]}" in dense.svg
+    assert any("became dense" in row[-1] for row in dense.rows)
+    assert f"hatch-{theme.ALARM[1:]}" not in timeline_figure(training()).svg
+
+
+def test_joined_events_are_owned_up_to(records):
+    everything = timeline_figure(records, window="all")
+    assert "touch at this scale" in everything.svg
+    assert "the median one" in timeline_figure(records).svg
+
+
+@pytest.mark.parametrize("window", ["auto", "step", "all", (3, 5), (5, 5)])
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_odd_records_are_drawn(odd, window):
+    checked(timeline_figure(odd, window=window))
+    checked(timelines_figure({"a": odd, "b": [{"name": "x", "start": 1, "duration": 1}]}, window=window))
+
+
+def test_nothing_to_compare():
+    assert checked(timelines_figure({})).alt == "No events were recorded."
+
+
+@pytest.mark.parametrize("odd", ODD_MEMORY, ids=range(len(ODD_MEMORY)))
+def test_odd_memory_is_drawn(odd, memory):
+    checked(memory_figure(odd))
+    for by in ("role", "component"):
+        checked(memory_bars({"a": odd, "b": memory}, by=by))
+
+
+def test_hostile_names_stay_text(hostile, memory):
+    record = {"name": hostile, "layer": hostile, "lane": hostile, "start": 0, "duration": 5, "fallback": True,
+              "inputs": [{"stype": hostile, "shape": [hostile]}]}  # fmt: skip
+    memory["at_peak"].append(
+        {"owner": hostile, "role": hostile, "stype": hostile, "component": hostile, "bytes": 10**7}
+    )
+    memory["samples"].append([40.0, 5, {hostile: 10**7}])
+    shown = [timeline_figure([record], title=hostile), timelines_figure({hostile: [record]}, title=hostile),
+             memory_figure(memory, title=hostile), memory_bars({hostile: memory}, title=hostile)]  # fmt: skip
+    for display in shown:
+        text = checked(display).svg + display.html
+        assert "<script" not in text
+        assert "<img src=x" not in text
+
+
+def test_the_same_data_gives_the_same_bytes(training, memory):
+    for build in (lambda: timeline_figure(training()), lambda: memory_figure(memory),
+                  lambda: timelines_figure({"dense": training(dense=True), "sparse": training()})):  # fmt: skip
+        assert build()._repr_mimebundle_() == build()._repr_mimebundle_()
+
+
+def test_a_picture_stays_small_however_many_events(training):
+    few, many = timeline_figure(training()), timeline_figure(training(steps=700), window="all")
+    assert len(few.svg) < 20_000
+    assert len(many.svg) < 150_000
+    assert len(many.html) < 210_000
+
+
+def test_runs_share_one_axis_and_short_ones_are_magnified(training):
+    display = checked(timelines_figure({"dense": training(dense=True), "row-sparse": training()}))
+    assert "magnified" in display.svg
+    assert re.search(r"dense takes [\d,]+× as long as row-sparse", display.alt)
+    assert display.columns == ("lane", "dense", "row-sparse")
+    assert {row[0]: row[1:] for row in display.rows}["became dense"] == ("1", "0")
+
+
+def test_memory_says_when_and_what(memory):
+    display = checked(memory_figure(memory))
+    assert display.alt == (
+        "Memory peaked at 573 kB after 20.0 µs: parameter 89 %, gradient 10 %, input <1 %; the largest array is the "
+        "parameter of dense0_weight, 512 kB. The whole process peaked at 90.0 MB."
+    )
+    assert display.rows[0] == ("dense0_weight", "parameter", "default", "1,000 × 128", "data", "512 kB", "89 %")
+    assert [row[4] for row in display.rows if row[0] == "batch"] == ["indices", "data", "indptr"]
+
+
+def test_bars_name_the_part_that_shrank(memory):
+    dense = {"at_peak": [{**memory["at_peak"][0]}, {**memory["at_peak"][1], "bytes": 512_000_000}]}
+    display = checked(memory_bars({"dense": dense, "row-sparse": memory}))
+    assert "its gradient alone 8,637× (512 MB against 59.3 kB)" in display.alt
+    assert display.columns == ("run", "parameter", "gradient", "input", "total")
+    assert checked(memory_bars({"a": memory}, by="component")).columns == ("run", "data", "indices", "indptr", "total")
+
+
+def test_saving(records, tmp_path):
+    display = timeline_figure(records)
+    assert display.save(tmp_path / "a.svg").read_text(encoding="utf-8") == display.svg
+    assert display.table in display.save(tmp_path / "a.html").read_text(encoding="utf-8")
+    with pytest.raises(UnsupportedError, match="svg"):
+        display.save(tmp_path / "a.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.svg"]
+
+
+@pytest.mark.parametrize("color", [*theme.SERIES, *theme.ROLE_COLORS.values(), theme.OTHER])
+def test_text_on_every_colour_is_readable(color):
+    light, dark = sorted((theme._luminance(color), theme._luminance(theme.ink_on(color))), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_an_operator_keeps_its_colour():
+    assert theme.operator_colors({"dot": 1, "x": 5})["dot"] == theme.operator_colors({"dot": 9, "y": 1})["dot"]
+    colors = theme.operator_colors({f"op{i}": i for i in range(20)})
+    assert sum(color == theme.OTHER for color in colors.values()) == 20 - len(theme.SERIES)
+    assert len({color for color in colors.values() if color != theme.OTHER}) == len(theme.SERIES)

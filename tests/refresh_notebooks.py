@@ -1,0 +1,79 @@
+"""Runs notebooks and saves them as they are committed: with outputs, without what differs between two runs.
+
+    python tests/refresh_notebooks.py                     every notebook of the course
+    python tests/refresh_notebooks.py notebooks/03_*.ipynb
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[1]
+
+LIVE = "application/vnd.jupyter.widget-view+json"
+
+#: The temporary file that a cell is compiled as; a warning names it.
+CELL_FILE = re.compile(r"[^\s\"']*ipykernel_\d+[/\\]\d+\.py")
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def normalise(notebook: Any) -> Any:
+    """Take out, in place, what depends on the machine or the moment; gives the notebook.
+
+    A live view cannot answer without its kernel and would hide the picture beside it, so saved
+    outputs keep the picture and the table only.
+    """
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number:02d}"
+        tags = cell.metadata.get("tags")
+        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        for output in cell.get("outputs", ()):
+            normalise_output(output)
+    return notebook
+
+
+def normalise_output(output: Any) -> None:
+    data = output.get("data", {})
+    if "text/html" in data:
+        data.pop(LIVE, None)
+    if output.output_type == "stream":
+        output.text = CELL_FILE.sub("cell", output.text)
+
+
+def refresh(path: Path, seconds: int = 300) -> None:
+    """Run one notebook in its folder and replace it by the result; a cell that raises leaves it as it was."""
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    client = NotebookClient(notebook, timeout=seconds, kernel_name="python3",
+                            resources={"metadata": {"path": str(path.parent)}})
+    client.execute()
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        nbformat.write(normalise(notebook), temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def main(names: Sequence[str]) -> None:
+    """Refresh the notebooks named, or all of the course."""
+    for path in map(Path, names or sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")))):
+        refresh(path.resolve())
+        print(f"refreshed {path.name}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

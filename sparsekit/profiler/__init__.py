@@ -1,0 +1,52 @@
+"""Profiler: what every operator cost in time and memory, and how sparse its arrays were.
+
+``with sparsekit.Profiler() as prof:`` records; ``prof`` shows itself in a notebook and answers
+``prof.records``, ``prof.table()``, ``prof.memory``, ``prof.ledger``.  The functions that MXNet's
+``profiler`` module has (``set_config``, ``set_state``, ``dumps`` …) work on one such object.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .profile import Profile
+from .profiler import Profiler, active
+
+__all__ = [
+    "Counter",
+    "Domain",
+    "Event",
+    "Expectation",
+    "Frame",
+    "Marker",
+    "Profile",
+    "Profiler",
+    "Task",
+    "active",
+    "autostart",
+    "dump",
+    "dump_profile",
+    "dumps",
+    "expect",
+    "load_trace",
+    "pause",
+    "profiler_set_config",
+    "profiler_set_state",
+    "resume",
+    "scope",
+    "set_config",
+    "set_state",
+]
+
+_LAZY = {"load_trace": ".trace", "expect": ".contracts", "Expectation": ".contracts"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(importlib.import_module(_LAZY.get(name, ".api"), __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

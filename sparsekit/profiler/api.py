@@ -1,0 +1,352 @@
+"""MXNet's profiler functions, over one ``Profiler`` object of the process.
+
+``mx.profiler.set_config(...)``, ``set_state('run')``, ``dumps()`` and the rest keep their names and
+arguments.  Unlike MXNet's, the file name may change between runs, ``dump()`` does not end anything,
+and averages are averages.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from ..base.errors import ProfilerError, SparsekitError, UnknownNameError
+from ..core import hooks
+from . import words
+from .profiler import CAPACITY, Profiler, active
+from .table import aggregate
+
+__all__ = [
+    "Counter", "Domain", "Event", "Frame", "Marker", "Task", "autostart", "dump", "dump_profile", "dumps", "pause",
+    "profiler_set_config", "profiler_set_state", "resume", "scope", "set_config", "set_state",
+]
+
+#: Settings of MXNet that are taken; those that mean nothing here are accepted and without effect.
+_SETTINGS = {
+    "filename": "profile.json", "profile_all": False, "profile_symbolic": True, "profile_imperative": True,
+    "profile_memory": True, "profile_api": False, "continuous_dump": False, "dump_period": 1.0,
+    "aggregate_stats": False, "profile_process": "worker", "gpu_memory_profile_filename_prefix": "",
+    "capacity": CAPACITY, "lines": True,
+}
+_config: dict[str, Any] = dict(_SETTINGS)
+_SORTS = ("total", "avg", "min", "max", "count")
+_UNKNOWN = "<unk>:"
+
+
+class _Shared:
+    """The profiler that the functions of this module work on."""
+
+    profiler: Profiler | None = None
+
+    @classmethod
+    def needed(cls) -> Profiler:
+        if cls.profiler is None:
+            raise ProfilerError("Nothing has been profiled.", hint="profiler.set_state('run') begins.")
+        return cls.profiler
+
+
+def set_config(**kwargs: Any) -> None:
+    """Set how the next run is profiled.
+
+    Parameters
+    ----------
+    filename : str
+        Trace that ``dump`` writes; ``.json`` or ``.json.gz``.
+    capacity : int
+        Events kept one by one (sparsekit's own setting).
+    lines : bool
+        Note the user's lines (sparsekit's own setting).
+    **kwargs
+        The other settings of MXNet are accepted and have no effect: everything is always recorded.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such setting.
+    """
+    for name in kwargs:
+        if name not in _SETTINGS:
+            raise UnknownNameError.of("profiler setting", name, _SETTINGS)
+    _config.update(kwargs)
+
+
+def set_state(state: str = "stop", profile_process: str = "worker") -> None:
+    """Begin (``"run"``) or end (``"stop"``) profiling; a second run adds to the first until ``dumps(reset=True)``."""
+    if state not in ("run", "stop"):
+        raise UnknownNameError.of("profiler state", state, ("run", "stop"))
+    held = _Shared.profiler
+    if state == "stop":
+        if held is not None:
+            held.stop()
+    elif held is None:
+        _Shared.profiler = Profiler(capacity=_config["capacity"], lines=_config["lines"]).start()
+    elif held.state != "running":
+        held.resume()
+
+
+def pause(profile_process: str = "worker") -> None:
+    """Leave out what follows, until ``resume``."""
+    held = _Shared.profiler
+    if held is not None and held.state == "running":
+        held.pause()
+
+
+def resume(profile_process: str = "worker") -> None:
+    """Record again after ``pause``."""
+    held = _Shared.profiler
+    if held is not None and held.state == "paused":
+        held.resume()
+
+
+def dump(finished: bool = True, profile_process: str = "worker") -> None:
+    """Write the trace to the configured file name; ``finished`` also stops recording."""
+    held = _Shared.needed()
+    if finished:
+        held.stop()
+    held.save_trace(_config["filename"])
+
+
+def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
+    """The aggregate table as text.
+
+    Parameters
+    ----------
+    reset : bool
+        Forget what was recorded.
+    format : {"table", "json"}
+        JSON has MXNet's keys: ``Time`` by category and name, ``Memory``, ``Unit``.
+    sort_by : {"total", "avg", "min", "max", "count"}
+    ascending : bool
+
+    Raises
+    ------
+    UnknownNameError
+        If ``format`` or ``sort_by`` is none of those.
+    """
+    if format not in ("table", "json"):
+        raise UnknownNameError.of("format", format, ("table", "json"))
+    if sort_by not in _SORTS:
+        raise UnknownNameError.of("sort key", sort_by, _SORTS)
+    held = _Shared.profiler
+    if held is None:
+        return "Nothing has been profiled.\n" if format == "table" else _as_json({}, {})
+    if format == "table":
+        text = f"\nProfile Statistics:\n{held.table(sort_by, ascending=ascending)!r}\n"
+    else:
+        rows = aggregate(held._data().totals, ("name", "lane"))
+        column = {"total": "total", "avg": "mean", "min": "min", "max": "max", "count": "calls"}[sort_by]
+        rows.sort(key=lambda row: row[column], reverse=not ascending)
+        text = _as_json(_times(rows), held.memory)
+    if reset:
+        _restart(held)
+    return text
+
+
+def _restart(held: Profiler) -> None:
+    running = held.state == "running"
+    held.stop()
+    _Shared.profiler = None
+    if running:
+        set_state("run")
+
+
+def _times(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        category = "operator" if row["lane"] in hooks.LANES[:5] else row["lane"]
+        name = row["name"] if row["lane"] not in ("backward",) else f"_backward_{row['name']}"
+        found.setdefault(category, {})[name] = {
+            "Count": row["calls"], "Total": row["total"] / 1000, "Min": row["min"] / 1000, "Max": row["max"] / 1000,
+            "Avg": row["mean"] / 1000}
+    return found
+
+
+def _as_json(times: dict[str, Any], memory: dict[str, Any]) -> str:
+    held = [total / 1000 for _, total, _ in memory.get("samples", ())]
+    use = {"Count": len(held), "Min": min(held), "Max": memory["peak_bytes"] / 1000,
+           "Avg": sum(held) / len(held)} if held else {}
+    return json.dumps({"Time": times, "Memory": {"Device Storage": {"Memory: cpu/0": use} if use else {}},
+                       "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)
+
+
+def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
+    """Deprecated in MXNet: use ``set_config``."""
+    set_config(filename=filename, profile_all=mode == "all")
+
+
+def profiler_set_state(state: str = "stop") -> None:
+    """Deprecated in MXNet: use ``set_state``."""
+    set_state(state)
+
+
+def dump_profile() -> None:
+    """Deprecated in MXNet: use ``dump``."""
+    dump(True)
+
+
+class Domain:
+    """A group of tasks, frames, counters and markers under one name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = str(name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def new_task(self, name: str) -> Task:
+        """A task of this domain."""
+        return Task(self, name)
+
+    def new_frame(self, name: str) -> Frame:
+        """A frame of this domain."""
+        return Frame(self, name)
+
+    def new_counter(self, name: str, value: float | None = None) -> Counter:
+        """A counter of this domain."""
+        return Counter(self, name, value)
+
+    def new_marker(self, name: str) -> Marker:
+        """A marker of this domain."""
+        return Marker(self, name)
+
+
+class _Timed:
+    """Something that is started and stopped, and appears as a span of the user's lane."""
+
+    def __init__(self, name: str, domain: Domain | None = None) -> None:
+        self.name, self.domain = str(name), domain
+        self._start: int | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._start = time.perf_counter_ns()
+
+    def stop(self) -> None:
+        """End; without a profiler that records, nothing is noted."""
+        start, self._start = self._start, None
+        if start is not None and hooks.sink is not None:
+            args = {"domain": self.domain.name} if self.domain is not None else {}
+            hooks.sink.span(self.name, "user", start, time.perf_counter_ns(), args)
+
+    def __enter__(self) -> Any:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Task(_Timed):
+    """A piece of work: ``start`` and ``stop``, or a ``with`` block."""
+
+    def __init__(self, domain: Domain, name: str) -> None:
+        super().__init__(name, domain)
+
+
+class Frame(Task):
+    """One round of something repeated: ``start`` and ``stop``, or a ``with`` block."""
+
+
+class Event(_Timed):
+    """A piece of work that belongs to no domain."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+
+
+class Counter:
+    """A number that changes: ``set_value``, ``increment``, ``+=``."""
+
+    def __init__(self, domain: Domain, name: str, value: float | None = None) -> None:
+        self.domain, self.name = domain, str(name)
+        self.value: float = 0
+        if value is not None:
+            self.set_value(value)
+
+    def set_value(self, value: float) -> None:
+        """Note a new value."""
+        self.value = value
+        held = active()
+        if held is not None:
+            held.counter(self.name, value)
+
+    def increment(self, delta: float = 1) -> None:
+        """Add ``delta``."""
+        self.set_value(self.value + delta)
+
+    def decrement(self, delta: float = 1) -> None:
+        """Subtract ``delta``."""
+        self.set_value(self.value - delta)
+
+    def __iadd__(self, delta: float) -> Self:
+        self.increment(delta)
+        return self
+
+    def __isub__(self, delta: float) -> Self:
+        self.decrement(delta)
+        return self
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Marker:
+    """An instant worth noting."""
+
+    def __init__(self, domain: Domain, name: str) -> None:
+        self.domain, self.name = domain, str(name)
+
+    def mark(self, scope: str = "process") -> None:
+        """Note that it is now."""
+        held = active()
+        if held is not None:
+            held.marker(self.name, scope)
+
+
+@contextmanager
+def scope(name: str = _UNKNOWN, append_mode: bool = True) -> Iterator[str]:
+    """Give the operators of a block a layer name; inside another scope the names are joined, as in MXNet."""
+    before = hooks.state.layer
+    label = str(name).rstrip(":")
+    hooks.state.layer = f"{before}:{label}" if append_mode and before else label
+    try:
+        yield hooks.state.layer
+    finally:
+        hooks.state.layer = before
+
+
+def autostart() -> None:
+    """Profile the whole script: at its end print the table and write ``sparsekit-profile.json.gz``.
+
+    Called when the package is imported with ``SPARSEKIT_PROFILE=1``; any other non-empty value but
+    ``0`` is the name of the trace to write.
+    """
+    import os
+
+    asked = os.environ.get("SPARSEKIT_PROFILE", "")
+    if asked in ("", "0") or _Shared.profiler is not None or hooks.sink is not None:
+        return
+    name = asked if asked.endswith((".json", ".json.gz")) else "sparsekit-profile.json.gz"
+    set_state("run")
+    atexit.register(_finish, name)
+
+
+def _finish(name: str) -> None:
+    held = _Shared.profiler
+    if held is None:
+        return
+    held.stop()
+    print(f"\n{held.summary()}\n\n{held.table(rows=20)!r}", file=sys.stderr)
+    try:
+        print(f"Wrote {held.save_trace(name)} ({words.count(held.events)} events)", file=sys.stderr)
+    except (SparsekitError, OSError) as error:
+        # The script has ended: say so, there is nobody left to catch it.
+        print(f"The trace {name!r} could not be written: {error}", file=sys.stderr)

@@ -1,0 +1,189 @@
+"""Contracts: counts and bytes that a profile must keep to, never milliseconds.
+
+What they assert is the same on every machine, so notebooks and tests can rely on them::
+
+    expect(prof).no_densify().peak_below("2 MB").calls("dot", 3).grad_rows("dense0.weight", at_most=120)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..base.errors import ContractError, ProfilerError
+from . import words
+from .profile import Profile
+from .profiler import Profiler
+
+__all__ = ["Expectation", "expect"]
+
+
+def expect(profile: Any) -> Expectation:
+    """Begin a chain of contracts on a profile.
+
+    Parameters
+    ----------
+    profile : Profile or Profiler
+
+    Raises
+    ------
+    ProfilerError
+        If it is neither, or still records.
+
+    Examples
+    --------
+    >>> import sparsekit as mx
+    >>> with mx.Profiler() as prof:
+    ...     _ = mx.nd.ones((2, 3)) + 1
+    >>> mx.expect(prof).no_densify().peak_below("1 MB")
+    2 contracts hold: no_densify(), peak_below('1 MB')
+    """
+    if not isinstance(profile, Profile):
+        raise ProfilerError(f"expect() takes a profile, not a {type(profile).__name__}.",
+                            hint="with sparsekit.Profiler() as prof: ...; then expect(prof).")
+    if isinstance(profile, Profiler) and profile.state in ("running", "paused"):
+        raise ProfilerError("The profile is still being recorded.", hint="call expect(prof) after the `with` block.")
+    return Expectation(profile)
+
+
+@contextmanager
+def profile_for(check: Callable[[Expectation], Any]) -> Iterator[Profiler]:
+    """Profile a block and hold it to contracts: ``with expect.profile(lambda e: e.no_densify()):``."""
+    with Profiler() as prof:
+        yield prof
+    check(expect(prof))
+
+
+expect.profile = profile_for  # type: ignore[attr-defined]
+
+
+class Expectation:
+    """A chain of contracts; each method checks one, and gives the chain back.
+
+    Every method raises ``ContractError`` with what was found if the contract is broken.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._held: list[str] = []
+
+    def __repr__(self) -> str:
+        number = len(self._held)
+        return f"{number} contract{'s hold' if number != 1 else ' holds'}: {', '.join(self._held)}"
+
+    def _check(self, contract: str, holds: bool, found: str, hint: str = "") -> Expectation:
+        if not holds:
+            kept = f" ({len(self._held)} contracts before it hold.)" if self._held else ""
+            raise ContractError(f"{contract} is broken: {found}.{kept}", hint=hint)
+        self._held.append(contract)
+        return self
+
+    def no_densify(self) -> Expectation:
+        """No sparse array silently became dense."""
+        return self._densified("no_densify()", 0)
+
+    def densify_at_most(self, number: int) -> Expectation:
+        """Sparse arrays silently became dense at most ``number`` times."""
+        return self._densified(f"densify_at_most({number})", number)
+
+    def _densified(self, contract: str, most: int) -> Expectation:
+        found, ledger = self._profile.densified, self._profile.ledger
+        which = "; ".join(
+            f"{r.op} at {r.line or 'an unknown line'}: {r.source} {tuple(r.shape)} -> {r.target}, "
+            f"{words.bytes_(r.bytes_before)} -> {words.bytes_(r.bytes_after)}" for r in ledger[:3])
+        more = f"; and {found - 3} more" if found > 3 else ""
+        return self._check(contract, found <= most, f"{found} happened: {which}{more}",
+                           ledger[0].remedy if ledger else "")
+
+    def peak_below(self, size: int | str) -> Expectation:
+        """All arrays together never held ``size`` bytes or more; ``"2 MB"`` is 2,000,000."""
+        memory = self._profile.memory
+        largest = "; ".join(f"{row['role']} of {row['owner']} ({row['component']}), {words.bytes_(row['bytes'])}"
+                            for row in memory["at_peak"][:3])
+        return self._check(f"peak_below({size!r})", memory["peak_bytes"] < words.parse_bytes(size),
+                           f"the peak was {words.bytes_(memory['peak_bytes'])}; largest then: {largest}")
+
+    def calls(self, op: str, number: int | None = None, *, lane: str | None = None, layer: str | None = None,
+              at_most: int | None = None, at_least: int | None = None) -> Expectation:
+        """``op`` ran exactly ``number`` times, or within bounds, counting one lane or layer if given."""
+        rows = [row for row in self._profile.table(group_by="op+layer").rows if row["lane"] != "profiler"]
+        found = sum(row["calls"] for row in rows if row["name"] == op and lane in (None, row["lane"])
+                    and layer in (None, row["layer"]))
+        holds = ((number is None or found == number) and (at_most is None or found <= at_most)
+                 and (at_least is None or found >= at_least))
+        contract = _call("calls", op, number, lane=lane, layer=layer, at_most=at_most, at_least=at_least)
+        ran = ", ".join(f"{row['name']} ({row['lane']}{', ' + row['layer'] if row['layer'] else ''}) {row['calls']}"
+                        for row in sorted(rows, key=lambda row: (row["name"] != op, row["lane"], row["name"]))[:8])
+        return self._check(contract, holds, f"it ran {found} times; what ran: {ran or 'nothing'}")
+
+    def storage(self, op: str, types: str, *, lane: str | None = None) -> Expectation:
+        """Every call of ``op`` had these storage types, such as ``"csr, default -> default"``."""
+        found: dict[str, int] = {}
+        for row in self._profile.table(group_by="storage").rows:
+            if row["name"] == op and lane in (None, row["lane"]) and row["storage"]:
+                found[row["storage"]] = found.get(row["storage"], 0) + row["calls"]
+        seen = ", ".join(f"{name} ({number} times)" for name, number in sorted(found.items()))
+        return self._check(_call("storage", op, types, lane=lane), set(found) == {_tidy(types)},
+                           f"found {seen or f'no call of {op}'}")
+
+    def grad_rows(self, owner: str, at_most: int) -> Expectation:
+        """No gradient of the parameter ``owner`` stored more than ``at_most`` rows."""
+        found = self._gradient_rows(owner)
+        contract = f"grad_rows({owner!r}, at_most={at_most})"
+        if found is None:
+            return self._check(contract, False, f"no row_sparse gradient of {owner} was seen",
+                               "the parameter needs grad_stype='row_sparse'; names are those of "
+                               "prof.memory['at_peak'] and of the layers.")
+        return self._check(contract, found <= at_most, f"one stored {found} rows")
+
+    def update_rows(self, at_most: int, op: str | None = None) -> Expectation:
+        """No update took a row_sparse gradient of more than ``at_most`` rows, and none a dense one."""
+        most, dense = 0, 0
+        for record in self._profile.records:
+            if record["lane"] == "update" and op in (None, record["name"]) and len(record["inputs"]) > 1:
+                gradient = record["inputs"][1]
+                rows = gradient.get("rows")
+                dense += rows is None
+                most = max(most, rows or 0)
+        return self._check(_call("update_rows", at_most=at_most, op=op), not dense and most <= at_most,
+                           f"{dense} updates took a dense gradient, and the largest row_sparse one stored {most} rows")
+
+    def bytes_moved_below(self, size: int | str, *, op: str | None = None, lane: str | None = None) -> Expectation:
+        """Operators read and wrote fewer than ``size`` bytes in all."""
+        rows = [row for row in self._profile.totals if op in (None, row["name"]) and lane in (None, row["lane"])]
+        moved = sum(row["bytes"] for row in rows)
+        most = sorted(rows, key=lambda row: -row["bytes"])[:3]
+        by = ", ".join(f"{row['name']} ({row['lane']}) {words.bytes_(row['bytes'])}" for row in most)
+        return self._check(_call("bytes_moved_below", size, op=op, lane=lane), moved < words.parse_bytes(size),
+                           f"{words.bytes_(moved)} were moved, most by {by}")
+
+    def _gradient_rows(self, owner: str) -> int | None:
+        """Most rows stored by a row_sparse gradient of ``owner``: of its update, else of its layer's backward pass."""
+        wanted = _tidy_name(owner)
+        owners = self._profile.gradient_rows
+        found = [rows for name, rows in owners.items() if _tidy_name(name) == wanted]
+        if found:
+            return max(found)
+        layer = _tidy_name(owner.replace(".", "_").rpartition("_")[0])
+        rows = [array["rows"] for record in self._profile.records
+                if record["lane"] == "backward" and _tidy_name(record["layer"]) == layer
+                for array in record["outputs"] if array["stype"] == "row_sparse"]
+        return max(rows, default=None)
+
+
+def _tidy(types: str) -> str:
+    sides = [", ".join(word.strip() for word in side.split(",")) for side in types.replace("→", "->").split("->")]
+    return " -> ".join(sides)
+
+
+def _tidy_name(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _call(name: str, *args: Any, **kwargs: Any) -> str:
+    given = [repr(value) for value in args if value is not None]
+    given += [f"{key}={value!r}" for key, value in kwargs.items() if value is not None]
+    return f"{name}({', '.join(given)})"
+
+

@@ -1,0 +1,131 @@
+"""From entries of the recorder to plain descriptions of arrays, and what follows from them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+__all__ = ["ArrayKey", "describe", "flops", "key_of", "moved", "plain", "storage"]
+
+
+class ArrayKey(NamedTuple):
+    """All that a record says of an array, hashable: equal arrays are described once."""
+
+    stype: str
+    shape: tuple[int, ...]
+    dtype: str
+    nnz: int
+    index_dtype: str | None
+    components: tuple[tuple[str, int], ...]
+    rows: int | None
+
+
+_COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
+
+
+def _size(entry: tuple[Any, ...]) -> int:
+    return int(math.prod(entry[1]))
+
+
+def _bytes(entry: tuple[Any, ...]) -> int:
+    return _size(entry) * int(entry[2].itemsize)
+
+
+def key_of(entry: tuple[Any, ...]) -> ArrayKey | None:
+    """Describe the array of an entry; None for an input that was left out."""
+    if len(entry) == 4:
+        stype, shape, parts, _ = entry
+        names = _COMPONENTS.get(stype, ())
+        components = tuple((name, _bytes(part)) for name, part in zip(names, parts, strict=False))
+        rows = int(parts[1][1][0]) if stype == "row_sparse" else None
+        return ArrayKey(stype, shape, str(parts[0][2]), _size(parts[0]), str(parts[1][2]), components, rows)
+    if entry[2] is None:
+        return None
+    shape = tuple(entry[1])
+    return ArrayKey("default", shape, str(entry[2]), _size(entry), None, (("data", _bytes(entry)),), None)
+
+
+def describe(key: ArrayKey) -> dict[str, Any]:
+    """The plain form in which a record holds an array."""
+    size = math.prod(key.shape)
+    density = 1.0 if key.stype == "default" else key.nnz / size if size else 0.0
+    made = {
+        "stype": key.stype, "shape": list(key.shape), "dtype": key.dtype, "nnz": key.nnz, "density": density,
+        "index_dtype": key.index_dtype, "bytes": sum(size for _, size in key.components),
+        "components": dict(key.components),
+    }
+    if key.rows is not None:
+        made["rows"] = key.rows
+    return made
+
+
+def storage(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> str:
+    """Storage types of a call: ``"csr, default -> default"``; empty for what is no operator."""
+    if not inputs and not outputs:
+        return ""
+    return " -> ".join(", ".join(array["stype"] for array in side) for side in (inputs, outputs)).strip()
+
+
+def moved(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]], fallback: bool) -> int:
+    """Bytes read and written by a call.
+
+    A kernel with a sparse operand visits of a dense array only the rows that the operand selects:
+    at most one per stored value of CSR, one per stored row of row-sparse.  This bound is used, so
+    that a lazy update of 100 rows out of a million does not count as moving the whole weight.
+    """
+    selected = _selected(inputs, outputs)
+    if fallback or selected is None:
+        return sum(array["bytes"] for array in (*inputs, *outputs))
+    mutated = bool(outputs) and bool(inputs) and outputs[0]["stype"] == "default" and _same(inputs[0], outputs[0])
+    whole = [] if mutated else [array["shape"] for array in outputs if array["stype"] == "default"]
+    total = sum(array["bytes"] for array in outputs) if not mutated else sum(_rows(a, selected) for a in outputs)
+    return total + sum(a["bytes"] if a["shape"] in whole else _rows(a, selected) for a in inputs)
+
+
+def _same(left: dict[str, Any], right: dict[str, Any]) -> bool:
+    return bool(left["stype"] == right["stype"] and left["shape"] == right["shape"])
+
+
+def _selected(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> int | None:
+    counts = [a.get("rows", a["nnz"]) for a in (*inputs, *outputs) if a["stype"] != "default"]
+    return max(counts) if any(a["stype"] != "default" for a in inputs) else None
+
+
+def _rows(array: dict[str, Any], count: int) -> int:
+    shape = array["shape"]
+    if array["stype"] != "default" or not shape or shape[0] <= count:
+        return int(array["bytes"])
+    return int(array["bytes"] // shape[0] * count)
+
+
+def flops(op: Any, attrs: dict[str, Any], inputs: list[Any], outputs: list[Any]) -> tuple[int, int]:
+    """Useful and dense-equivalent operations by the operator's own formula; none if it has none."""
+    cost = getattr(op, "cost", None)
+    if cost is None:
+        return 0, 0
+    try:
+        useful, dense = cost(attrs, inputs, outputs)
+    except (LookupError, TypeError, ValueError, ArithmeticError):
+        # A formula that does not fit an unusual call must not cost the user the profile.
+        return 0, 0
+    return int(useful), int(dense)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can write it; element types and the like become their names."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, type):
+        return value.__name__
+    item = getattr(value, "item", None)
+    if item is not None and not getattr(value, "shape", None) and hasattr(value, "dtype"):
+        return plain(item())
+    text = str(value)
+    # A dtype or a context has a short text; a text with an address differs from run to run.
+    return type(value).__name__ if " at 0x" in text else text

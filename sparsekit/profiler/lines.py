@@ -1,0 +1,46 @@
+"""From a code object and an instruction to a line that a person can find."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+__all__ = ["line_of"]
+
+
+def line_of(code: Any, instruction: int | None) -> str:
+    """Name a place as ``file.py:12``, or ``In [3]:2`` for a notebook cell; no folders, they are private."""
+    if code is None:
+        return ""
+    number = code.co_firstlineno
+    for start, end, line in code.co_lines():
+        if start <= (instruction or 0) < end and line is not None:
+            number = line
+            break
+    return f"{_file(code.co_filename)}:{number}"
+
+
+def _file(name: str) -> str:
+    if "ipykernel" in name or name.startswith("<ipython-input"):
+        cell = _cell(name)
+        if cell:
+            return f"In [{cell}]"
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+def _cell(name: str) -> str:
+    """Number of the notebook cell that was compiled under this file name."""
+    found = re.match(r"<ipython-input-(\d+)-", name)
+    if found:
+        return found[1]
+    shell = _shell()
+    describe = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    described = describe(name) if describe else None
+    digits = re.search(r"\[(\d+)\]", described[1]) if described else None
+    return digits[1] if digits else ""
+
+
+def _shell() -> Any:
+    interactive = sys.modules.get("IPython")
+    return interactive.get_ipython() if interactive is not None else None

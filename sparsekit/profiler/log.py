@@ -1,0 +1,269 @@
+"""What is known of a run: packed columns of events, exact totals of those folded away, memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from . import describe
+from .clock import Clock
+from .lines import line_of
+from .memory import MemoryTracker
+from .nesting import Nesting, depths
+from .recorder import COUNTER, DENSIFY, MARKER, SPAN
+
+__all__ = ["Log", "Total"]
+
+#: Densifications and marks kept in full; beyond that they are only counted.
+MOST_NOTES = 100_000
+
+NO_NODE = -1
+
+
+class Total:
+    """Exact totals of one kind of event."""
+
+    __slots__ = ("bytes", "calls", "dense_flops", "flops", "maximum", "minimum", "own", "total")
+
+    def __init__(self) -> None:
+        self.calls = self.total = self.own = self.bytes = self.flops = self.dense_flops = self.maximum = 0
+        self.minimum = -1
+
+    def add(self, net: int, own: int, kind: dict[str, Any]) -> None:
+        """Count one event; ``net`` and ``own`` in nanoseconds."""
+        self.calls += 1
+        self.total += net
+        self.own += own
+        self.minimum = net if self.minimum < 0 else min(self.minimum, net)
+        self.maximum = max(self.maximum, net)
+        self.bytes += kind["bytes"]
+        self.flops += kind["flops"]
+        self.dense_flops += kind["dense_flops"]
+
+    def merge(self, other: Total) -> None:
+        """Add what another total counted."""
+        self.minimum = other.minimum if self.minimum < 0 else min(self.minimum, other.minimum)
+        self.maximum = max(self.maximum, other.maximum)
+        for name in ("calls", "total", "own", "bytes", "flops", "dense_flops"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Key(NamedTuple):
+    """What totals are kept by."""
+
+    name: str
+    lane: str
+    layer: str
+    storage: str
+
+
+class Log:
+    """Takes events from the recorder and answers what happened.
+
+    Parameters
+    ----------
+    clock : Clock
+    capacity : int
+        Events kept one by one; older ones are folded into totals.
+    """
+
+    def __init__(self, clock: Clock, capacity: int) -> None:
+        self.memory = MemoryTracker()
+        self.capacity = capacity
+        self.densifications: list[tuple[int, int, Any]] = []
+        self.densified = 0
+        self.marks: list[dict[str, Any]] = []
+        self.nesting = Nesting()
+        self.folded: dict[Key, Total] = {}
+        self.folded_events = 0
+        self.events = 0
+        self._clock = clock
+        self._kinds: list[dict[str, Any]] = []
+        self._kind_of: dict[Any, int] = {}
+        self._keys: list[Key] = []
+        self._kept_alive: dict[int, Any] = {}
+        self._arguments: dict[int, dict[str, Any]] = {}
+        self._lines: dict[tuple[int, int | None], str] = {}
+        self._threads: dict[int, int] = {}
+        self._forward_lines: dict[int, str] = {}
+        self._clear_columns()
+
+    def _clear_columns(self) -> None:
+        self.start, self.duration, self.own, self.net = array("q"), array("q"), array("q"), array("q")
+        self.kind, self.node = array("l"), array("q")
+
+    def digest(self, events: list[tuple[Any, ...]], dead: list[Any]) -> None:
+        """Take events in the order in which they ended."""
+        self.memory.prepare(events)
+        described: dict[int, Any] = {}
+        for event in events:
+            start, end = self._clock.at(event[1]), self._clock.at(event[2])
+            self.memory.replay(event, dead, start, end)
+            if type(event[0]) is not str:
+                self._operator(event, start, end, described)
+            elif event[0] == SPAN:
+                self._span(event, start, end)
+            elif event[0] == DENSIFY:
+                self._densified(event, start)
+            elif event[0] in (MARKER, COUNTER):
+                self._mark(event, start)
+        if len(self.start) > self.capacity:
+            self._fold(len(self.start) - self.capacity // 2)
+
+    def thread(self, ident: int) -> int:
+        """Small number of a thread, in order of appearance."""
+        return self._threads.setdefault(ident, len(self._threads))
+
+    def _operator(self, event: tuple[Any, ...], start: int, end: int, described: dict[int, Any]) -> None:
+        plan, _, _, lane, layer, node, ident, inputs, outputs, _, code, instruction = event
+        line = self._line(code, instruction)
+        if node is not None and lane != "update":
+            line = self._linked_line(node, line, lane)
+        taken = self._array_keys(inputs, described)
+        given = self._array_keys(outputs if type(outputs) is list else (outputs,), described)
+        thread = self.thread(ident)
+        key = (id(plan), lane, layer, thread, line, taken, given)
+        kind = self._kind_of.get(key)
+        if kind is None:
+            self._kept_alive[id(plan)] = plan
+            kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given))
+        self._append(kind, thread, start, end, NO_NODE if node is None else node)
+
+    def _linked_line(self, node: int, line: str, lane: str) -> str:
+        """A backward operator has the line of the forward operator it belongs to."""
+        if lane == "backward":
+            return line or self._forward_lines.get(node, "")
+        if len(self._forward_lines) < 4 * self.capacity:
+            self._forward_lines[node] = line
+        return line
+
+    def _array_keys(self, entries: Any, described: dict[int, Any]) -> tuple[Any, ...]:
+        keys = []
+        for entry in entries:
+            # Entries live as long as the events being digested, so their addresses are unique.
+            key = described.get(id(entry))
+            if key is None:
+                key = described[id(entry)] = describe.key_of(entry)
+            if key is not None:
+                keys.append(key)
+        return tuple(keys)
+
+    def _line(self, code: Any, instruction: int | None) -> str:
+        if code is None:
+            return ""
+        key = (id(code), instruction)
+        found = self._lines.get(key)
+        if found is None:
+            self._kept_alive[id(code)] = code
+            found = self._lines[key] = line_of(code, instruction)
+        return found
+
+    def _span(self, event: tuple[Any, ...], start: int, end: int) -> None:
+        name, arguments = event[7]
+        thread = self.thread(event[6])
+        key = (name, event[3], event[4], thread)
+        kind = self._kind_of.get(key)
+        if kind is None:
+            kind = self._add_kind(key, {
+                "name": name, "kind": "span", "lane": event[3], "layer": event[4], "attrs": {}, "fallback": False,
+                "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": "", "thread": thread})
+        if arguments:
+            self._arguments[self.events] = {str(name): describe.plain(value) for name, value in arguments.items()}
+        self._append(kind, thread, start, end, NO_NODE)
+
+    def _add_kind(self, key: Any, kind: dict[str, Any]) -> int:
+        self._kinds.append(kind)
+        self._keys.append(Key(kind["name"], kind["lane"], kind["layer"],
+                              describe.storage(kind["inputs"], kind["outputs"])))
+        self._kind_of[key] = len(self._kinds) - 1
+        return len(self._kinds) - 1
+
+    def _append(self, kind: int, thread: int, start: int, end: int, node: int) -> None:
+        compiling = self._kinds[kind]["lane"] == "compile"
+        start, own, compiled = self.nesting.add(thread, start, end, compiling)
+        self.start.append(start)
+        self.duration.append(end - start)
+        self.own.append(own)
+        self.net.append(end - start - compiled)
+        self.kind.append(kind)
+        self.node.append(node)
+        self.events += 1
+
+    def _densified(self, event: tuple[Any, ...], now: int) -> None:
+        self.densified += 1
+        if len(self.densifications) < MOST_NOTES:
+            self.densifications.append((now, self.thread(event[6]), event[7]))
+
+    def _mark(self, event: tuple[Any, ...], now: int) -> None:
+        if len(self.marks) < MOST_NOTES:
+            name, value = event[7]
+            self.marks.append({"kind": event[0], "name": name, "time": now / 1000, "value": describe.plain(value),
+                               "thread": self.thread(event[6])})
+
+    def _fold(self, count: int) -> None:
+        """Turn the oldest events into totals."""
+        first = self.events - len(self.start)
+        for place in range(count):
+            key = self._keys[self.kind[place]]
+            total = self.folded.get(key)
+            if total is None:
+                total = self.folded[key] = Total()
+            total.add(self.net[place], self.own[place], self._kinds[self.kind[place]])
+            self._arguments.pop(first + place, None)
+        for column in (self.start, self.duration, self.own, self.net, self.kind, self.node):
+            del column[:count]
+        self.folded_events += count
+        if len(self._forward_lines) > self.capacity:
+            self._forward_lines.clear()
+
+    def totals(self) -> dict[Key, Total]:
+        """Totals of all events, folded or not."""
+        totals: dict[Key, Total] = {}
+        for key, folded in self.folded.items():
+            totals.setdefault(key, Total()).merge(folded)
+        for place, kind in enumerate(self.kind):
+            key = self._keys[kind]
+            total = totals.get(key)
+            if total is None:
+                total = totals[key] = Total()
+            total.add(self.net[place], self.own[place], self._kinds[kind])
+        return totals
+
+    def records(self) -> list[dict[str, Any]]:
+        """The events kept, as plain records sorted by start; parents come before what they contain."""
+        threads = [self._kinds[kind]["thread"] for kind in self.kind]
+        depth = depths(threads, self.start, self.duration)
+        order = sorted(range(len(self.start)), key=lambda i: (self.start[i], depth[i], threads[i], i))
+        return [self._record(place, depth[place]) for place in order]
+
+    def _record(self, place: int, depth: int) -> dict[str, Any]:
+        kind = self._kinds[self.kind[place]]
+        node = self.node[place]
+        arguments = self._arguments.get(self.events - len(self.start) + place)
+        return {
+            "name": kind["name"], "kind": kind["kind"], "lane": kind["lane"],
+            "start": self.start[place] / 1000, "duration": self.duration[place] / 1000,
+            "self": self.own[place] / 1000, "depth": depth, "layer": kind["layer"],
+            "node": None if node == NO_NODE else node, "attrs": arguments or kind["attrs"],
+            "fallback": kind["fallback"], "inputs": kind["inputs"], "outputs": kind["outputs"],
+            "bytes": kind["bytes"], "flops": kind["flops"], "dense_flops": kind["dense_flops"],
+            "line": kind["line"], "thread": kind["thread"],
+        }
+
+    def names(self) -> Iterator[tuple[int, str, str]]:
+        """Order of arrival, name and lane of the events kept."""
+        for place, kind in enumerate(self.kind):
+            yield place, self._kinds[kind]["name"], self._kinds[kind]["lane"]
+
+
+def _operator_kind(plan: Any, lane: str, layer: str, thread: int, line: str, taken: Any, given: Any) -> dict[str, Any]:
+    inputs, outputs = ([describe.describe(key) for key in side] for side in (taken, given))
+    useful, dense = describe.flops(plan.op, plan.attrs, inputs, outputs)
+    fallback = bool(plan.fallback)
+    return {
+        "name": plan.op.name, "kind": "op", "lane": plan.op.lane or lane, "layer": layer,
+        "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,
+        "inputs": inputs, "outputs": outputs, "bytes": describe.moved(inputs, outputs, fallback),
+        "flops": useful, "dense_flops": dense, "line": line, "thread": thread,
+    }

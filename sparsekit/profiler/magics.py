@@ -1,0 +1,114 @@
+"""``%%profile`` and ``%profile``: run a cell or a line under the profiler and show the profile.
+
+The code runs as a cell runs: its last expression displays, its names stay, its errors propagate
+(to nbconvert and nbval as well) with their own line numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from typing import Any
+
+from ..base.errors import ProfilerError, UnsupportedError
+from ..base.optional import optional_import
+from .profiler import Profiler
+
+__all__ = ["ProfileMagics", "load_ipython_extension"]
+
+
+magic: Any = optional_import("IPython.core.magic", "lab", "%%profile")
+arguments: Any = optional_import("IPython.core.magic_arguments", "lab", "%%profile")
+
+
+@magic.magics_class
+class ProfileMagics(magic.Magics):  # type: ignore[misc]
+    """The magics of ``%load_ext sparsekit``."""
+
+    @arguments.magic_arguments()  # type: ignore[untyped-decorator]
+    @arguments.argument("-o", "--output", metavar="NAME", help="variable that the profile is kept in")  # type: ignore[untyped-decorator]
+    @arguments.argument("--trace", metavar="FILE", help="Chrome trace to write, .json or .json.gz")  # type: ignore[untyped-decorator]
+    @arguments.argument("--no-display", action="store_true", help="do not show the profile")  # type: ignore[untyped-decorator]
+    @arguments.argument("--no-lines", action="store_true", help="do not note lines; recording is cheaper")  # type: ignore[untyped-decorator]
+    @arguments.argument("code", nargs="*", help="expression or statement to run (%%profile takes the cell instead)")  # type: ignore[untyped-decorator]
+    @magic.line_cell_magic  # type: ignore[untyped-decorator]
+    def profile(self, line: str, cell: str | None = None) -> None:
+        """Run code under the profiler and show where time and memory went."""
+        options, code = self._options(line, cell)
+        if options.output is not None and not options.output.isidentifier():
+            raise ProfilerError(f"{options.output!r} cannot be a variable.", hint="-o prof keeps it as `prof`.")
+        pieces = self._compile(code)
+        prof = Profiler(lines=not options.no_lines)
+        try:
+            with prof:
+                for piece in pieces:
+                    exec(piece, self.shell.user_ns)
+        finally:
+            # Also after an error: the events up to it are what one wants to see.
+            if options.output:
+                self.shell.user_ns[options.output] = prof
+        if options.trace:
+            prof.save_trace(options.trace)
+        if not options.no_display:
+            optional_import("IPython.display", "lab", "%%profile").display(prof)
+
+    def _options(self, line: str, cell: str | None) -> tuple[Any, str]:
+        if cell is None:
+            line, code = _split(line)
+            if not code:
+                raise ProfilerError("%profile has nothing to run.", hint="%profile net(x), or %%profile atop a cell.")
+            return arguments.parse_argstring(self.profile, line), code
+        options = arguments.parse_argstring(self.profile, line)
+        if options.code:
+            raise ProfilerError(f"%%profile does not know {' '.join(options.code)!r}.",
+                                hint="the code stands below it; options are -o, --trace, --no-display, --no-lines.")
+        return options, cell
+
+    def _compile(self, code: str) -> list[Any]:
+        """The code as one piece, and its last expression as another that displays what it gives."""
+        shell = self.shell
+        source = shell.transform_cell(code)
+        name = shell.compile.cache(source, shell.execution_count, raw_code=code)
+        flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | shell.compile.flags
+        tree: Any = shell.transform_ast(compile(source, name, "exec", flags, True))
+        body, last = tree.body, []
+        if body and isinstance(body[-1], ast.Expr) and not _silent(source):
+            body, last = body[:-1], body[-1:]
+        flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | shell.compile.flags
+        pieces = [compile(ast.Module(body, []), name, "exec", flags, True)] if body else []
+        pieces += [compile(ast.Interactive(last), name, "single", flags, True)] if last else []
+        if any(piece.co_flags & inspect.CO_COROUTINE for piece in pieces):
+            raise UnsupportedError("A profiled cell cannot await at its top level.",
+                                   hint="use `with sparsekit.Profiler() as prof:` around it.")
+        return pieces
+
+
+def _silent(source: str) -> bool:
+    """Whether the cell ends in a semicolon, which in a notebook hides the last value."""
+    return source.rstrip().endswith(";")
+
+
+_TAKES_VALUE = ("-o", "--output", "--trace")
+_FLAGS = ("--no-display", "--no-lines")
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Options at the front of a line, and the code after them, which may well contain dashes."""
+    options, rest = [], line.strip()
+    while rest:
+        word, _, after = rest.partition(" ")
+        if word in _FLAGS or ("=" in word and word.partition("=")[0] in _TAKES_VALUE):
+            options.append(word)
+            rest = after.lstrip()
+        elif word in _TAKES_VALUE:
+            value, _, after = after.lstrip().partition(" ")
+            options += [word, value]
+            rest = after.lstrip()
+        else:
+            break
+    return " ".join(options), rest
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the magics; ``%load_ext sparsekit`` calls this."""
+    shell.register_magics(ProfileMagics)

@@ -1,0 +1,234 @@
+"""Who owned which bytes, when: replayed from the recorder's events, exact at the peak."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from .recorder import ASSIGN
+
+__all__ = ["MAX_SAMPLES", "MemoryTracker", "process_peak_bytes"]
+
+#: Samples kept of the curve; above twice that many, neighbours are merged into the higher one.
+MAX_SAMPLES = 4096
+
+_ROLE_OF_OUTPUT = {"forward": "activation", "io": "input", "transfer": "input"}
+_ROLE_OF_INPUT = {"forward": "input", "io": "input", "transfer": "input"}
+_COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
+
+
+class Buffer:
+    """One piece of memory that arrays lie in."""
+
+    __slots__ = ("born", "bytes", "component", "entry", "layer", "owner", "role", "shape", "stype")
+
+    def __init__(self, entry: Any, size: int, born: int) -> None:
+        self.entry, self.bytes, self.born = entry, size, born
+        self.role = self.owner = self.layer = self.component = ""
+        self.stype, self.shape = "default", tuple(entry[1])
+
+    def row(self) -> dict[str, Any]:
+        """The line of the table of what was alive."""
+        return {"owner": self.owner, "role": self.role, "stype": self.stype, "shape": list(self.shape),
+                "component": self.component, "bytes": self.bytes, "layer": self.layer}
+
+
+def parts_of(entry: tuple[Any, ...]) -> Iterator[tuple[Any, str]]:
+    """The owning entries behind an entry, with the component each is."""
+    if len(entry) == 4:
+        for name, part in zip(_COMPONENTS.get(entry[0], ()), entry[2], strict=False):
+            yield from ((owner, name) for owner, _ in parts_of(part))
+        return
+    while type(entry[0]) is tuple:
+        entry = entry[0]
+    if entry[0] is not None:
+        yield entry, "data"
+
+
+class MemoryTracker:
+    """Replays allocations, frees and roles in the order in which they happened.
+
+    An array counts from the end of the event that first mentions it until it is freed.  What is
+    freed between two operators goes before the second one allocates; what is freed inside an
+    operator (the dense copies of a fallback) goes after, since it was there together with the result.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.peak = 0
+        self.peak_time = 0
+        self.samples: list[tuple[int, int, dict[str, int]]] = []
+        #: Most rows that a row_sparse gradient of each parameter stored.
+        self.gradient_rows: dict[str, int] = {}
+        self._roles: dict[str, int] = {}
+        self._buffers: dict[int, Buffer] = {}
+        self._gone_since_peak: list[Buffer] = []
+        self._assigned: dict[int, tuple[str, str]] = {}
+        self._freed: set[int] = set()
+        self._consumed = 0
+        self._count = 0
+        self._peak_count = 0
+        self._last_start: dict[int, int] = {}
+        self._now = 0
+        self._changed = False
+
+    def prepare(self, events: list[tuple[Any, ...]]) -> None:
+        """Learn the roles first: a role holds for the whole life of an array, also before it was given."""
+        self._freed.clear()
+        for event in events:
+            if event[0] == ASSIGN:
+                entry, role, owner = event[7]
+                self._give(entry, role, owner)
+            elif type(event[0]) is not str:
+                self._lasting(event)
+                if event[3] == "update" or event[0].op.lane == "update":
+                    self._infer(event)
+
+    def _give(self, entry: tuple[Any, ...], role: str, owner: str) -> None:
+        if role == "gradient" and entry[0] == "row_sparse":
+            rows = int(entry[2][1][1][0])
+            self.gradient_rows[owner] = max(rows, self.gradient_rows.get(owner, 0))
+        for part, _ in parts_of(entry):
+            self._assigned[id(part[0])] = (role, owner)
+            held = self._buffers.get(id(part[0]))
+            if held is not None:
+                self._change_role(held, role, owner)
+
+    def _lasting(self, event: tuple[Any, ...]) -> None:
+        outputs = event[8] if type(event[8]) is list else (event[8],)
+        for entry in (*event[7], *outputs):
+            if len(entry) == 4 and entry[3] is not None:
+                self._give(entry, *entry[3])
+
+    def _infer(self, event: tuple[Any, ...]) -> None:
+        """An update of a parameter takes its gradient second and its optimizer state after that."""
+        inputs = event[7]
+        owners = [self._assigned.get(id(part[0])) for part, _ in parts_of(inputs[0])] if inputs else []
+        if not owners or owners[0] is None or owners[0][0] != "parameter":
+            return
+        for place, entry in enumerate(inputs[1:]):
+            role = "gradient" if place == 0 else "optimizer state"
+            if tuple(entry[1]) == tuple(inputs[0][1]) and not any(
+                    id(part[0]) in self._assigned for part, _ in parts_of(entry)):
+                self._give(entry, role, owners[0][1])
+
+    def replay(self, event: tuple[Any, ...], dead: list[Any], start: int, end: int) -> None:
+        """Take one event; ``start`` and ``end`` are in profile time."""
+        thread = event[6]
+        inside = start < self._last_start.get(thread, -1)
+        self._last_start[thread] = start
+        if not inside:
+            self._bury(dead, event[9], start)
+        if type(event[0]) is not str:
+            self._meet_operator(event, end)
+        elif event[0] == ASSIGN:
+            for part, component in parts_of(event[7][0]):
+                self._meet(part, component, event[7][0], event, "workspace", end)
+        self._sample(end)
+        if inside:
+            self._bury(dead, event[9], end)
+
+    def _meet_operator(self, event: tuple[Any, ...], end: int) -> None:
+        lane = event[0].op.lane or event[3]
+        role = _ROLE_OF_INPUT.get(lane, "workspace")
+        for entry in event[7]:
+            for part, component in parts_of(entry):
+                self._meet(part, component, entry, event, role, end)
+        role = _ROLE_OF_OUTPUT.get(lane, "workspace")
+        for entry in event[8] if type(event[8]) is list else (event[8],):
+            for part, component in parts_of(entry):
+                self._meet(part, component, entry, event, role, end)
+
+    def _meet(self, part: Any, component: str, whole: Any, event: Any, role: str, now: int) -> None:
+        key = id(part[0])
+        if key in self._buffers or key in self._freed:
+            return
+        self._count += 1
+        made = self._buffers[key] = Buffer(part, math.prod(part[1]) * int(part[2].itemsize), self._count)
+        name = event[0].op.name if type(event[0]) is not str else ""
+        made.layer = event[4]
+        made.role, made.owner = self._assigned.get(
+            key, (role, f"{name} in {event[4]}" if name and event[4] else name or event[4]))
+        made.component = component
+        if len(whole) == 4:
+            made.stype, made.shape = whole[0], tuple(whole[1])
+        self.total += made.bytes
+        self._roles[made.role] = self._roles.get(made.role, 0) + made.bytes
+        self._changed = True
+        if self.total > self.peak:
+            self.peak, self.peak_time, self._peak_count = self.total, max(now, self._now), self._count
+            self._gone_since_peak.clear()
+
+    def _change_role(self, held: Buffer, role: str, owner: str) -> None:
+        self._roles[held.role] = self._roles.get(held.role, 0) - held.bytes
+        self._roles[role] = self._roles.get(role, 0) + held.bytes
+        held.role, held.owner = role, owner
+
+    def _bury(self, dead: list[Any], count: int, now: int) -> None:
+        for place in range(self._consumed, min(count, len(dead))):
+            reference, dead[place] = dead[place], None
+            key = id(reference)
+            self._freed.add(key)
+            self._assigned.pop(key, None)
+            held = self._buffers.pop(key, None)
+            if held is not None:
+                self.total -= held.bytes
+                self._roles[held.role] -= held.bytes
+                self._changed = True
+                if held.born <= self._peak_count:
+                    self._gone_since_peak.append(held)
+            self._consumed = place + 1
+        self._sample(now)
+
+    def _sample(self, now: int) -> None:
+        if not self._changed:
+            return
+        self._changed = False
+        self._now = max(self._now, now)
+        roles = {role: size for role, size in self._roles.items() if size}
+        if self.samples and self.samples[-1][0] == self._now:
+            self.samples[-1] = max(self.samples[-1], (self._now, self.total, roles), key=lambda sample: sample[1])
+            return
+        self.samples.append((self._now, self.total, roles))
+        if len(self.samples) > 2 * MAX_SAMPLES:
+            pairs = zip(self.samples[0:-1:2], self.samples[1::2], strict=False)
+            self.samples[: len(self.samples) // 2 * 2] = [max(pair, key=lambda sample: sample[1]) for pair in pairs]
+
+    def finish(self, dead: list[Any], now: int) -> None:
+        """Take the frees since the last event."""
+        self._bury(dead, len(dead), now)
+
+    def at_peak(self) -> list[dict[str, Any]]:
+        """What was alive at the peak, largest first."""
+        alive = [held for held in self._buffers.values() if held.born <= self._peak_count]
+        rows = [held.row() for held in (*alive, *self._gone_since_peak)]
+        return sorted(rows, key=lambda row: (-row["bytes"], row["role"], row["owner"], row["component"], row["shape"]))
+
+    def profile(self) -> dict[str, Any]:
+        """The memory profile as plain data; times in microseconds."""
+        return {
+            "peak_bytes": self.peak,
+            "peak_time": self.peak_time / 1000,
+            "samples": [[now / 1000, total, dict(sorted(roles.items()))] for now, total, roles in self.samples],
+            "at_peak": self.at_peak(),
+            "process_peak_bytes": process_peak_bytes(),
+        }
+
+
+def process_peak_bytes() -> int | None:
+    """Most memory that the whole process ever held, in bytes; None where the system does not say."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as stream:
+            for line in stream:
+                if line.startswith("VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,82 @@
+"""Own time and depth of events that nest, from intervals alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["Nesting", "depths"]
+
+#: Finished intervals remembered per thread before older ones are put together.
+REMEMBERED = 8192
+
+
+class Nesting:
+    """Works out own time while events arrive in the order in which they ended.
+
+    What an event contains has ended before it, so it lies on top of the stack of finished
+    intervals.  Intervals of a stack are disjoint by construction; hence own time is never
+    negative, and all own times of a thread add up to the time it was covered.
+    """
+
+    def __init__(self) -> None:
+        # Per thread: [start, end, covered, of which compilation].
+        self._finished: dict[int, list[list[int]]] = {}
+        #: Starts of spans that are still open, per thread: intervals are not put together across them.
+        self.open: dict[int, list[int]] = {}
+
+    def add(self, thread: int, start: int, end: int, compiling: bool) -> tuple[int, int, int]:
+        """Take one event; give its start, its own time and the compilation inside it.
+
+        The start is moved if the interval overlaps an earlier one without containing it.
+        """
+        stack = self._finished.setdefault(thread, [])
+        covered = compiled = 0
+        reach = end
+        while stack and stack[-1][0] >= start:
+            _, last, inner, inner_compiled = stack.pop()
+            covered += inner
+            reach = max(reach, last)
+            compiled += inner_compiled
+        if stack:
+            start = max(start, stack[-1][1])
+        length = max(end - start, covered)
+        stack.append([start, max(reach, start), length, length if compiling else compiled])
+        if len(stack) > REMEMBERED:
+            self._join(thread, stack)
+        return start, length - covered, 0 if compiling else compiled
+
+    def _join(self, thread: int, stack: list[list[int]]) -> None:
+        """Put older intervals together, except across the start of an open span."""
+        borders = sorted(self.open.get(thread, ()))
+        joined: list[list[int]] = []
+        border = 0
+        for interval in stack[: REMEMBERED // 2]:
+            crossed = border
+            while border < len(borders) and borders[border] <= interval[0]:
+                border += 1
+            if joined and crossed == border:
+                last = joined[-1]
+                last[1], last[2], last[3] = interval[1], last[2] + interval[2], last[3] + interval[3]
+            else:
+                joined.append(interval)
+        stack[: REMEMBERED // 2] = joined
+
+    def covered(self) -> dict[int, list[tuple[int, int, int]]]:
+        """Start, end and covered time of the outermost intervals of each thread."""
+        return {thread: [(start, end, covered) for start, end, covered, _ in stack]
+                for thread, stack in self._finished.items()}
+
+
+def depths(threads: Sequence[int], starts: Sequence[int], durations: Sequence[int]) -> list[int]:
+    """How many events each event lies in; events are given in the order in which they ended."""
+    depth = [0] * len(starts)
+    around: dict[int, list[tuple[int, int]]] = {}
+    for place in range(len(starts) - 1, -1, -1):
+        stack = around.setdefault(threads[place], [])
+        start, end = starts[place], starts[place] + durations[place]
+        # Whoever contains this event ended after it and began no later.
+        while stack and not (stack[-1][0] <= start and end <= stack[-1][1]):
+            stack.pop()
+        depth[place] = len(stack)
+        stack.append((start, end))
+    return depth

@@ -1,0 +1,256 @@
+"""A finished profile: records, totals, memory, and the ways to look at them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..base import displays
+from ..core import hooks
+from . import words
+from .describe import storage
+from .log import Key, Total
+from .table import Table, aggregate, totals_table
+
+__all__ = ["Profile"]
+
+#: Lanes whose counts differ from run to run: compilation happens once a machine, not once a run.
+VOLATILE = ("compile", "profiler")
+
+_LEDGER_COLUMNS = ("operator", "line", "from", "to", "shape", "bytes before", "bytes after", "times", "remedy")
+
+
+class Profile:
+    """What a profiler recorded, or a trace file holds.
+
+    Times are microseconds since the start, without the time in which the profiler was paused.
+    ``self`` times are never negative, and of one thread never add up to more than ``wall``.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def _data(self) -> Any:
+        return self._source.refresh()
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Every event that was kept, sorted by start, an event before those it contains.
+
+        Arrays and attributes are shared between records: copy before changing them.
+        """
+        found: list[dict[str, Any]] = self._data().records
+        return found
+
+    @property
+    def wall(self) -> float:
+        """Time that was profiled, in microseconds."""
+        return float(self._data().wall)
+
+    @property
+    def accounted(self) -> float:
+        """Share of the wall time covered by operators, spans of the library and the profiler itself, 0 to 1."""
+        return float(self._data().accounted)
+
+    @property
+    def overhead(self) -> float:
+        """Time the profiler itself took, in microseconds: measured cost of one event times their number."""
+        return float(self._data().overhead)
+
+    @property
+    def events(self) -> int:
+        """Number of events, those folded into totals included."""
+        return int(self._data().events)
+
+    @property
+    def folded(self) -> int:
+        """Events that exceeded the capacity: they are in the totals, but not in ``records``."""
+        return int(self._data().folded)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Versions of the packages that took part."""
+        return dict(self._data().environment)
+
+    @property
+    def totals(self) -> list[dict[str, Any]]:
+        """Exact totals by operator and lane.
+
+        Keys: ``name lane calls total self min max mean bytes flops dense_flops``.  Compilation is an
+        event of its own and is in no operator's times; ``total`` includes operators called inside.
+        """
+        return aggregate(self._data().totals, ("name", "lane"))
+
+    @property
+    def ledger(self) -> list[Any]:
+        """Each change from sparse to dense that nobody asked for, as ``Densification``."""
+        return [record for _, _, record in self._data().densifications]
+
+    @property
+    def densified(self) -> int:
+        """Number of silent changes from sparse to dense."""
+        return int(self._data().densified)
+
+    @property
+    def marks(self) -> list[dict[str, Any]]:
+        """Markers and counter values: ``kind name time value thread``."""
+        return list(self._data().marks)
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        """Memory as plain data: ``peak_bytes peak_time samples at_peak process_peak_bytes``.
+
+        Only arrays of the library are counted; ``process_peak_bytes`` is what the whole process
+        held at most since it began, None where the system does not say.
+        """
+        found: dict[str, Any] = self._data().memory
+        return found
+
+    @property
+    def gradient_rows(self) -> dict[str, int]:
+        """Most rows that a row_sparse gradient stored, by parameter."""
+        return dict(self._data().gradient_rows)
+
+    def table(self, sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
+              rows: int | None = None) -> Table:
+        """Aggregate the events.
+
+        Parameters
+        ----------
+        sort_by : {"self", "total", "avg", "min", "max", "count", "bytes", "flops", "name"}
+        group_by : {"op", "layer", "lane", "storage", "op+layer"}
+        ascending : bool, optional
+            By default numbers descend and names ascend.
+        rows : int, optional
+            Show only the first rows.
+
+        Raises
+        ------
+        UnknownNameError
+            If ``sort_by`` or ``group_by`` is none of those.
+        """
+        return totals_table(self._all_totals(), sort_by, group_by, ascending, rows, self._footer())
+
+    def lanes(self) -> Table:
+        """Totals per lane, the profiler's own cost among them."""
+        return self.table("self", "lane")
+
+    def _all_totals(self) -> dict[Key, Total]:
+        data = self._data()
+        own = Total()
+        own.calls, own.total = data.events, round(data.overhead * 1000)
+        own.own, own.minimum, own.maximum = own.total, 0, 0
+        if data.events:
+            own.minimum = own.maximum = own.total // data.events
+            return {**data.totals, Key("recording", "profiler", "", ""): own}
+        return dict(data.totals)
+
+    def _footer(self) -> str:
+        data = self._data()
+        text = f"{words.duration(data.wall)} of wall time, {words.share(data.accounted)} accounted for."
+        if data.overhead:
+            text += f" The profiler's own cost is estimated at {words.duration(data.overhead)}."
+        if data.folded:
+            text += f" {words.count(data.folded)} older events are in these totals only."
+        return text
+
+    def ledger_table(self) -> Table:
+        """Densifications put together by operator, line, storage types and shape."""
+        groups: dict[Any, int] = {}
+        for record in self.ledger:
+            groups[record] = groups.get(record, 0) + 1
+        cells = [[r.op, r.line, r.source, r.target, " × ".join(map(str, r.shape)), words.bytes_(r.bytes_before),
+                  words.bytes_(r.bytes_after), words.count(n), r.remedy] for r, n in groups.items()]
+        rows = [{**record._asdict(), "times": number} for record, number in groups.items()]
+        return Table(_LEDGER_COLUMNS, rows, cells, "", "Sparse arrays that silently became dense")
+
+    def skeleton(self) -> str:
+        """What ran, how often, without times: the same for every run of a deterministic program."""
+        tree: dict[str, dict[str, dict[str, int]]] = {}
+        data = self._data()
+        for key, total in data.folded_totals.items():
+            _count(tree, key.lane, key.layer, key.name, key.storage, total.calls)
+        for record in data.records:
+            _count(tree, record["lane"], record["layer"], record["name"],
+                   storage(record["inputs"], record["outputs"]), 1)
+        lines: list[str] = []
+        for lane in sorted(tree, key=hooks.LANES.index):
+            lines.append(lane)
+            for layer, calls in tree[lane].items():
+                lines.append(f"  {layer}")
+                lines += [f"    {name} x{number}" for name, number in calls.items()]
+        return "\n".join(lines)
+
+    def timeline(self, **options: Any) -> Any:
+        """The live timeline, a widget; needs the extra ``lab``."""
+        return displays.call("TimelineWidget", self.records, **options)
+
+    def memory_view(self, **options: Any) -> Any:
+        """The live memory view, a widget; needs the extra ``lab``."""
+        return displays.call("MemoryWidget", self.memory, **options)
+
+    def timeline_figure(self, **options: Any) -> Any:
+        """The static picture of the timeline, with its table."""
+        return displays.call("timeline_figure", records=self.records, **options)
+
+    def memory_figure(self, **options: Any) -> Any:
+        """The static picture of memory over time, with the table of what was alive at the peak."""
+        return displays.call("memory_figure", memory=self.memory, **options)
+
+    def save_trace(self, path: str | os.PathLike[str]) -> Path:
+        """Write a Chrome trace (``.json`` or ``.json.gz``), for Perfetto or ``load_trace``."""
+        from .trace import save_trace
+
+        return save_trace(self, path)
+
+    def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
+        """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
+        sections: list[tuple[str, Any]] = [
+            ("Summary", self.summary()), ("Timeline", {"timeline": self.records}), ("Memory", {"memory": self.memory}),
+            ("Operators", _plain(self.table())), ("By storage types", _plain(self.table(group_by="storage")))]
+        if self.densified:
+            sections.append(("Became dense", _plain(self.ledger_table())))
+        displays.call("html_report", title, sections, path=path)
+        return Path(path)
+
+    def summary(self) -> str:
+        """The profile in two sentences."""
+        data = self._data()
+        peak = data.memory.get("peak_bytes", 0)
+        dense = f"{words.count(data.densified)} sparse arrays silently became dense" if data.densified != 1 \
+            else "1 sparse array silently became dense"
+        return (f"{words.count(data.events)} events in {words.duration(data.wall)}, "
+                f"{words.share(data.accounted)} of it accounted for. "
+                f"Arrays held at most {words.bytes_(peak)}; {dense}.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.summary()}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        bundle = {"text/plain": f"{self.summary()}\n\n{self.table(rows=12)!r}"}
+        try:
+            bundle["text/html"] = self._html()
+        except Exception:  # a display never raises: the text says the same
+            return bundle
+        return bundle
+
+    def _html(self) -> str:
+        parts = [self.timeline_figure().html, self.memory_figure().html, self.table(rows=12).html]
+        if self.densified:
+            parts.append(self.ledger_table().html)
+        return "\n".join(parts)
+
+
+def _count(tree: Any, lane: str, layer: str, name: str, types: str, calls: int) -> None:
+    if lane in VOLATILE:
+        return
+    names = tree.setdefault(lane, {}).setdefault(layer or "(no layer)", {})
+    label = f"{name} ({types})" if types else name
+    names[label] = names.get(label, 0) + calls
+
+
+def _plain(table: Table) -> Mapping[str, Any]:
+    columns: Sequence[str] = table.columns
+    return {"columns": list(columns), "rows": table.cells, "caption": table.footer or table.caption}

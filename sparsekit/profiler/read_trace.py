@@ -1,0 +1,274 @@
+"""Reading a trace back: nothing in the file is trusted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataFileError
+from ..core import hooks
+from .describe import storage
+from .log import Key, Total
+from .profile import Profile
+from .source import Stored
+
+__all__ = ["MAX_BYTES", "MAX_EVENTS", "load_trace"]
+
+#: Largest trace that is read, after decompression.
+MAX_BYTES = 1 << 30
+
+#: Most events that are read.
+MAX_EVENTS = 5_000_000
+
+_ORIGIN = "traces are written by prof.save_trace(), `sparsekit profile` and SPARSEKIT_PROFILE=1."
+
+
+def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
+    """Read a trace that sparsekit wrote.
+
+    Parameters
+    ----------
+    path : path
+        A ``.json`` or ``.json.gz`` file.
+    max_bytes : int
+        Largest size that is read, decompressed.
+
+    Returns
+    -------
+    Profile
+        With the records, memory, ledger and displays of the profile that was saved.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, truncated, too large, or no trace of sparsekit.
+    """
+    name = Path(path).name
+    document = _parse(_read(path, name, max_bytes), name)
+    other = document.get("otherData") if isinstance(document, dict) else None
+    events = document.get("traceEvents") if isinstance(document, dict) else None
+    if not isinstance(other, dict) or not isinstance(events, list) or other.get("format") != "sparsekit-trace":
+        raise DataFileError(f"{name!r} is no trace of sparsekit.", hint=_ORIGIN)
+    if other.get("version") != 1:
+        raise DataFileError(f"{name!r} is a trace of version {other.get('version')!r}; this sparsekit reads version 1.",
+                            hint="update sparsekit.")
+    if len(events) > MAX_EVENTS:
+        raise DataFileError(f"{name!r} has {len(events):,} events, more than {MAX_EVENTS:,}.",
+                            hint="profile less at once.")
+    return Profile(_Reader(name, other, events).stored())
+
+
+def _read(path: Any, name: str, most: int) -> bytes:
+    try:
+        with open(path, "rb") as stream:
+            packed = stream.read(2) == b"\x1f\x8b"
+        # One byte more than allowed tells too large from just right, and a bomb is never unpacked.
+        with gzip.open(path, "rb") if packed else open(path, "rb") as stream:
+            content = stream.read(most + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataFileError(f"{name!r} is truncated or damaged: {error}.", hint="write the trace again.") from error
+    except OSError as error:
+        raise DataFileError(f"{name!r} cannot be read: {error.strerror or error}.", hint=_ORIGIN) from error
+    if len(content) > most:
+        raise DataFileError(f"{name!r} is larger than {most:,} bytes when unpacked.",
+                            hint="load_trace(path, max_bytes=…) reads more.")
+    return bytes(content)
+
+
+def _parse(content: bytes, name: str) -> Any:
+    try:
+        return json.loads(content, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        truncated = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
+        what = "ends too early: it is truncated" if truncated and content.strip() else f"is no JSON: {error.msg}"
+        raise DataFileError(f"{name!r} {what} (line {error.lineno}).", hint=_ORIGIN) from error
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise DataFileError(f"{name!r} is no JSON: {type(error).__name__}.", hint=_ORIGIN) from error
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+class _Reader:
+    """Turns the plain content of a trace into the data of a profile, checking each field it takes."""
+
+    def __init__(self, name: str, other: dict[str, Any], events: list[Any]) -> None:
+        self.name, self.other, self.events = name, other, events
+        self.place = -1
+
+    def wrong(self, what: str) -> DataFileError:
+        """The error for a field that is not what it must be."""
+        where = f"event {self.place} of {self.name!r}" if self.place >= 0 else f"{self.name!r}"
+        return DataFileError(f"{where} is damaged: {what}.", hint="write the trace again.")
+
+    def stored(self) -> Stored:
+        records: list[dict[str, Any]] = []
+        densifications: list[tuple[float, int, Any]] = []
+        marks: list[dict[str, Any]] = []
+        for place, event in enumerate(self.events):
+            self.place = place
+            if not isinstance(event, dict):
+                raise self.wrong("it is no object")
+            kind = event.get("ph")
+            if kind == "X":
+                records.append(self.record(event))
+            elif kind == "i" and event.get("cat") == "convert":
+                densifications.append((self.number(event, "ts"), self.thread(event), self.densification(event)))
+            elif kind in ("i", "C") and event.get("cat") == "user":
+                marks.append(self.mark(event, "counter" if kind == "C" else "marker"))
+        self.place = -1
+        folded = dict(map(self.total, self.items(self.other, "folded_totals")))
+        return Stored(
+            records=records, densifications=densifications, marks=marks, memory=self.memory(),
+            gradient_rows={name: int(self.number(self.mapping(self.other, "gradient_rows"), name))
+                           for name in self.mapping(self.other, "gradient_rows")},
+            totals=_totals(records, folded), folded_totals=folded,
+            environment={str(k): str(v) for k, v in self.mapping(self.other, "environment").items()},
+            **{field: self.number(self.other, field) for field in ("wall", "accounted", "overhead")},
+            **{field: int(self.number(self.other, field)) for field in ("folded", "events", "densified")})
+
+    def number(self, mapping: dict[str, Any], field: str) -> float:
+        value = mapping.get(field)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e18:
+            raise self.wrong(f"{field!r} is no number that can be")
+        return value
+
+    def text(self, mapping: dict[str, Any], field: str) -> str:
+        value = mapping.get(field)
+        if not isinstance(value, str) or len(value) > 10_000:
+            raise self.wrong(f"{field!r} is no text")
+        return value
+
+    def items(self, mapping: dict[str, Any], field: str) -> list[dict[str, Any]]:
+        value = mapping.get(field)
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            raise self.wrong(f"{field!r} is no list of objects")
+        return value
+
+    def mapping(self, mapping: dict[str, Any], field: str) -> dict[str, Any]:
+        value = mapping.get(field)
+        if not isinstance(value, dict):
+            raise self.wrong(f"{field!r} is no object")
+        return value
+
+    def thread(self, event: dict[str, Any]) -> int:
+        return max(0, int(self.number(event, "tid")) - 1)
+
+    def record(self, event: dict[str, Any]) -> dict[str, Any]:
+        args = self.mapping(event, "args")
+        lane, node, kind = event.get("cat"), args.get("node"), args.get("kind")
+        if lane not in hooks.LANES:
+            raise self.wrong(f"there is no lane {str(lane)[:40]!r}")
+        if kind not in ("op", "span") or not (node is None or type(node) is int):
+            raise self.wrong("'kind' or 'node' is neither")
+        return {
+            "name": self.text(event, "name"), "kind": kind, "lane": lane, "start": self.number(event, "ts"),
+            "duration": self.number(event, "dur"), "self": self.number(args, "self"),
+            "depth": int(self.number(args, "depth")), "layer": self.text(args, "layer"), "node": node,
+            "attrs": self.mapping(args, "attrs"), "fallback": args.get("fallback") is True,
+            "inputs": self.arrays(args, "inputs"), "outputs": self.arrays(args, "outputs"),
+            **{field: int(self.number(args, field)) for field in ("bytes", "flops", "dense_flops")},
+            "line": self.text(args, "line"), "thread": self.thread(event),
+        }
+
+    def arrays(self, args: dict[str, Any], field: str) -> list[dict[str, Any]]:
+        return [self.array(item) for item in self.items(args, field)]
+
+    def array(self, item: dict[str, Any]) -> dict[str, Any]:
+        index_dtype = item.get("index_dtype")
+        made = {
+            "stype": self.text(item, "stype"), "shape": self.sizes(item), "dtype": self.text(item, "dtype"),
+            "nnz": int(self.number(item, "nnz")), "density": self.number(item, "density"),
+            "index_dtype": index_dtype if index_dtype is None else self.text(item, "index_dtype"),
+            "bytes": int(self.number(item, "bytes")),
+            "components": {str(name): int(self.number(self.mapping(item, "components"), name))
+                           for name in self.mapping(item, "components")},
+        }
+        if "rows" in item:
+            made["rows"] = int(self.number(item, "rows"))
+        return made
+
+    def sizes(self, item: dict[str, Any]) -> list[int]:
+        shape = item.get("shape")
+        if not isinstance(shape, list) or len(shape) > 64 or not all(type(n) is int and n >= 0 for n in shape):
+            raise self.wrong("'shape' is no list of sizes")
+        return shape
+
+    def densification(self, event: dict[str, Any]) -> hooks.Densification:
+        args = self.mapping(event, "args")
+        texts = {field: self.text(args, field) for field in ("op", "line", "source", "target", "reason", "remedy")}
+        return hooks.Densification(shape=tuple(self.sizes(args)), bytes_before=int(self.number(args, "bytes_before")),
+                                   bytes_after=int(self.number(args, "bytes_after")), **texts)
+
+    def mark(self, event: dict[str, Any], kind: str) -> dict[str, Any]:
+        value = self.mapping(event, "args").get("value")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self.wrong("'value' is not finite")
+        return {"kind": kind, "name": self.text(event, "name"), "time": self.number(event, "ts"), "value": value,
+                "thread": self.thread(event)}
+
+    def total(self, item: dict[str, Any]) -> tuple[Key, Total]:
+        made = Total()
+        for name in Total.__slots__:
+            setattr(made, name, int(self.number(item, name)))
+        return Key(*(self.text(item, field) for field in Key._fields)), made
+
+    def memory(self) -> dict[str, Any]:
+        found = self.mapping(self.other, "memory")
+        peak = found.get("process_peak_bytes")
+        return {
+            "peak_bytes": int(self.number(found, "peak_bytes")), "peak_time": self.number(found, "peak_time"),
+            "samples": [self.sample(sample) for sample in self.listed(found, "samples")],
+            "at_peak": [self.alive(item) for item in self.items(found, "at_peak")],
+            "process_peak_bytes": peak if peak is None else int(self.number(found, "process_peak_bytes")),
+        }
+
+    def listed(self, mapping: dict[str, Any], field: str) -> list[Any]:
+        value = mapping.get(field)
+        if not isinstance(value, list):
+            raise self.wrong(f"{field!r} is no list")
+        return value
+
+    def sample(self, sample: Any) -> list[Any]:
+        if not isinstance(sample, list) or len(sample) != 3 or not isinstance(sample[2], dict):
+            raise self.wrong("a memory sample is no [time, bytes, roles]")
+        fields: dict[str, Any] = {"time": sample[0], "bytes": sample[1]}
+        roles = {str(role): int(self.number(sample[2], role)) for role in sample[2]}
+        return [self.number(fields, "time"), int(self.number(fields, "bytes")), roles]
+
+    def alive(self, item: dict[str, Any]) -> dict[str, Any]:
+        return {"owner": self.text(item, "owner"), "role": self.text(item, "role"), "stype": self.text(item, "stype"),
+                "shape": self.sizes(item), "component": self.text(item, "component"),
+                "bytes": int(self.number(item, "bytes")), "layer": self.text(item, "layer")}
+
+
+def _totals(records: list[dict[str, Any]], folded: dict[Key, Total]) -> dict[Key, Total]:
+    """Totals as they were: an operator's time without the compilation inside it."""
+    totals: dict[Key, Total] = {}
+    for key, total in folded.items():
+        totals.setdefault(key, Total()).merge(total)
+    for record, net in zip(records, _net(records), strict=True):
+        key = Key(record["name"], record["lane"], record["layer"], storage(record["inputs"], record["outputs"]))
+        totals.setdefault(key, Total()).add(net, round(record["self"] * 1000), record)
+    return totals
+
+
+def _net(records: list[dict[str, Any]]) -> list[int]:
+    """Nanoseconds of each event without compilation; parents come before what they contain."""
+    nets: list[int] = []
+    around: dict[int, list[int]] = {}
+    for place, record in enumerate(records):
+        stack = around.setdefault(record["thread"], [])
+        del stack[record["depth"]:]
+        nets.append(round(record["duration"] * 1000))
+        if record["lane"] == "compile" and all(records[other]["lane"] != "compile" for other in stack):
+            for other in stack:
+                nets[other] -= nets[place]
+        stack.append(place)
+    return nets

@@ -1,0 +1,111 @@
+"""Where a profile's data comes from: a run of this process, or a file."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .clock import Clock
+from .log import Key, Log, Total
+from .recorder import Recorder
+
+__all__ = ["Run", "Stored", "accounted", "environment"]
+
+
+def environment() -> dict[str, str]:
+    """Versions of what took part; nothing that names a person or a machine."""
+    package = sys.modules.get("sparsekit")
+    found = {"sparsekit": str(getattr(package, "__version__", "")), "python": "{}.{}.{}".format(*sys.version_info[:3])}
+    for name in ("numpy", "scipy", "numba", "cupy"):
+        module = sys.modules.get(name)
+        if module is not None:
+            found[name] = str(getattr(module, "__version__", ""))
+    return found
+
+
+class Stored:
+    """Data of a finished profile, as read from a file."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.records: list[dict[str, Any]] = fields["records"]
+        self.memory: dict[str, Any] = fields["memory"]
+        self.gradient_rows: dict[str, int] = fields["gradient_rows"]
+        self.densifications: list[tuple[float, int, Any]] = fields["densifications"]
+        self.densified: int = fields["densified"]
+        self.marks: list[dict[str, Any]] = fields["marks"]
+        self.totals: dict[Key, Total] = fields["totals"]
+        self.wall: float = fields["wall"]
+        self.accounted: float = fields["accounted"]
+        self.folded: int = fields["folded"]
+        self.folded_totals: dict[Key, Total] = fields["folded_totals"]
+        self.events: int = fields["events"]
+        self.overhead: float = fields["overhead"]
+        self.environment: dict[str, str] = fields["environment"]
+
+    def refresh(self) -> Any:
+        """Nothing changes any more."""
+        return self
+
+
+class Run:
+    """Data of a run of this process; digests what the recorder noted, and remembers the answers.
+
+    Parameters
+    ----------
+    capacity : int
+        Events kept one by one.
+    lines : bool
+        Note the user's line of each operator.
+    """
+
+    def __init__(self, capacity: int, lines: bool) -> None:
+        self.clock = Clock()
+        self.log = Log(self.clock, capacity)
+        self.recorder = Recorder(lines, self._digest)
+        self.open: list[tuple[int, int]] = []
+        self.per_event = 0.0
+        self._stored: Stored | None = None
+        self._seen: tuple[int, int] | None = None
+
+    def _digest(self, events: list[Any], dead: list[Any]) -> None:
+        self.log.nesting.open = {}
+        for ident, start in self.open:
+            self.log.nesting.open.setdefault(self.log.thread(ident), []).append(self.clock.at(start))
+        self.log.digest(events, dead)
+
+    def refresh(self) -> Stored:
+        """The data as of now."""
+        now = self.clock.elapsed()
+        self.recorder.drain()
+        self.log.memory.finish(self.recorder.dead, now)
+        state = (self.log.events, now)
+        if self._stored is None or state != self._seen:
+            self._seen, self._stored = state, self._collect(now)
+        return self._stored
+
+    def _collect(self, now: int) -> Stored:
+        log = self.log
+        totals, records = log.totals(), log.records()
+        idle = now - sum(covered for stack in log.nesting.covered().values() for _, _, covered in stack)
+        overhead = max(0.0, min(self.per_event * log.events, idle)) / 1000
+        return Stored(
+            records=records, memory=log.memory.profile(), totals=totals, wall=now / 1000,
+            densifications=[(time / 1000, thread, record) for time, thread, record in log.densifications],
+            gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),
+            folded=log.folded_events, folded_totals=dict(log.folded), events=log.events,
+            overhead=overhead, environment=environment(),
+            accounted=accounted(records, log.folded, now / 1000, overhead))
+
+
+def accounted(records: list[dict[str, Any]], folded: dict[Key, Total], wall: float, overhead: float) -> float:
+    """Share of the wall time that is explained: covered by any event but the user's own spans, or by the profiler."""
+    if wall <= 0:
+        return 1.0
+    covered, reach = 0.0, 0.0
+    for record in records:
+        if record["lane"] != "user":
+            end = record["start"] + record["duration"]
+            covered += max(0.0, end - max(reach, record["start"]))
+            reach = max(reach, end)
+    covered += sum(total.own / 1000 for key, total in folded.items() if key.lane != "user")
+    return min(1.0, (covered + overhead) / wall)

@@ -1,0 +1,117 @@
+"""Aggregate tables of a profile: by operator, layer, lane or storage types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..base.errors import UnknownNameError
+from . import words
+
+__all__ = ["COLUMNS", "GROUPS", "SORTS", "Table", "aggregate", "totals_table"]
+
+#: What rows may be grouped by, and which fields name a row then.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "op": ("name", "lane"),
+    "layer": ("layer", "lane"),
+    "lane": ("lane",),
+    "storage": ("name", "lane", "storage"),
+    "op+layer": ("name", "lane", "layer"),
+}
+
+#: What rows may be sorted by, and the field that means.
+SORTS = {"total": "total", "self": "self", "avg": "mean", "mean": "mean", "min": "min", "max": "max",
+         "count": "calls", "calls": "calls", "bytes": "bytes", "flops": "flops", "name": "name"}
+
+COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("calls", "calls", words.count), ("total", "total", words.duration), ("self", "own time", words.duration),
+    ("mean", "mean", words.duration), ("min", "min", words.duration), ("max", "max", words.duration),
+    ("bytes", "moved", words.bytes_), ("flops", "useful FLOP", words.count),
+)
+
+_TITLES = {"name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types"}
+
+
+class Table:
+    """Rows that print as text in a terminal and as a plain table in a notebook.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    rows : list of dict
+        The numbers, with ``column -> value``; times in microseconds.
+    footer : str
+        What must be said beside the numbers.
+    """
+
+    def __init__(self, columns: tuple[str, ...], rows: list[dict[str, Any]], cells: list[list[str]], footer: str,
+                 caption: str = "") -> None:
+        self.columns, self.rows, self.footer, self.caption = columns, rows, footer, caption
+        self.cells = cells
+
+    def __repr__(self) -> str:
+        text = words.text_table(self.columns, self.cells)
+        return f"{text}\n{self.footer}" if self.footer else text
+
+    @property
+    def html(self) -> str:
+        """The table as plain HTML."""
+        caption = " ".join(part for part in (self.caption, self.footer) if part)
+        return words.html_table(self.columns, self.cells, caption)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self.html}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Any:
+        return iter(self.rows)
+
+
+def aggregate(totals: dict[Any, Any], fields: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Put totals together that agree in ``fields``; times become microseconds."""
+    groups: dict[tuple[str, ...], Any] = {}
+    for key, total in totals.items():
+        name = tuple(getattr(key, field) for field in fields)
+        if name not in groups:
+            groups[name] = type(total)()
+        groups[name].merge(total)
+    return [{**dict(zip(fields, name, strict=True)), **_numbers(total)} for name, total in groups.items()]
+
+
+def _numbers(total: Any) -> dict[str, Any]:
+    return {"calls": total.calls, "total": total.total / 1000, "self": total.own / 1000,
+            "min": total.minimum / 1000, "max": total.maximum / 1000, "mean": total.total / total.calls / 1000,
+            "bytes": total.bytes, "flops": total.flops, "dense_flops": total.dense_flops}
+
+
+def totals_table(totals: dict[Any, Any], sort_by: str = "self", group_by: str = "op", ascending: bool | None = None,
+                 rows: int | None = None, footer: str = "") -> Table:
+    """Build the aggregate table.
+
+    Raises
+    ------
+    UnknownNameError
+        If ``sort_by`` or ``group_by`` is none of those offered.
+    """
+    if group_by not in GROUPS:
+        raise UnknownNameError.of("grouping", group_by, GROUPS)
+    if sort_by not in SORTS:
+        raise UnknownNameError.of("sort key", sort_by, SORTS)
+    fields, key = GROUPS[group_by], SORTS[sort_by]
+    found = aggregate(totals, fields)
+    if key == "name":
+        key = fields[0]
+    descending = key not in fields if ascending is None else not ascending
+    found.sort(key=lambda row: tuple(row[field] for field in fields))
+    found.sort(key=lambda row: row[key], reverse=descending)
+    shown = found if rows is None else found[:rows]
+    if len(shown) < len(found):
+        footer = f"{len(found) - len(shown)} more rows are not shown. {footer}".strip()
+    columns = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in COLUMNS)
+    return Table(columns, found, _cells(shown, fields), footer)
+
+
+def _cells(rows: Iterable[dict[str, Any]], fields: tuple[str, ...]) -> list[list[str]]:
+    return [[str(row[field]) for field in fields] + [write(row[name]) for name, _, write in COLUMNS] for row in rows]

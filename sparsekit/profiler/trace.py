@@ -1,0 +1,167 @@
+"""Chrome traces: what a profile writes for Perfetto, and reads back without loss.
+
+The file is the object form of the trace-event format: complete ``X`` events with all that a record
+holds in ``args``, ``M`` names, ``C`` memory counters, ``i`` instants, and ``s``/``f`` arrows from a
+forward operator to its backward ones.  What has no place among the events is in ``otherData``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import DataFileError
+from . import describe, words
+from .log import Key, Total
+from .read_trace import load_trace
+
+__all__ = ["load_trace", "save_trace", "trace_events"]
+
+PROCESS = 1
+FORMAT = "sparsekit-trace"
+VERSION = 1
+
+_ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "inputs", "outputs", "bytes", "flops",
+              "dense_flops", "line")
+
+
+def save_trace(profile: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a profile as a Chrome trace.
+
+    Parameters
+    ----------
+    profile : Profile
+    path : path
+        Ends in ``.json`` or ``.json.gz``.  The file appears whole or not at all.
+
+    Raises
+    ------
+    DataFileError
+        If the name ends otherwise, or the file cannot be written.
+    """
+    name = os.fspath(path)
+    if not name.endswith((".json", ".json.gz")):
+        raise DataFileError(f"A trace is not written as {Path(name).name!r}.",
+                            hint="end the name in .json or .json.gz.")
+    try:
+        return words.write_bytes(path, lambda stream: _write(profile, stream, name.endswith(".gz")))
+    except FileNotFoundError as error:
+        raise DataFileError(f"The trace {Path(name).name!r} cannot be written: {error.strerror}.",
+                            hint="create the folder first.") from error
+
+
+def _write(profile: Any, stream: Any, compressed: bool) -> None:
+    if not compressed:
+        _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", newline="\n", write_through=True))
+        return
+    # No name and no time in the header: the same profile gives the same bytes.
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0) as packed:
+        _write_text(profile, io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=True))
+
+
+def _write_text(profile: Any, stream: Any) -> None:
+    data = profile._data()
+    stream.write('{"displayTimeUnit": "ms",\n"otherData": ')
+    stream.write(_json(_other(data)))
+    stream.write(',\n"traceEvents": [\n')
+    separator = ""
+    for event in trace_events(data):
+        stream.write(separator + _json(event))
+        separator = ",\n"
+    stream.write("\n]}\n")
+    stream.flush()
+    stream.detach()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def _other(data: Any) -> dict[str, Any]:
+    """What a reader needs besides events."""
+    return {
+        "format": FORMAT, "version": VERSION, "environment": data.environment,
+        "units": {"ts": "us", "dur": "us", "memory": "bytes"}, "clock": "monotonic, from the start of the profile",
+        "wall": data.wall, "accounted": data.accounted, "events": data.events, "folded": data.folded, "dropped": 0,
+        "overhead": data.overhead, "densified": data.densified,
+        "folded_totals": [_total(key, total) for key, total in data.folded_totals.items()],
+        "gradient_rows": data.gradient_rows, "memory": data.memory,
+    }
+
+
+def _total(key: Key, total: Total) -> dict[str, Any]:
+    return {**key._asdict(), **{name: getattr(total, name) for name in Total.__slots__}}
+
+
+def trace_events(data: Any) -> Iterator[dict[str, Any]]:
+    """The events of the trace, one plain dict each."""
+    yield from _names(data)
+    for record in data.records:
+        yield {"name": record["name"], "cat": record["lane"], "ph": "X", "ts": record["start"],
+               "dur": record["duration"], "pid": PROCESS, "tid": record["thread"] + 1,
+               "args": {name: _scrub(record[name]) for name in _ARGUMENTS}}
+    yield from _arrows(data.records)
+    for now, total, roles in data.memory.get("samples", ()):
+        yield {"name": "memory (bytes)", "ph": "C", "ts": now, "pid": PROCESS, "tid": 1,
+               "args": roles or {"total": total}}
+    for now, thread, record in data.densifications:
+        yield {"name": "densification", "cat": "convert", "ph": "i", "s": "t", "ts": now, "pid": PROCESS,
+               "tid": thread + 1, "args": {**record._asdict(), "shape": list(record.shape)}}
+    for mark in data.marks:
+        yield _mark(mark)
+
+
+def _names(data: Any) -> Iterator[dict[str, Any]]:
+    yield {"name": "process_name", "ph": "M", "pid": PROCESS, "tid": 0, "args": {"name": "sparsekit"}}
+    threads = sorted({record["thread"] for record in data.records} | {0})
+    for thread in threads:
+        tid = thread + 1
+        name = "operators" if thread == 0 else f"operators, thread {tid}"
+        yield {"name": "thread_name", "ph": "M", "pid": PROCESS, "tid": tid, "args": {"name": name}}
+        yield {"name": "thread_sort_index", "ph": "M", "pid": PROCESS, "tid": tid, "args": {"sort_index": tid}}
+
+
+def _arrows(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """An arrow from each forward operator to the outermost operators of its gradient."""
+    forward: dict[int, dict[str, Any]] = {}
+    number = 0
+    for record in records:
+        node = record["node"]
+        if node is None:
+            continue
+        if record["lane"] != "backward":
+            forward.setdefault(node, record)
+            continue
+        source = forward.get(node)
+        if source is None:
+            continue
+        number += 1
+        common = {"name": "gradient", "cat": "gradient", "id": number, "pid": PROCESS}
+        yield {**common, "ph": "s", "ts": source["start"], "tid": source["thread"] + 1}
+        yield {**common, "ph": "f", "bp": "e", "ts": record["start"], "tid": record["thread"] + 1}
+
+
+def _mark(mark: dict[str, Any]) -> dict[str, Any]:
+    common = {"name": mark["name"], "cat": "user", "ts": mark["time"], "pid": PROCESS, "tid": mark["thread"] + 1}
+    value = mark["value"]
+    if mark["kind"] == "counter" and isinstance(value, (int, float)) and math.isfinite(value):
+        return {**common, "ph": "C", "args": {"value": value}}
+    return {**common, "ph": "i", "s": "t", "args": {"value": value}}
+
+
+def _scrub(value: Any) -> Any:
+    """Leave out folders: a trace is shown to others."""
+    if isinstance(value, str):
+        return re.split(r"[/\\]", value)[-1] if re.match(r"(/|[A-Za-z]:[\\/]|\\\\)[^\s]", value) else value
+    if isinstance(value, dict):
+        return {name: _scrub(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_scrub(item) for item in value]
+    return describe.plain(value)

@@ -8,7 +8,7 @@ from typing import Any
 from .describe import place
 from .display import Display
 from .lanes import LanePainter, axis, legend, shared_palette
-from .layout import APART, clean, lane_totals, typical_window
+from .layout import APART, Event, Window, clean, lane_totals, stepped, typical_window
 from .svg import Drawing, fit, wrap
 from .theme import MUTED, STRIPE, lane_order
 from .units import format_count, format_duration, format_ratio, format_share
@@ -27,11 +27,19 @@ class _Run:
     def __init__(self, name: str, records: Any, window: Any) -> None:
         self.name = name
         self.all = clean(records)
-        self.window = typical_window(self.all, window)
+        self.window = _without_compilation(self.all, typical_window(self.all, window))
         inside = [e for e in self.all if e.end > self.window.start and e.start < self.window.end]
         self.events = [e for e in inside if e.lane not in APART]
         self.recorded = sum(e.own for e in self.events)
         self.length = max(0.0, self.window.end - self.window.start)
+
+
+def _without_compilation(events: Sequence[Event], window: Window) -> Window:
+    """Cut what stands apart off both ends of a whole run, or runs would start at different times."""
+    work = [event for event in events if event.lane not in APART]
+    if window.reason or not work:
+        return window
+    return Window(work[0].start, max(event.end for event in work), "")
 
 
 def timelines_figure(
@@ -57,7 +65,7 @@ def timelines_figure(
         The picture and a table with one column per run.
     """
     if window == "auto":
-        some = [typical_window(clean(records)).reason for records in dict(profiles).values()]
+        some = [stepped(clean(records)) for records in dict(profiles).values()]
         window = "step" if some and all(some) else "all"
     runs = [_Run(str(name), records, window) for name, records in dict(profiles).items()]
     finding = _finding(runs, window)
@@ -125,6 +133,7 @@ class _Comparison:
             self.y += height
         self.y += 22
         self._legend()
+        self._left_out()
         return drawing.finish(self.y + 14, finding)
 
     def _lanes(self, run: _Run) -> list[str]:
@@ -164,6 +173,15 @@ class _Comparison:
         middle = (end + left - 6) / 2
         drawing.text(middle, (top + bottom) / 2, factor, size=15, text_anchor="middle", font_weight="bold")
         drawing.text(middle, (top + bottom) / 2 + 15, "magnified", size=11, text_anchor="middle", fill=MUTED)
+
+    def _left_out(self) -> None:
+        """Own up to what is not drawn."""
+        apart = {run.name: sum(e.own for e in run.all if e.lane in APART) for run in self.runs}
+        words = ", ".join(f"{name} {format_duration(own)}" for name, own in apart.items() if own > 0)
+        if words:
+            note = fit(f"Not drawn: compilation and the profiler itself ({words}).", WIDTH - 40, 11.5)
+            self.drawing.text(20, self.y + 16, note, size=11.5, fill=MUTED)
+            self.y += 18
 
     def _legend(self) -> None:
         present = {event.name for run in self.runs for event in run.events}

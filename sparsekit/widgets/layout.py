@@ -18,6 +18,7 @@ __all__ = [
     "lane_totals",
     "merge",
     "place_rows",
+    "stepped",
     "steps",
     "ticks",
     "typical_window",
@@ -141,8 +142,9 @@ def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60)
     ----------
     events : sequence of Event
     choice : {"auto", "all", "step"} or tuple of two floats
-        Everything; the training step of median duration; a span of microseconds; or
-        ("auto") the step where there are more than ``few`` events and at least three steps.
+        Everything; the training step of median duration; a span of microseconds; or ("auto")
+        the step where there are more than ``few`` events and at least three steps, and
+        otherwise everything, without a compilation that came first and took long.
     few : int
         Events that fit a picture one by one.
     """
@@ -151,15 +153,22 @@ def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60)
     if isinstance(choice, (tuple, list)) and len(choice) == 2:
         first, last = sorted(number(value) for value in choice)
         return Window(first, last, "the span asked for")
-    found = steps(events) if choice == "step" or (choice == "auto" and len(events) > few) else []
-    if len(found) >= (1 if choice == "step" else 3):
+    found = steps(events) if choice == "step" or (choice == "auto" and stepped(events, few)) else []
+    if found:
         order = sorted(range(len(found)), key=lambda i: (found[i][1] - found[i][0], i))
         middle = order[(len(order) - 1) // 2]
         inside = max((e.end for e in events if found[middle][0] <= e.start < found[middle][1]), default=end)
-        return Window(
-            found[middle][0], min(inside, found[middle][1]), f"step {middle + 1} of {len(found)}, the median one"
-        )
+        reason = f"step {middle + 1} of {len(found)}, the median one"
+        return Window(found[middle][0], min(inside, found[middle][1]), reason)
+    work = next((event.start for event in events if event.lane not in APART), start)
+    if choice == "auto" and work - start > 0.3 * (end - start):
+        return Window(work, end, "what follows compilation")
     return Window(start, end, "")
+
+
+def stepped(events: Sequence[Event], few: int = 60) -> bool:
+    """Tell whether one training step says more than the whole run: many events, and at least three steps."""
+    return len(events) > few and len(steps(events)) >= 3
 
 
 def merge(events: Sequence[Event], least: float) -> list[Block]:

@@ -114,7 +114,8 @@ def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequen
     roles = _by(alive, _role) or next((s.roles for s in samples if s.time == time), {})
     parts = sorted(((amount, role) for role, amount in roles.items() if amount > 0), key=lambda p: (-p[0], p[1]))
     if parts:
-        words += ": " + ", ".join(f"{role} {format_share(amount, peak)}" for amount, role in parts[:4])
+        whole = max(peak, sum(roles.values()))
+        words += ": " + ", ".join(f"{role} {format_share(amount, whole)}" for amount, role in parts[:4])
     if alive:
         first = alive[0]
         words += f"; the largest array is the {first.role} of {first.owner}, {format_bytes(first.bytes)}"

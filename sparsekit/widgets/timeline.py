@@ -137,14 +137,14 @@ class _Timeline:
     def _top(self) -> list[Event]:
         """The longest call of each of the three longest groups in the window."""
         found = [max(calls, key=lambda e: e.own) for calls in group(self.inside).values()]
-        found = [event for event in found if event.own > 0]
+        found = [event for event in found if event.own > 0 and event.lane not in APART]
         return sorted(found, key=lambda e: (-e.own, e.start))[:3]
 
     def _longest(self) -> None:
         drawing = self.drawing
         top = self._top()
         for i, event in enumerate(top):
-            y = self.y + 20 + 38 * i
+            y = self.y + 20
             drawing.add("circle", cx=30.0, cy=y - 4.5, r=8.0, fill=INK)
             drawing.text(30, y - 0.5, str(i + 1), size=11, fill="#ffffff", text_anchor="middle", font_weight="bold")
             words = f"{place(event)} ({event.lane})"
@@ -155,7 +155,9 @@ class _Timeline:
             after = ", ".join(describe_array(a) for a in arrays(event, "outputs")[:1])
             if before or after:
                 drawing.text(46, y + 17, fit(f"{before} → {after}", WIDTH - 66, 12), size=12, fill=MUTED)
-        self.y += 38 * len(top) + (10 if top else 0)
+                self.y += 16
+            self.y += 22
+        self.y += 10 if top else 0
 
     def _legend(self) -> None:
         present = {event.name for event in self.inside}

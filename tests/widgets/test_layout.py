@@ -80,3 +80,11 @@ def test_own_time_is_never_negative_nor_above_the_duration():
     for own in (-5, 500, None, "x"):
         (event,) = layout.clean([{"name": "a", "duration": 10, "self": own}])
         assert 0 <= event.own <= event.duration == 10
+
+
+def test_a_long_compilation_does_not_crowd_out_the_work(training):
+    events = layout.clean(training(steps=1))
+    window = layout.typical_window(events)
+    assert window.reason == "what follows compilation"
+    assert window.start == events[1].start
+    assert layout.typical_window(events, "all").start == events[0].start

@@ -191,3 +191,10 @@ def test_an_operator_keeps_its_colour():
     colors = theme.operator_colors({f"op{i}": i for i in range(20)})
     assert sum(color == theme.OTHER for color in colors.values()) == 20 - len(theme.SERIES)
     assert len({color for color in colors.values() if color != theme.OTHER}) == len(theme.SERIES)
+
+
+def test_whole_runs_start_together_however_long_each_compiled(training):
+    display = checked(timelines_figure({"a": training(steps=1), "b": training(steps=1)[1:]}))
+    assert "Not drawn: compilation" in display.svg
+    lengths = next(row for row in display.rows if row[0] == "from start to end")
+    assert all(length.endswith("µs") for length in lengths[1:])

@@ -147,10 +147,10 @@ class _Timeline:
             y = self.y + 20
             drawing.add("circle", cx=30.0, cy=y - 4.5, r=8.0, fill=INK)
             drawing.text(30, y - 0.5, str(i + 1), size=11, fill="#ffffff", text_anchor="middle", font_weight="bold")
-            words = f"{place(event)} ({event.lane})"
-            drawing.text(
-                46, y, fit(f"{words}: {format_duration(event.own)}", WIDTH - 66, 13), size=13, font_weight="bold"
-            )
+            words = f"{place(event)} ({event.lane}): {format_duration(event.duration)}"
+            if event.own < 0.99 * event.duration:
+                words += f", {format_duration(event.own)} of it its own"
+            drawing.text(46, y, fit(words, WIDTH - 66, 13), size=13, font_weight="bold")
             before = " and ".join(describe_array(a) for a in arrays(event, "inputs")[:2])
             after = ", ".join(describe_array(a) for a in arrays(event, "outputs")[:1])
             if before or after:

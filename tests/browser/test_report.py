@@ -221,6 +221,14 @@ def test_without_scripts_the_pictures_stand(open_report):
     assert page.locator("header button").is_hidden()
 
 
+def test_on_paper_the_pictures_stand(open_report):
+    page = open_report({"Time": {"timeline": training(12)}})
+    view = timeline_of(page)
+    page.emulate_media(media="print")
+    assert view.is_hidden()
+    assert page.locator("figure .static img").is_visible()
+
+
 def test_hostile_names_are_shown_and_never_run(open_report):
     name = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
     records = [{**record, "name": name, "layer": name, "line": name, "attrs": {name: name}} for record in training(1)]

@@ -198,3 +198,11 @@ def test_whole_runs_start_together_however_long_each_compiled(training):
     assert "Not drawn: compilation" in display.svg
     lengths = next(row for row in display.rows if row[0] == "from start to end")
     assert all(length.endswith("µs") for length in lengths[1:])
+
+
+def test_the_longest_say_what_they_took_and_what_of_it_was_their_own(training):
+    records = training()
+    records[-1] = {**records[-1], "duration": 900.0, "self": 400.0}
+    svg = timeline_figure(records, window="all").svg
+    assert "sgd_update in dense0 (update): 900 µs, 400 µs of it its own" in svg
+    assert re.search(r"dot in dense0 \(backward\): \d+ µs</text>", svg)

@@ -140,6 +140,7 @@ class Expectation:
     def update_rows(self, at_most: int, op: str | None = None) -> Expectation:
         """No update took a row_sparse gradient of more than ``at_most`` rows, and none a dense one."""
         most, dense = 0, 0
+        self._whole()
         for record in self._profile.records:
             if record["lane"] == "update" and op in (None, record["name"]) and len(record["inputs"]) > 1:
                 gradient = record["inputs"][1]
@@ -158,6 +159,12 @@ class Expectation:
         return self._check(_call("bytes_moved_below", size, op=op, lane=lane), moved < words.parse_bytes(size),
                            f"{words.bytes_(moved)} were moved, most by {by}")
 
+    def _whole(self) -> None:
+        """Refuse to judge single calls where only their totals are left."""
+        if self._profile.folded:
+            raise ContractError(f"{self._profile.folded:,} older events are in the totals only.",
+                                hint="profile fewer steps, or with Profiler(capacity=…).")
+
     def _gradient_rows(self, owner: str) -> int | None:
         """Most rows stored by a row_sparse gradient of ``owner``: of its update, else of its layer's backward pass."""
         wanted = _tidy_name(owner)
@@ -165,6 +172,7 @@ class Expectation:
         found = [rows for name, rows in owners.items() if _tidy_name(name) == wanted]
         if found:
             return max(found)
+        self._whole()
         layer = _tidy_name(owner.replace(".", "_").rpartition("_")[0])
         rows = [array["rows"] for record in self._profile.records
                 if record["lane"] == "backward" and _tidy_name(record["layer"]) == layer

@@ -1,0 +1,110 @@
+import pytest
+
+from sparsekit.base.errors import ContractError, ProfilerError, UnknownNameError
+from sparsekit.profiler import Profiler, expect, load_trace
+from sparsekit.profiler.words import parse_bytes
+
+
+@pytest.fixture
+def clean(library, step):
+    with Profiler() as prof:
+        for number in range(3):
+            step(rows=4 + number, node=number)
+    return prof
+
+
+def test_contracts_that_hold_say_so_in_the_same_words_everywhere(clean):
+    held = (expect(clean).no_densify().peak_below("2 MB").calls("dot", 3, lane="forward")
+            .grad_rows("dense0.weight", at_most=6).storage("dot", "csr,default->default", lane="forward"))
+    assert repr(held) == (
+        "5 contracts hold: no_densify(), peak_below('2 MB'), calls('dot', 3, lane='forward'), "
+        "grad_rows('dense0.weight', at_most=6), storage('dot', 'csr,default->default', lane='forward')")
+    assert repr(expect(clean).no_densify()) == "1 contract holds: no_densify()"
+
+
+@pytest.mark.parametrize(("check", "message"), [
+    (lambda e: e.peak_below("10 kB"),
+     r"peak_below\('10 kB'\) is broken: the peak was 3\d\.\d kB; largest then: parameter"),
+    (lambda e: e.calls("dot", 3), r"it ran 6 times; what ran: dot \(backward, dense0\) 3, dot \(forward, dense0\) 3"),
+    (lambda e: e.calls("conv", at_least=1), "it ran 0 times"),
+    (lambda e: e.calls("dot", at_most=5), "it ran 6 times"),
+    (lambda e: e.calls("dot", 3, layer="dense1"), "it ran 0 times"),
+    (lambda e: e.grad_rows("dense0.weight", at_most=5), "one stored 6 rows"),
+    (lambda e: e.grad_rows("dense1.weight", at_most=5), "no row_sparse gradient of dense1.weight was seen"),
+    (lambda e: e.storage("dot", "csr, default -> default"), r"csr, default -> row_sparse \(3 times\)"),
+    (lambda e: e.storage("conv", "default -> default"), "no call of conv"),
+    (lambda e: e.update_rows(at_most=5), "the largest row_sparse one stored 6 rows"),
+    (lambda e: e.bytes_moved_below("1 kB"), "were moved, most by"),
+])
+def test_a_broken_contract_says_what_was_found(clean, check, message):
+    with pytest.raises(ContractError, match=message):
+        check(expect(clean))
+
+
+def test_a_broken_contract_is_an_assertion_that_failed(clean):
+    with pytest.raises(AssertionError, match=r"\(1 contracts? before it hold"):
+        expect(clean).no_densify().calls("dot", 1)
+
+
+def test_densifications_are_named_with_the_remedy(profile):
+    message = r"dot at train\.py:7: csr \(2, 1000\) -> default, 100 B -> 8\.00 kB"
+    with pytest.raises(ContractError, match=message) as caught:
+        expect(profile).no_densify()
+    assert caught.value.hint == "use dot"
+    expect(profile).densify_at_most(1)
+
+
+def test_more_contracts_that_hold(clean):
+    expect(clean).update_rows(at_most=6).bytes_moved_below("1 MB").calls("dot", lane="backward", at_least=3, at_most=3)
+    expect(clean).bytes_moved_below(10_000, op="sgd_update").densify_at_most(0)
+
+
+def test_a_dense_update_breaks_update_rows(library):
+    weight = library.dense(10)
+    with Profiler() as prof:
+        library.run(library.plan("sgd_update", lane="update"), (weight, library.dense(10)), weight)
+    with pytest.raises(ContractError, match="1 updates took a dense gradient"):
+        expect(prof).update_rows(at_most=100)
+
+
+def test_gradients_nobody_updated_with_are_found_by_their_layer(library):
+    from sparsekit.core import hooks
+
+    with Profiler() as prof:
+        hooks.state.lane, hooks.state.layer = "backward", "embedding0"
+        library.run("dot", (), library.row_sparse(9, (100, 2)))
+    expect(prof).grad_rows("embedding0.weight", at_most=9)
+
+
+def test_contracts_on_a_trace(clean, tmp_path):
+    clean.save_trace(tmp_path / "run.json")
+    expect(load_trace(tmp_path / "run.json")).calls("dot", 6).grad_rows("dense0_weight", at_most=6)
+
+
+def test_contracts_around_a_block(library):
+    with expect.profile(lambda e: e.calls("add", 1)) as prof:
+        library.run("add", (), library.dense(1))
+    assert len(prof.records) == 1
+    with pytest.raises(ContractError), expect.profile(lambda e: e.calls("add", 2)):
+        library.run("add", (), library.dense(1))
+
+
+def test_only_a_finished_profile_is_held_to_contracts(library):
+    with pytest.raises(ProfilerError, match="takes a profile, not a list"):
+        expect([])
+    with Profiler() as prof, pytest.raises(ProfilerError, match="still being recorded"):
+        expect(prof)
+
+
+@pytest.mark.parametrize(("text", "size"), [
+    ("2 MB", 2_000_000), ("1.5 GiB", 3 << 29), ("10", 10), ("7 B", 7),
+    ("1,000 kB", 1_000_000), (5, 5), (2.0, 2), (".5kb", 500)])
+def test_sizes(text, size):
+    assert parse_bytes(text) == size
+
+
+def test_sizes_that_are_none():
+    with pytest.raises(UnknownNameError, match="'parsec'"):
+        parse_bytes("3 parsec")
+    with pytest.raises(ProfilerError, match="is no size"):
+        parse_bytes("a lot")

@@ -1,0 +1,130 @@
+import atexit
+
+import pytest
+
+pytest.importorskip("IPython")
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from traitlets.config import Config
+
+from sparsekit.base.errors import ProfilerError, UnsupportedError
+from sparsekit.profiler import Profiler
+from sparsekit.profiler.magics import _split, load_ipython_extension
+
+
+@pytest.fixture
+def shell(library, tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    InteractiveShell.clear_instance()
+    made = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+    load_ipython_extension(made)
+    made.user_ns["library"] = library
+    made.user_ns["np"] = __import__("numpy")
+    yield made
+    atexit.unregister(made.atexit_operations)
+    made.atexit_operations()
+    InteractiveShell.clear_instance()
+
+
+CELL = "%%profile {options}\nx = library.run('add', (), np.zeros(3))\n{last}"
+
+
+def run(shell, options="", last="41 + 1"):
+    with capture_output() as captured:
+        result = shell.run_cell(CELL.format(options=options, last=last), store_history=False)
+    return result, captured
+
+
+def test_a_profiled_cell_behaves_like_a_cell(shell):
+    result, captured = run(shell, "-o prof")
+    assert result.success
+    assert "42" in captured.stdout
+    assert shell.user_ns["x"].shape == (3,)
+    prof = shell.user_ns["prof"]
+    assert isinstance(prof, Profiler)
+    assert [record["name"] for record in prof.records] == ["add"]
+
+
+def test_the_profile_is_shown_with_picture_and_text(shell):
+    _, captured = run(shell)
+    assert len(captured.outputs) == 1
+    data = captured.outputs[0].data
+    assert set(data) == {"text/plain", "text/html"}
+    assert "<img " in data["text/html"]
+    _, captured = run(shell, "--no-display")
+    assert captured.outputs == []
+
+
+def test_a_semicolon_hides_the_value(shell):
+    _, captured = run(shell, "--no-display", "41 + 1;")
+    assert "42" not in captured.stdout
+
+
+def test_an_error_propagates_and_the_events_are_kept(shell):
+    result, _ = run(shell, "-o prof", "1 / 0")
+    assert isinstance(result.error_in_exec, ZeroDivisionError)
+    trace = result.error_in_exec.__traceback__
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    assert trace.tb_lineno == 2
+    assert len(shell.user_ns["prof"].records) == 1
+
+
+def test_a_syntax_error_is_the_users_own(shell):
+    result, _ = run(shell, "", "1 +")
+    assert isinstance(result.error_in_exec, SyntaxError)
+
+
+def test_other_magics_and_shell_lines_work_inside(shell):
+    result, captured = run(shell, "--no-display", "%pprint\nx.shape")
+    assert result.success
+    assert "(3,)" in captured.stdout
+
+
+def test_a_line_is_profiled(shell):
+    with capture_output() as captured:
+        line = "%profile -o prof --no-display library.run('add', (), np.zeros(3)).shape"
+        result = shell.run_cell(line, store_history=False)
+    assert result.success
+    assert "(3,)" in captured.stdout
+    assert len(shell.user_ns["prof"].records) == 1
+
+
+def test_the_trace_is_written(shell, tmp_path):
+    result, _ = run(shell, f"--no-display --trace {tmp_path / 'run.json'}")
+    assert result.success
+    assert (tmp_path / "run.json").stat().st_size > 100
+
+
+@pytest.mark.parametrize(("options", "error"), [("-o 3x", ProfilerError), ("what", ProfilerError)])
+def test_wrong_options_are_named(shell, options, error):
+    result, _ = run(shell, options)
+    assert isinstance(result.error_in_exec, error)
+
+
+def test_a_line_with_nothing_to_run_is_named(shell):
+    result = shell.run_cell("%profile -o prof", store_history=False)
+    assert isinstance(result.error_in_exec, ProfilerError)
+
+
+def test_awaiting_is_refused_by_name(shell):
+    result, _ = run(shell, "", "import asyncio\nawait asyncio.sleep(0)")
+    assert isinstance(result.error_in_exec, UnsupportedError)
+
+
+def test_a_profiled_cell_inside_a_profile_is_refused(shell):
+    with Profiler():
+        result, _ = run(shell)
+    assert isinstance(result.error_in_exec, ProfilerError)
+
+
+@pytest.mark.parametrize(("line", "options", "code"), [
+    ("net(x)", "", "net(x)"),
+    ("-o prof a - b", "-o prof", "a - b"),
+    ("--trace=run.json --no-display f('-o')", "--trace=run.json --no-display", "f('-o')"),
+    ("-o prof", "-o prof", ""),
+    ("-x", "", "-x"),
+])
+def test_options_end_where_the_code_begins(line, options, code):
+    assert _split(line) == (options, code)

@@ -1,0 +1,105 @@
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparsekit.core import hooks
+from sparsekit.profiler import Profiler
+from sparsekit.profiler.clock import Clock
+from sparsekit.profiler.nesting import REMEMBERED, Nesting, depths
+
+
+def trees(depth=3):
+    leaf = st.builds(lambda length: (length, []), st.integers(0, 5))
+    return st.recursive(
+        leaf, lambda children: st.tuples(st.integers(0, 5), st.lists(children, max_size=3)), max_leaves=20)
+
+
+def lay(tree, start, out, depth=0):
+    """Lay a tree of intervals out in time; give where it ends."""
+    own, children = tree
+    now = start + own
+    for child in children:
+        now = lay(child, now, out, depth + 1)
+    out.append((start, now, own, depth))
+    return now
+
+
+@given(st.lists(trees(), max_size=4))
+def test_own_times_are_exact_for_whatever_nests(forest):
+    events, now = [], 0
+    for tree in forest:
+        now = lay(tree, now, events)
+    nesting = Nesting()
+    own = [nesting.add(0, start, end, False)[1] for start, end, _, _ in events]
+    assert sum(own) == now
+    assert all(value >= 0 for value in own)
+    if all(start < end for start, end, _, _ in events):  # without empty intervals there is only one reading
+        assert own == [event[2] for event in events]
+        starts, lengths = [event[0] for event in events], [event[1] - event[0] for event in events]
+        assert depths([0] * len(events), starts, lengths) == [event[3] for event in events]
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 300)), max_size=30))
+def test_own_times_are_sound_even_for_intervals_that_overlap(intervals):
+    nesting = Nesting()
+    total = 0
+    for start, length in sorted(intervals, key=lambda pair: sum(pair)):
+        moved, own, _ = nesting.add(0, start, start + length, False)
+        assert own >= 0
+        assert moved >= start
+        total += own
+    assert total <= max((start + length for start, length in intervals), default=0)
+
+
+def test_older_intervals_are_put_together_except_across_an_open_span():
+    nesting = Nesting()
+    nesting.open = {0: [500]}
+    for number in range(3 * REMEMBERED):
+        nesting.add(0, number * 10, number * 10 + 5, False)
+    assert len(nesting.covered()[0]) <= REMEMBERED + 2
+    _, own, _ = nesting.add(0, 500, 30 * REMEMBERED, False)
+    inside = 3 * REMEMBERED - 50
+    assert own == 30 * REMEMBERED - 500 - 5 * inside
+
+
+def test_own_time_leaves_out_what_is_called_inside(library):
+    def inner():
+        library.run("cast_storage", (), library.dense(1), inside=lambda: time.sleep(0.002))
+
+    with Profiler() as prof:
+        library.run("dot", (), library.dense(1), inside=inner)
+    outer, nested = prof.records
+    assert (outer["name"], outer["depth"], nested["depth"]) == ("dot", 0, 1)
+    assert outer["start"] <= nested["start"]
+    assert nested["start"] + nested["duration"] <= outer["start"] + outer["duration"]
+    assert abs(outer["duration"] - outer["self"] - nested["duration"]) < 1e-6
+    assert sum(record["self"] for record in prof.records) <= prof.wall
+
+
+def test_compilation_is_never_blamed_on_the_operator(library):
+    def compile_kernel():
+        start = time.perf_counter_ns()
+        time.sleep(0.01)
+        hooks.sink.span("compile csr_dot_dense", "compile", start, time.perf_counter_ns(), {"signature": "f4"})
+
+    with Profiler() as prof:
+        library.run("dot", (), library.dense(1), inside=compile_kernel)
+    dot, compilation = prof.records
+    assert compilation["lane"] == "compile"
+    assert compilation["attrs"] == {"signature": "f4"}
+    assert dot["duration"] >= 10_000 > dot["self"]
+    row = next(row for row in prof.totals if row["name"] == "dot")
+    assert row["total"] < 10_000
+    assert row["max"] < 10_000
+
+
+def test_the_clock_stands_still_while_paused():
+    clock = Clock()
+    clock.start(100)
+    clock.stop(200)
+    clock.start(1000)
+    clock.stop(1100)
+    assert [clock.at(now) for now in (50, 100, 150, 200, 500, 1000, 1050, 1100, 2000)] == \
+        [0, 0, 50, 100, 100, 100, 150, 200, 200]
+    assert clock.elapsed() == 200

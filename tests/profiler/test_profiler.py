@@ -1,0 +1,275 @@
+import gc
+import weakref
+
+import pytest
+
+from sparsekit.base.errors import ProfilerError, UnknownNameError
+from sparsekit.core import hooks
+from sparsekit.profiler import Profiler, active
+from sparsekit.profiler.recorder import Recorder
+from sparsekit.profiler.table import GROUPS
+
+
+def test_one_profiler_at_a_time(library):
+    with Profiler() as prof:
+        with pytest.raises(ProfilerError, match="Another profiler is recording") as caught, Profiler():
+            pass
+        assert "prof.span" in caught.value.hint
+        library.run("add", (), library.dense(1))
+        with pytest.raises(ProfilerError, match="recording already"):
+            prof.start()
+    assert len(prof.records) == 1
+
+
+def test_a_used_profiler_is_the_profile_of_that_run(library):
+    prof = Profiler()
+    with prof:
+        library.run("add", (), library.dense(1))
+    with pytest.raises(ProfilerError, match="has recorded already"), prof:
+        pass
+    prof.resume()
+    library.run("add", (), library.dense(1))
+    prof.stop()
+    prof.stop()
+    assert [row["calls"] for row in prof.totals] == [2]
+
+
+def test_one_run_after_another(library):
+    counts = []
+    for number in (1, 2):
+        with Profiler() as prof:
+            for _ in range(number):
+                library.run("add", (), library.dense(1))
+        counts.append(len(prof.records))
+    assert counts == [1, 2]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_error_inside_keeps_the_events_and_is_raised(library, error):
+    def fail():
+        library.run("add", (), library.dense(1))
+        raise error("mine")
+
+    with pytest.raises(error), Profiler() as prof:
+        fail()
+    assert hooks.sink is None
+    assert [record["name"] for record in prof.records] == ["add"]
+    assert prof.state == "finished"
+
+
+def test_an_operator_that_fails_inside_another_leaves_no_trace_but_those_before_it(library):
+    def fail():
+        library.run("cast_storage", (), library.dense(1))
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"), Profiler() as prof:
+        library.run("dot", (), library.dense(1), inside=fail)
+    assert [record["name"] for record in prof.records] == ["cast_storage"]
+    assert prof.records[0]["depth"] == 0
+
+
+def test_pause_leaves_out_what_follows_and_stops_the_clock(library):
+    import time
+
+    with Profiler() as prof:
+        library.run("first", (), library.dense(1))
+        prof.pause()
+        assert active() is None
+        library.run("second", (), library.dense(1))
+        time.sleep(0.05)
+        prof.resume()
+        assert active() is prof
+        library.run("third", (), library.dense(1))
+    assert [record["name"] for record in prof.records] == ["first", "third"]
+    assert prof.wall < 50_000
+    with pytest.raises(ProfilerError, match="finished cannot pause"):
+        prof.pause()
+    with pytest.raises(ProfilerError, match="new cannot resume"):
+        Profiler().resume()
+
+
+def test_folding_is_exact(library, step):
+    def run(capacity, waiting):
+        with Profiler(capacity=capacity) as prof:
+            prof._run.recorder.waiting = waiting
+            prof._run.recorder.op = Recorder._make_op(prof._run.recorder)
+            for number in range(100):
+                with prof.span("step"):
+                    step(rows=2 + number % 3, node=number)
+        return prof
+
+    whole, folded = run(1_000_000, 100_000), run(50, 7)
+    assert whole.folded == 0
+    assert folded.folded > 300
+    assert folded.folded + len(folded.records) == folded.events
+    assert len(folded.records) <= 50
+
+    def counts(prof):
+        return {(row["name"], row["lane"]): (row["calls"], row["bytes"], row["flops"], row["dense_flops"])
+                for row in prof.totals if row["lane"] != "profiler"}
+
+    assert counts(whole) == counts(folded)
+    assert whole.skeleton() == folded.skeleton()
+    assert whole.memory["peak_bytes"] == folded.memory["peak_bytes"]
+    for prof in (whole, folded):
+        assert 0 < sum(row["self"] for row in prof.totals) <= prof.wall
+    assert "older events are in these totals only" in repr(folded.table())
+
+
+def test_totals_agree_with_records(library, step):
+    with Profiler() as prof:
+        for _ in range(20):
+            step()
+    for row in prof.totals:
+        found = [r for r in prof.records if (r["name"], r["lane"]) == (row["name"], row["lane"])]
+        times = [record["duration"] for record in found]
+        assert row["calls"] == len(found)
+        assert row["total"] == pytest.approx(sum(times))
+        assert row["self"] == pytest.approx(sum(record["self"] for record in found))
+        assert (row["min"], row["max"]) == pytest.approx((min(times), max(times)))
+        assert row["mean"] == pytest.approx(sum(times) / len(times))
+        assert row["bytes"] == sum(record["bytes"] for record in found)
+
+
+def test_records_can_be_read_while_recording(library):
+    with Profiler() as prof:
+        library.run("add", (), library.dense(1))
+        assert len(prof.records) == 1
+        library.run("add", (), library.dense(1))
+        assert len(prof.records) == 2
+    assert len(prof.records) == 2
+
+
+def test_wall_time_is_accounted_for(library):
+    import time
+
+    with Profiler() as prof:
+        library.run("dot", (), library.dense(1), inside=lambda: time.sleep(0.02))
+        time.sleep(0.02)
+    assert 0.2 < prof.accounted < 0.8
+    lanes = {row["lane"]: row for row in prof.lanes()}
+    assert lanes["forward"]["calls"] == 1
+    assert lanes["profiler"]["self"] == pytest.approx(prof.overhead, abs=0.01)
+    assert sum(row["self"] for row in lanes.values()) <= prof.wall
+
+
+def test_spans_as_blocks_and_decorators(library):
+    with Profiler() as prof:
+        with prof.span("epoch"), prof.span("batch"):
+            library.run("add", (), library.dense(1))
+
+        @prof.span("work")
+        def work(again):
+            if again:
+                work(False)
+
+        work(True)
+        prof.marker("half", 1)
+        prof.counter("loss", 0.25)
+    spans = [(record["name"], record["depth"]) for record in prof.records]
+    assert spans == [("epoch", 0), ("batch", 1), ("add", 2), ("work", 0), ("work", 1)]
+    assert prof.records[0]["kind"] == "span"
+    assert prof.records[0]["lane"] == "user"
+    assert [(mark["kind"], mark["name"], mark["value"]) for mark in prof.marks] == [
+        ("marker", "half", 1), ("counter", "loss", 0.25)]
+    with prof.span("afterwards"):
+        pass
+    prof.marker("afterwards")
+    assert len(prof.records) == 5
+    assert len(prof.marks) == 2
+
+
+def test_the_ledger_is_kept(profile):
+    assert profile.densified == 1
+    assert profile.ledger[0].op == "dot"
+    assert "train.py:7" in repr(profile.ledger_table())
+
+
+def test_the_skeleton_is_the_same_for_every_run(library, step):
+    found = set()
+    for _ in range(3):
+        with Profiler() as prof:
+            for number in range(5):
+                step(node=number)
+        found.add(prof.skeleton())
+    assert found == {(
+        "forward\n  dense0\n    dot (csr, default -> default) x5\n"
+        "backward\n  dense0\n    dot (csr, default -> row_sparse) x5\n"
+        "update\n  (no layer)\n    sgd_update (default, row_sparse -> default) x5")}
+
+
+def test_nothing_recorded_is_no_error(library):
+    with Profiler() as prof:
+        pass
+    assert prof.records == []
+    assert prof.totals == []
+    assert prof.skeleton() == ""
+    assert prof.memory["peak_bytes"] == 0
+    assert set(prof._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
+def test_a_profile_shows_itself(profile):
+    bundle = profile._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert "dot" in bundle["text/plain"]
+    assert bundle["text/html"].count("<img ") == 2
+    assert "<script" not in bundle["text/html"]
+    assert len(bundle["text/html"]) < 150_000
+    assert repr(profile).startswith("<Profiler: ")
+
+
+def test_what_the_user_named_is_escaped(library):
+    name = "<script>alert(1)</script>"
+    with Profiler() as prof:
+        hooks.state.layer = name
+        with prof.span(name):
+            library.run(name, (), library.dense(1))
+    html = prof._repr_mimebundle_()["text/html"]
+    assert name not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_a_display_that_fails_leaves_the_text(profile, monkeypatch):
+    monkeypatch.setattr(type(profile), "timeline_figure", lambda self: 1 / 0)
+    assert set(profile._repr_mimebundle_()) == {"text/plain"}
+
+
+def test_a_profile_of_arrays_frees_them(library):
+    with Profiler() as prof:
+        array = library.run("add", (), library.dense(10))
+    watched = weakref.ref(array)
+    prof._repr_mimebundle_()
+    del array
+    gc.collect()
+    assert watched() is None
+
+
+@pytest.mark.parametrize("capacity", [0, 1, -5, 2.5, "many"])
+def test_a_capacity_must_be_a_number_of_events(capacity):
+    with pytest.raises(ProfilerError, match="number of events"):
+        Profiler(capacity=capacity)
+
+
+@pytest.mark.parametrize("group_by", ["op", "layer", "lane", "storage", "op+layer"])
+@pytest.mark.parametrize("sort_by", ["total", "self", "avg", "min", "max", "count", "bytes", "flops", "name"])
+def test_tables_sort_and_group(profile, group_by, sort_by):
+    field = {"avg": "mean", "count": "calls", "name": GROUPS[group_by][0]}.get(sort_by, sort_by)
+    table = profile.table(sort_by=sort_by, group_by=group_by)
+    values = [row[field] for row in table]
+    assert values == sorted(values, reverse=sort_by != "name")
+    values = [row[field] for row in profile.table(sort_by=sort_by, group_by=group_by, ascending=True)]
+    assert values == sorted(values)
+    assert len(table) > 1
+    assert "<table>" in table._repr_mimebundle_()["text/html"]
+    assert table._repr_mimebundle_()["text/plain"] == repr(table)
+
+
+def test_a_short_table_says_what_it_leaves_out(profile):
+    assert "more rows are not shown" in repr(profile.table(rows=1))
+
+
+def test_unknown_sorts_and_groups_are_named(profile):
+    with pytest.raises(UnknownNameError, match="'duration'"):
+        profile.table(sort_by="duration")
+    with pytest.raises(UnknownNameError, match="'operator'"):
+        profile.table(group_by="operator")

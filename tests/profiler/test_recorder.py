@@ -1,0 +1,141 @@
+import gc
+import threading
+import time
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sparsekit.core import hooks
+from sparsekit.profiler import Profiler
+from sparsekit.profiler.source import Run
+
+
+def test_a_record_says_what_ran_on_what(library, step):
+    with Profiler() as prof:
+        step()
+    forward, backward, update = prof.records
+    assert [record["name"] for record in prof.records] == ["dot", "dot", "sgd_update"]
+    assert [record["lane"] for record in prof.records] == ["forward", "backward", "update"]
+    assert forward["layer"] == "dense0"
+    assert forward["node"] == backward["node"] == 1
+    assert forward["inputs"][0] == {
+        "stype": "csr", "shape": [2, 1000], "dtype": "float32", "nnz": 4, "density": 0.002, "index_dtype": "int64",
+        "bytes": 72, "components": {"data": 16, "indices": 32, "indptr": 24}}
+    assert forward["outputs"][0]["components"] == {"data": 64}
+    assert forward["outputs"][0]["index_dtype"] is None
+    gradient = backward["outputs"][0]
+    assert (gradient["stype"], gradient["rows"], gradient["nnz"]) == ("row_sparse", 4, 32)
+    assert gradient["components"] == {"data": 128, "indices": 32}
+    assert backward["attrs"] == {"transpose_a": True}
+    assert (forward["flops"], forward["dense_flops"]) == (2, 10)
+    assert forward["line"].startswith("conftest.py:")
+    assert backward["line"] == forward["line"]
+    assert update["kind"] == "op"
+
+
+def test_bytes_moved_count_only_the_rows_that_a_sparse_operand_selects(library, step):
+    with Profiler() as prof:
+        step()
+    forward, _, update = prof.records
+    assert forward["bytes"] == 72 + 4 * 8 * 4 + 64
+    assert update["bytes"] == 2 * 4 * 8 * 4 + (4 * 8 * 4 + 4 * 8)
+
+
+def test_a_fallback_moves_everything(library):
+    weight = library.dense(1000, 8)
+    with Profiler() as prof:
+        library.run(library.plan("take", fallback=True), (library.csr(2, 1000, 4), weight), library.dense(2, 8))
+    assert prof.records[0]["bytes"] == 72 + weight.nbytes + 64
+    assert prof.records[0]["fallback"] is True
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
+def test_any_number_of_inputs_and_outputs(library, count):
+    inputs = [library.dense(n + 1) for n in range(count)]
+    outputs = tuple(library.dense(n + 2) for n in range(max(count, 1)))
+    with Profiler() as prof:
+        library.run("concat", inputs, lambda: outputs)
+    assert [array["shape"] for array in prof.records[0]["inputs"]] == [[n + 1] for n in range(count)]
+    assert [array["shape"] for array in prof.records[0]["outputs"]] == [[n + 2] for n in range(max(count, 1))]
+
+
+def test_inputs_left_out_and_scalars_do_no_harm(library):
+    with Profiler() as prof:
+        library.run("clip", (library.dense(3), None, np.float32(2)), np.float64(1))
+    assert [array["shape"] for array in prof.records[0]["inputs"]] == [[3], []]
+    assert prof.memory["peak_bytes"] == 12
+
+
+def test_a_formula_that_fails_costs_only_the_flops(library):
+    def fails(attrs, inputs, outputs):
+        raise KeyError("nnz")
+
+    with Profiler() as prof:
+        library.run(library.plan("odd", cost=fails), (), library.dense(1))
+    assert prof.records[0]["flops"] == 0
+
+
+def test_no_array_is_kept_alive(library):
+    with Profiler() as prof:
+        dense, sparse = library.dense(4), library.csr(2, 10, 3)
+        library.run("add", (dense, sparse), library.dense(4))
+        watched = [weakref.ref(dense), weakref.ref(sparse), weakref.ref(sparse.data)]
+        del dense, sparse
+        gc.collect()
+        assert [reference() for reference in watched] == [None, None, None]
+        assert len(prof.records) == 1
+
+
+def test_several_threads_lose_nothing(library):
+    with Profiler() as prof:
+        prof._run.recorder.waiting = 150  # so that threads also meet while events are handed over
+
+        def work():
+            for _ in range(500):
+                library.run("add", (), np.zeros(3))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    calls = {row["name"]: row["calls"] for row in prof.totals}
+    assert calls["add"] == 2000
+    assert {record["thread"] for record in prof.records if record["name"] == "add"} <= set(range(5))
+    assert 0 <= prof.accounted <= 1
+
+
+def test_lines_can_be_left_out(library):
+    with Profiler(lines=False) as prof:
+        library.run("add", (), library.dense(1))
+    assert prof.records[0]["line"] == ""
+
+
+def test_recording_one_operator_is_cheap():
+    """Printed, and held only to what no machine should reach: a figure, not a race."""
+    run = Run(1_000_000, False)
+    plan, clock, op = SimpleNamespace(op=None), time.perf_counter_ns, run.recorder.op
+    left, right = np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32)
+
+    def loop(noted, count=4000):
+        begin = clock()
+        for _ in range(count):
+            result = np.add(left, right)
+            if noted:
+                op(plan, 1, 2, (left, right), (result,), None)
+        return (clock() - begin) / count
+
+    cost = sorted(loop(True) - loop(False) for _ in range(9))[4]
+    print(f"\nrecorder: {cost:.0f} ns an event, memory tracking included")
+    assert cost < 50_000
+
+
+def test_off_means_no_recorder(library):
+    library.run("add", (), library.dense(1))
+    with Profiler() as prof:
+        pass
+    library.run("add", (), library.dense(1))
+    assert hooks.sink is None
+    assert prof.records == []

@@ -39,7 +39,7 @@ __all__ = [
     "set_state",
 ]
 
-_LAZY = {"load_trace": ".trace", "expect": ".contracts", "Expectation": ".contracts"}
+_LAZY = {"load_trace": ".read_trace", "expect": ".contracts", "Expectation": ".contracts"}
 
 
 def __getattr__(name: str) -> Any:

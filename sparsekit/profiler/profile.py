@@ -13,6 +13,7 @@ from . import words
 from .describe import storage
 from .log import Key, Total
 from .table import Table, aggregate, totals_table
+from .trace import save_trace
 
 __all__ = ["Profile"]
 
@@ -201,8 +202,6 @@ class Profile:
 
     def save_trace(self, path: str | os.PathLike[str]) -> Path:
         """Write a Chrome trace (``.json`` or ``.json.gz``), for Perfetto or ``load_trace``."""
-        from .trace import save_trace
-
         return save_trace(self, path)
 
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:

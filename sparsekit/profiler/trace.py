@@ -1,4 +1,4 @@
-"""Chrome traces: what a profile writes for Perfetto, and reads back without loss.
+"""Chrome traces: what a profile writes for Perfetto, and ``read_trace`` reads back without loss.
 
 The file is the object form of the trace-event format: complete ``X`` events with all that a record
 holds in ``args``, ``M`` names, ``C`` memory counters, ``i`` instants, and ``s``/``f`` arrows from a
@@ -20,9 +20,8 @@ from typing import Any
 from ..base.errors import DataFileError
 from . import describe, words
 from .log import Key, Total
-from .read_trace import load_trace
 
-__all__ = ["load_trace", "save_trace", "trace_events"]
+__all__ = ["save_trace", "trace_events"]
 
 PROCESS = 1
 FORMAT = "sparsekit-trace"

@@ -1,0 +1,136 @@
+"""What data iterators hand out: batches, their descriptions, and the base of all iterators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from ..base.errors import DTypeError, UnsupportedError
+
+__all__ = ["DataBatch", "DataDesc", "DataIter"]
+
+
+class _Named(NamedTuple):
+    name: str
+    shape: tuple[int, ...]
+
+
+class DataDesc(_Named):
+    """Name, shape, type and layout of one input; as a tuple, ``(name, shape)``.
+
+    Parameters
+    ----------
+    name : str
+    shape : tuple of int
+        Of a batch.
+    dtype : numpy type, default float32
+    layout : str, default "NCHW"
+        Meaning of the axes; N is the batch.
+    """
+
+    dtype: Any
+    layout: str | None
+
+    def __new__(cls, name: str, shape: tuple[int, ...], dtype: Any = np.float32, layout: str | None = "NCHW") -> Self:
+        """Make the tuple, and give it what is not part of it."""
+        found = super().__new__(cls, name, shape)
+        found.dtype, found.layout = dtype, layout
+        return found
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.name, self.shape, self.dtype, self.layout
+
+    def __repr__(self) -> str:
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
+    @staticmethod
+    def get_batch_axis(layout: str | None) -> int:
+        """Axis that counts the examples: 0 without a layout, -1 if the layout has no N."""
+        return 0 if layout is None else layout.find("N")
+
+    @staticmethod
+    def get_list(shapes: Iterable[Any], types: Iterable[Any] | None) -> list[DataDesc]:
+        """Descriptions from pairs (name, shape) and pairs (name, type)."""
+        kinds = {} if types is None else dict(types)
+        return [DataDesc(name, shape, kinds.get(name, np.float32)) for name, shape in shapes]
+
+
+class DataBatch:
+    """One batch of examples.
+
+    Parameters
+    ----------
+    data : list of arrays, each with ``batch_size`` rows
+    label : list of arrays, optional
+    pad : int, optional
+        How many rows at the end only fill the batch up; predictions for them are to be dropped.
+    index : array of uint64, shape (batch_size,), optional
+        Row numbers of the examples.
+    bucket_key, provide_data, provide_label : optional
+        Used by modules that take batches of several shapes.
+    """
+
+    def __init__(self, data: Any, label: Any = None, pad: int | None = None, index: Any = None,
+                 bucket_key: Any = None, provide_data: Any = None, provide_label: Any = None) -> None:
+        for name, arrays in (("data", data), ("label", label)):
+            if arrays is not None and not isinstance(arrays, (list, tuple)):
+                raise DTypeError(f"The {name} of a batch is a list of arrays, not {type(arrays).__name__}.",
+                                 hint=f"DataBatch({name}=[array]).")
+        self.data, self.label, self.pad, self.index = data, label, pad, index
+        self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
+
+    def __str__(self) -> str:
+        shapes = [array.shape for array in self.data]
+        labels = [array.shape for array in self.label] if self.label else None
+        return f"{type(self).__name__}: data shapes: {shapes} label shapes: {labels}"
+
+    __repr__ = __str__
+
+
+class DataIter:
+    """Base of data iterators: ``for batch in iterator``, then ``reset()`` for the next epoch.
+
+    A subclass defines ``iter_next`` and the four getters.
+
+    Parameters
+    ----------
+    batch_size : int
+        Examples in a batch.
+    """
+
+    def __init__(self, batch_size: int = 0) -> None:
+        self.batch_size = batch_size
+
+    def __iter__(self) -> DataIter:
+        return self
+
+    def __next__(self) -> DataBatch:
+        return self.next()
+
+    def next(self) -> DataBatch:
+        """The next batch; raises ``StopIteration`` at the end of the epoch."""
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())
+
+    def reset(self) -> None:
+        """Go back to the beginning."""
+
+    def iter_next(self) -> bool:
+        """Move to the next batch; False at the end of the epoch."""
+        raise UnsupportedError(f"{type(self).__name__} does not say how to read a batch.",
+                               hint="define iter_next, getdata, getlabel and getpad.")
+
+    def getdata(self) -> Any:
+        """Data of the current batch."""
+
+    def getlabel(self) -> Any:
+        """Labels of the current batch."""
+
+    def getindex(self) -> Any:
+        """Row numbers of the current batch."""
+
+    def getpad(self) -> Any:
+        """Rows that only fill the current batch up."""

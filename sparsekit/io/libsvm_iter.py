@@ -1,0 +1,291 @@
+"""``LibSVMIter``: sparse batches out of LibSVM files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.errors import DataFileError, ShapeError
+from ..core import hooks
+from ..ndarray import wrap
+from .data import DataBatch, DataDesc, DataIter
+from .libsvm import label_width
+from .libsvm_reader import LibSVMReader, Rows
+
+__all__ = ["LibSVMIter"]
+
+#: Parsed bytes up to which a file is kept in memory rather than parsed again each epoch.
+MEMORY_LIMIT = 64 << 20
+
+
+class _Feed:
+    """The rows of one file, from the first, some at a time; held in memory or read again and again."""
+
+    def __init__(self, reader: LibSVMReader, held: Rows | None, skip: int = 0) -> None:
+        self.reader, self._held, self._skip = reader, held, skip
+        self._at = 0
+        self._current: Rows | None = None
+        self._chunks: Iterator[Rows] = iter(())
+        self.rewind()
+
+    def rewind(self) -> None:
+        """Go back to the first row."""
+        self._at = 0
+        if self._held is None:
+            self._current, self._chunks = None, iter(self.reader)
+            left = self._skip
+            while left and (chunk := self._chunk()) is not None:
+                self._at = min(left, len(chunk))
+                left -= self._at
+
+    def _chunk(self) -> Rows | None:
+        """The chunk with the next row; None at the end of the file."""
+        while self._current is None or self._at >= len(self._current):
+            self._current, self._at = next(self._chunks, None), 0
+            if self._current is None:
+                return None
+        return self._current
+
+    def exhausted(self) -> bool:
+        """Whether no row is left."""
+        return self._at >= len(self._held) if self._held is not None else self._chunk() is None
+
+    def take(self, count: int) -> Rows:
+        """The next ``count`` rows, or as many as are left."""
+        if self._held is not None:
+            start = self._at
+            self._at = stop = min(start + count, len(self._held))
+            return self._held[start:stop]
+        parts: list[Rows] = []
+        while count and (chunk := self._chunk()) is not None:
+            parts.append(chunk[self._at:self._at + count])
+            self._at += len(parts[-1])
+            count -= len(parts[-1])
+        return Rows.join(parts) if parts else self.reader.blank_rows(0)
+
+
+class LibSVMIter(DataIter):
+    """Iterate over a LibSVM file in CSR batches.
+
+    As MXNet's, with these differences: any LibSVM text that ``load_libsvm`` reads is accepted;
+    an index outside ``data_shape`` is an error, not a broken array; ``round_batch=False`` works;
+    a batch may be larger than the file; with ``num_parts`` a label file stays in step.
+
+    A file whose parsed rows fit ``memory_limit`` is parsed once; a larger one is parsed anew each
+    epoch, in memory that does not grow with it.  Either way a batch owns its arrays.
+
+    Parameters
+    ----------
+    data_libsvm : str, path or file object
+        Plain, gzip or bz2 text.
+    data_shape : int or tuple of one int
+        Features of a row.
+    label_shape : int or tuple of one int, optional
+        Labels of a row, 1 unless they come from ``label_libsvm``.
+    label_libsvm : str, path or file object, optional
+        A second file with the labels; labels in the first are then ignored.  With ``label_shape`` (k,),
+        k > 1, a line's ``index:value`` pairs are its labels, given as CSR (batch_size, k); else
+        the number at its start is.
+    num_parts, part_index : int
+        Read one of several parts of about equal bytes; every row is in exactly one.
+    batch_size : int
+    round_batch : bool
+        Fill the last batch with rows from the beginning, which the following epoch then skips
+        (they have been seen).  False fills it with empty rows, labelled 0, and every epoch starts at
+        the first row.  Either way ``batch.pad`` counts them.
+    zero_based : bool or "auto"
+        Whether indices count from 0.
+    dtype : {"float32", "float64"}
+    data_name, label_name : str
+        Names in ``provide_data`` and ``provide_label``.
+    memory_limit : int
+        Bytes.
+    prefetch_buffer, ctx : optional
+        Taken for MXNet's sake, without effect.
+
+    Raises
+    ------
+    LibSVMError
+        For a malformed line, with file, line and column.
+    DataFileError
+        If a file is missing, empty or cut short, or the label file has another number of rows.
+    ShapeError
+        For a ``data_shape``, ``label_shape`` or ``batch_size`` that makes no batch.
+
+    Examples
+    --------
+    >>> import sparsekit as mx
+    >>> lines = ["1 0:0.5 3:2", "0 1:1", "1 2:4"]
+    >>> for batch in mx.io.LibSVMIter(data_libsvm=lines, data_shape=(4,), batch_size=2):
+    ...     print(batch.data[0].stype, batch.label[0].asnumpy().tolist(), batch.pad)
+    csr [1.0, 0.0] 0
+    csr [1.0, 1.0] 1
+    """
+
+    def __init__(self, data_libsvm: Any, data_shape: Any, batch_size: int, label_libsvm: Any = None,
+                 label_shape: Any = None, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
+                 zero_based: bool | str = True, dtype: Any = "float32", data_name: str = "data",
+                 label_name: str = "softmax_label", memory_limit: int = MEMORY_LIMIT,
+                 prefetch_buffer: int | None = None, ctx: Any = None) -> None:
+        super().__init__(_positive("batch_size", batch_size))
+        self._width = _positive("data_shape", data_shape)
+        self._label_width = label_width(label_shape)
+        apart = label_libsvm is not None and label_libsvm != "NULL"
+        if self._label_width > 1 and not apart:
+            raise ShapeError(f"label_shape={label_shape} asks for {self._label_width} labels, but a line has one.",
+                             hint="put the labels into a second file: label_libsvm=….")
+        self._round = bool(round_batch)
+        start = time.perf_counter_ns()
+        data = LibSVMReader(data_libsvm, zero_based, self._width, apart, dtype or "float32", False,
+                            num_parts, part_index)
+        label = None
+        if apart:
+            label = LibSVMReader(label_libsvm, True, self._label_width if self._label_width > 1 else None,
+                                 dtype=data.dtype)
+        self._feeds, self._last_part = self._open(data, label, memory_limit), part_index == num_parts - 1
+        self._dtype, self._at, self._ended, self._wrapped = data.dtype, 0, False, False
+        self._batch: DataBatch | None = None
+        shape = (self.batch_size,) if self._label_width == 1 else (self.batch_size, self._label_width)
+        self.provide_data = [DataDesc(data_name, (self.batch_size, self._width), data.dtype.type)]
+        self.provide_label = [DataDesc(label_name, shape, data.dtype.type)]
+        if hooks.sink is not None:
+            hooks.sink.span("LibSVMIter open", "io", start, time.perf_counter_ns(), {"file": data.name})
+
+    def _open(self, data: LibSVMReader, label: LibSVMReader | None, limit: int) -> list[_Feed]:
+        """Feeds of data and, if apart, labels; held if both fit into ``limit``."""
+        held = _held(data, limit)
+        if held is not None and not len(held):
+            raise DataFileError(f"{data.name} holds no rows.", hint="check the path, and that num_parts is not "
+                                "larger than the number of rows.")
+        if label is None:
+            return [_Feed(data, held)]
+        skip = data.rows_before()
+        if held is None and label.source.reopenable:
+            return [_Feed(data, held), _Feed(label, None, skip)]
+        labels = _held(label, limit)
+        if labels is None:
+            return [_Feed(data, held), _Feed(label, None, skip)]
+        return [_Feed(data, held), _Feed(label, labels[skip:] if skip else labels)]
+
+    def reset(self) -> None:
+        """Start the next epoch: after the rows that filled the last batch, else at the first row."""
+        if not self._wrapped:
+            self._rewind()
+        self._ended = self._wrapped = False
+        self._batch = None
+
+    def _rewind(self) -> None:
+        for feed in self._feeds:
+            feed.rewind()
+        self._at = 0
+
+    def iter_next(self) -> bool:
+        """Move to the next batch; False at the end of the epoch."""
+        sink = hooks.sink
+        start = time.perf_counter_ns() if sink is not None else 0
+        if self._ended:
+            return False
+        at = self._at
+        data, label = self._take(self.batch_size)
+        count = len(data)
+        pad, index = self.batch_size - count, np.arange(at, at + count, dtype=np.uint64)
+        if pad:
+            self._ended = True
+            if not count:
+                self._batch = None
+                return False
+            data, label, index = self._fill(data, label, index, pad)
+        store = label.labels if self._label_width == 1 else label.csr(self._label_width)
+        arrays = wrap(data.csr(self._width), _CPU), wrap(store, _CPU)
+        self._batch = DataBatch([arrays[0]], [arrays[1]], pad, index)
+        if sink is not None:
+            hooks.assign(arrays[0], "input", self.provide_data[0].name)
+            hooks.assign(arrays[1], "input", self.provide_label[0].name)
+            sink.span("LibSVMIter", "io", start, time.perf_counter_ns(),
+                      {"rows": self.batch_size, "nnz": int(data.data.shape[0]), "pad": pad, "bytes": data.nbytes})
+        return True
+
+    def _take(self, count: int) -> tuple[Rows, Rows]:
+        """Up to ``count`` rows, and what holds their labels."""
+        data = self._feeds[0].take(count)
+        self._at += len(data)
+        if len(self._feeds) == 1:
+            return data, data
+        label = self._feeds[1].take(len(data))
+        if len(label) < len(data):
+            raise _uneven(self._feeds[1].reader, "fewer", self._feeds[0].reader)
+        if len(data) < count and self._last_part and not self._feeds[1].exhausted():
+            raise _uneven(self._feeds[1].reader, "more", self._feeds[0].reader)
+        return data, label
+
+    def _fill(self, data: Rows, label: Rows, index: Any, pad: int) -> tuple[Rows, Rows, Any]:
+        """Fill the last batch up."""
+        if not self._round:
+            data = Rows.join([data, self._feeds[0].reader.blank_rows(pad)])
+            label = data if len(self._feeds) == 1 else Rows.join([label, self._feeds[1].reader.blank_rows(pad)])
+            return data, label, index[0] + np.arange(self.batch_size, dtype=np.uint64)
+        datas, labels, indices, rounds = [data], [label], [index], 0
+        while pad:
+            self._rewind()
+            more, more_label = self._take(pad)
+            datas.append(more)
+            labels.append(more_label)
+            indices.append(np.arange(len(more), dtype=np.uint64))
+            pad -= len(more)
+            rounds += 1
+        self._wrapped = rounds == 1
+        joined = Rows.join(datas)
+        return joined, joined if label is data else Rows.join(labels), np.concatenate(indices)
+
+    def next(self) -> DataBatch:
+        """The next batch; raises ``StopIteration`` at the end of the epoch."""
+        if not self.iter_next() or self._batch is None:
+            raise StopIteration
+        return self._batch
+
+    def _current(self) -> DataBatch:
+        if self._batch is None:
+            raise DataFileError("There is no current batch.", hint="call next() or iter_next() first; "
+                                "reset() starts the next epoch.")
+        return self._batch
+
+    def getdata(self) -> Any:
+        """Data of the current batch, CSRNDArray (batch_size, features)."""
+        return self._current().data[0]
+
+    def getlabel(self) -> Any:
+        """Labels of the current batch: NDArray (batch_size,), or CSRNDArray (batch_size, k)."""
+        return self._current().label[0]
+
+    def getindex(self) -> Any:
+        """Row numbers of the current batch within the part, uint64 (batch_size,)."""
+        return self._current().index
+
+    def getpad(self) -> int:
+        """Rows at the end of the current batch that only fill it up."""
+        return int(self._current().pad or 0)
+
+
+_CPU = cpu()
+
+
+def _positive(name: str, shape: Any) -> int:
+    """The one positive number that ``shape`` is or holds."""
+    sizes = np.atleast_1d(np.asarray(shape))
+    if sizes.shape != (1,) or sizes.dtype.kind not in "iu" or int(sizes[0]) < 1:
+        raise ShapeError(f"{name} is one positive number, not {shape!r}.", hint=f"{name}=(1000,) or 1000, for example.")
+    return int(sizes[0])
+
+
+def _uneven(label: LibSVMReader, how: str, data: LibSVMReader) -> DataFileError:
+    return DataFileError(f"{label.name} has {how} rows than {data.name}.",
+                         hint="the label file has one line for every line of the data file.")
+
+
+def _held(reader: LibSVMReader, limit: int) -> Rows | None:
+    """All rows, if they fit into ``limit`` bytes or can be read only once."""
+    return reader.read_within(limit) if reader.source.reopenable else reader.read()

@@ -1,0 +1,454 @@
+"""The streaming reader of LibSVM text that loader and iterator share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from ..base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnknownNameError
+from ..kernels.cpu import libsvm_read as kernels
+from ..kernels.cpu.jit import in_threads, worker_count
+from ..storage import CSR
+from .libsvm_errors import explain, malformed
+from .source import TextSource
+
+__all__ = ["LibSVMReader", "Rows"]
+
+#: Text that is read at once, and the least that a thread of its own gets.
+CHUNK_BYTES, PIECE_BYTES = 1 << 22, 1 << 20
+#: A longer line is taken for a file that is no text.
+LINE_LIMIT = 1 << 30
+_ANY_WIDTH = 1 << 62
+
+
+class Rows:
+    """Some rows of a LibSVM file.
+
+    Attributes
+    ----------
+    labels : array, shape (rows,)
+        With ``label_indptr``, the lists of labels one after another.
+    label_indptr : array of int64, shape (rows + 1,), or None
+        Where each row's labels start; None if each row has exactly one.
+    indptr, indices : arrays of int64
+    data : array, shape (stored,)
+    queries : array of int64, shape (rows,), or None
+        Query ids, if they were asked for.
+    """
+
+    __slots__ = ("data", "indices", "indptr", "label_indptr", "labels", "queries")
+
+    def __init__(self, labels: Any, label_indptr: Any, indptr: Any, indices: Any, data: Any, queries: Any) -> None:
+        self.labels, self.label_indptr, self.queries = labels, label_indptr, queries
+        self.indptr, self.indices, self.data = indptr, indices, data
+
+    def __len__(self) -> int:
+        return int(self.indptr.shape[0]) - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all components."""
+        return sum(part.nbytes for part in (getattr(self, name) for name in self.__slots__) if part is not None)
+
+    def csr(self, width: int) -> CSR:
+        """The features as a matrix of ``width`` columns."""
+        return CSR(self.data, self.indices, self.indptr, (len(self), width), check=False)
+
+    def __getitem__(self, rows: slice) -> Rows:
+        """A copy of consecutive rows, which owns its memory."""
+        start, stop, _ = rows.indices(len(self))
+        first, last = self.indptr[start], self.indptr[stop]
+        labels, label_indptr = self.labels[start:stop].copy(), None
+        if self.label_indptr is not None:
+            label_indptr = self.label_indptr[start:stop + 1]
+            labels = self.labels[label_indptr[0]:label_indptr[-1]].copy()
+            label_indptr = label_indptr - label_indptr[0]
+        return Rows(labels, label_indptr, self.indptr[start:stop + 1] - first, self.indices[first:last].copy(),
+                    self.data[first:last].copy(), None if self.queries is None else self.queries[start:stop].copy())
+
+    @staticmethod
+    def join(parts: list[Rows]) -> Rows:
+        """The rows of all ``parts`` (at least one), in order."""
+        if len(parts) == 1:
+            return parts[0]
+
+        def together(name: str) -> Any:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        labelled = None if parts[0].label_indptr is None else _join_indptr([part.label_indptr for part in parts])
+        return Rows(together("labels"), labelled, _join_indptr([part.indptr for part in parts]),
+                    together("indices"), together("data"), None if parts[0].queries is None else together("queries"))
+
+
+def _join_indptr(parts: list[Any]) -> Any:
+    ends = np.cumsum([0, *(part[-1] for part in parts)])
+    return np.concatenate([parts[0][:1], *(part[1:] + end for part, end in zip(parts, ends, strict=False))])
+
+
+class _Scratch:
+    """Buffers that ``length`` bytes of text fill at most."""
+
+    def __init__(self, length: int) -> None:
+        short, pairs = length // 2 + 2, length // 4 + 2  # the shortest row is "1\n", the shortest pair "1:1 "
+        self.length = length
+        self.labels, self.bits = np.empty(short, np.uint64), np.empty(pairs, np.uint64)
+        self.label_indptr, self.indptr, self.queries = (np.empty(short, np.int64) for _ in range(3))
+        self.indices = np.empty(pairs, np.int64)
+        self.hard = np.empty((length // 20 + 2, 4), np.int64)
+
+
+class _Parsed(NamedTuple):
+    rows: int
+    stored: int
+    labels: int
+    hard: int
+    unsorted: bool
+    lowest: int
+    highest: int
+    code: int
+    offset: int
+
+
+def _exact(text: str, dtype: Any) -> float:
+    """The float nearest to a decimal number of any length."""
+    value = float(text)
+    if dtype == np.float64 or not np.isfinite(value):
+        return value
+    with np.errstate(over="ignore"):
+        nearest = np.float32(value)
+    largest = float(np.finfo(np.float32).max)
+    if np.isinf(nearest) or abs(value) > largest:
+        low, high = largest, float("inf")
+        middle = 2.0**128 - 2.0**103
+    else:
+        other = np.nextafter(nearest, np.float32(np.inf if value > float(nearest) else -np.inf))
+        low, high = sorted((abs(float(nearest)), abs(float(other))))
+        middle = (low + high) / 2
+    if abs(value) != middle:
+        return float(nearest)
+    # Rounded to the very middle of two float32: the digits that double precision dropped decide.
+    exact = Decimal(text).copy_abs()  # abs() would round
+    if exact == Decimal(middle):
+        return float(nearest)
+    return float(np.copysign(high if exact > Decimal(middle) else low, value))
+
+
+class LibSVMReader:
+    """Read LibSVM text piece by piece, in memory that does not grow with the file.
+
+    Iterating gives ``Rows``; every iteration starts at the beginning again, if the source can be
+    reopened (a path, or a seekable file).
+
+    Parameters
+    ----------
+    source : str, path, file object or iterable of lines
+        gzip and bz2 are recognised by content.
+    zero_based : bool or "auto"
+        Whether indices count from 0.  "auto": they do if any is 0, as scikit-learn decides.
+    n_features : int, optional
+        Columns; an index beyond them is an error.
+    multilabel : bool
+        A line may have several labels, separated by commas, or none.
+    dtype : {"float32", "float64"}
+    query_id : bool
+        Every line must have a ``qid:N``.
+    num_parts, part_index : int
+        Read only one of several parts of about equal bytes; every line is in exactly one.
+    chunk_bytes : int
+        Text read at once.
+
+    Raises
+    ------
+    LibSVMError
+        For a malformed line, while iterating; with file, line and column.
+    DataFileError
+        If the source is missing or cut short.
+    """
+
+    def __init__(self, source: Any, zero_based: bool | str = True, n_features: int | None = None,
+                 multilabel: bool = False, dtype: Any = "float32", query_id: bool = False,
+                 num_parts: int = 1, part_index: int = 0, chunk_bytes: int = CHUNK_BYTES) -> None:
+        self.source = source if isinstance(source, TextSource) else TextSource(source)
+        if not isinstance(zero_based, (bool, np.bool_)) and zero_based != "auto":
+            raise UnknownNameError.of("zero_based", zero_based, ("True", "False", "auto"))
+        self.dtype = np.dtype(dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise DTypeError(f"LibSVM values are read as float32 or float64, not {self.dtype}.",
+                             hint="read float32 and convert with astype.")
+        if n_features is not None and n_features < 0:
+            raise ShapeError(f"A matrix cannot have {n_features} columns.", hint="n_features counts columns.")
+        if not 0 <= part_index < num_parts:
+            raise ShapeError(f"There is no part {part_index} of {num_parts}.", hint="parts count from 0.")
+        self.zero_based, self.n_features, self.multilabel, self.query_id = zero_based, n_features, multilabel, query_id
+        self._parts, self._part, self._chunk = int(num_parts), int(part_index), max(int(chunk_bytes), 16)
+        self._mantissa = 23 if self.dtype == np.float32 else 52
+        self._scratch: list[_Scratch] = []
+        self.lowest, self.highest = _ANY_WIDTH, -1
+
+    @property
+    def name(self) -> str:
+        """What messages call the source."""
+        return self.source.name
+
+    def __iter__(self) -> Iterator[Rows]:
+        if self.zero_based == "auto":
+            self.resolve()
+        return self._pass(0 if self.zero_based else 1, self.n_features)
+
+    def resolve(self) -> None:
+        """Decide ``zero_based="auto"`` by reading everything once."""
+        if not self.source.reopenable:
+            raise DataFileError(f"{self.name} can be read only once, so zero_based='auto' cannot look ahead.",
+                                hint="say zero_based=True or False, or use load_libsvm.")
+        for _ in self._pass(0, None):
+            pass
+        self.zero_based = self.lowest < 1 or self.highest < 0
+
+    def read(self) -> Rows:
+        """Read everything."""
+        return self._collect(None)[0]
+
+    def read_within(self, limit: int) -> Rows | None:
+        """Read everything; None if more than ``limit`` bytes would have to be kept."""
+        rows, whole = self._collect(limit)
+        return rows if whole else None
+
+    def _collect(self, limit: int | None) -> tuple[Rows, bool]:
+        guess = self.zero_based == "auto"
+        base = 0 if self.zero_based else 1
+        width = self.n_features if not guess or self.n_features is None else self.n_features + 1
+        parts, kept = [], 0
+        for rows in self._pass(base, width):
+            parts.append(rows)
+            kept += rows.nbytes
+            if limit is not None and kept > limit:
+                return rows, False
+        everything = Rows.join(parts or [self.blank_rows(0)])
+        if guess:
+            self._settle(everything)
+        return everything, True
+
+    def _settle(self, rows: Rows) -> None:
+        """Decide ``zero_based="auto"`` for what has been read with indices as they stand."""
+        self.zero_based = self.lowest < 1 or self.highest < 0
+        if not self.zero_based:
+            rows.indices -= 1
+            self.lowest, self.highest = self.lowest - 1, self.highest - 1
+        elif self.n_features is not None and self.highest >= self.n_features:
+            if self.source.reopenable:
+                for _ in self._pass(0, self.n_features):  # raises, with the line
+                    pass
+            raise LibSVMError(f"{self.name}: index {self.highest} is outside the {self.n_features} features declared.",
+                              hint="the file holds an index 0, so indices count from 0.")
+
+    @property
+    def width(self) -> int:
+        """Columns: ``n_features``, else one more than the largest index read."""
+        return self.n_features if self.n_features is not None else self.highest + 1
+
+    def blank_rows(self, count: int) -> Rows:
+        """Rows without features, labelled 0 (or not at all, if lines have lists of labels)."""
+        start = np.zeros(count + 1, np.int64)
+        return Rows(np.zeros(0 if self.multilabel else count, self.dtype), start if self.multilabel else None, start,
+                    np.empty(0, np.int64), np.empty(0, self.dtype),
+                    np.zeros(count, np.int64) if self.query_id else None)
+
+    def rows_before(self) -> int:
+        """Rows in the parts before this one."""
+        before = 0
+        for part in range(self._part):
+            earlier = LibSVMReader(self.source, self.zero_based, None, self.multilabel, self.dtype,
+                                   num_parts=self._parts, part_index=part)
+            before += sum(map(len, earlier._pass(0, None)))
+        return before
+
+    def _pass(self, base: int, width: int | None) -> Iterator[Rows]:
+        """Parse the part from its beginning."""
+        self.lowest, self.highest = _ANY_WIDTH, -1
+        begin, end = self._span()
+        with self.source.open() as handle:
+            position = 0
+            if begin and handle.seekable():
+                position = handle.seek(begin)
+            blocks = _LineBlocks(handle, position, self._chunk, self.name)
+            for text, start, stop in blocks.within(begin, end):
+                yield from self._parse(blocks, text, start, stop, base, _ANY_WIDTH if width is None else width)
+
+    def _span(self) -> tuple[int, int | None]:
+        """Byte range of the part: lines that start after the first bound and not after the second are in it."""
+        if self._parts == 1:
+            return 0, None
+        if not self.source.reopenable:
+            raise DataFileError(f"{self.name} can be read only once, so it cannot be read in parts.",
+                                hint="save it as a file.")
+        total = self.source.size()
+        step = -(-total // self._parts)
+        return min(step * self._part, total), min(step * (self._part + 1), total)
+
+    def _parse(self, blocks: _LineBlocks, text: Any, start: int, stop: int, base: int, width: int) -> Iterator[Rows]:
+        edges = self._edges(text, start, stop)
+        results: list[Any] = [None] * (len(edges) - 1)
+
+        def work(first: int, last: int) -> None:
+            for piece in range(first, last):
+                results[piece] = self._parse_piece(text, edges[piece], edges[piece + 1], base, width,
+                                                   self._scratch[piece])
+
+        in_threads(work, len(results), 1)
+        for (parsed, rows), first in zip(results, edges, strict=False):
+            if parsed.code != kernels.FINISHED:
+                raise self._error(blocks, text, parsed.code, parsed.offset, base, width)
+            self.lowest, self.highest = min(self.lowest, parsed.lowest), max(self.highest, parsed.highest)
+            if parsed.unsorted:
+                self._sort(rows, blocks, text, first, base)
+            if len(rows):
+                yield rows
+
+    def _edges(self, text: Any, start: int, stop: int) -> list[int]:
+        """Bounds of the pieces that threads parse, at line ends, and a scratch for each."""
+        count = max(1, min(worker_count(), (stop - start) // PIECE_BYTES))
+        edges = [start]
+        for piece in range(1, count):
+            edges.append(kernels.last_newline(text, edges[-1], start + (stop - start) * piece // count))
+        edges.append(stop)
+        for piece in range(count):
+            length = edges[piece + 1] - edges[piece]
+            if piece == len(self._scratch):
+                self._scratch.append(_Scratch(length))
+            elif self._scratch[piece].length < length:
+                self._scratch[piece] = _Scratch(length)
+        return edges
+
+    def _parse_piece(self, text: Any, start: int, stop: int, base: int, width: int,
+                     to: _Scratch) -> tuple[_Parsed, Rows]:
+        parsed = _Parsed(*kernels.parse_rows(
+            text, start, stop, base, width, self.multilabel, self.query_id, kernels.reading_powers(), self._mantissa,
+            to.labels, to.label_indptr, to.indptr, to.indices, to.bits, to.queries, to.hard))
+        rows = Rows(self._floats(to.labels[:parsed.labels]),
+                    to.label_indptr[:parsed.rows + 1].copy() if self.multilabel else None,
+                    to.indptr[:parsed.rows + 1].copy(), to.indices[:parsed.stored].copy(),
+                    self._floats(to.bits[:parsed.stored]),
+                    to.queries[:parsed.rows].copy() if self.query_id else None)
+        for which, place, first, last in to.hard[:parsed.hard]:
+            value = _exact(bytes(text[first:last]).decode("ascii"), self.dtype)
+            (rows.data if which else rows.labels)[place] = value
+        return parsed, rows
+
+    def _floats(self, bits: Any) -> Any:
+        return bits.astype(np.uint32).view(np.float32) if self._mantissa == 23 else bits.copy().view(np.float64)
+
+    def _sort(self, rows: Rows, blocks: _LineBlocks, text: Any, start: int, base: int) -> None:
+        """Bring the indices of every row into order; a repeated one is an error."""
+        row_of = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+        order = np.lexsort((rows.indices, row_of))
+        rows.indices, rows.data = rows.indices[order], rows.data[order]
+        repeated = np.flatnonzero((rows.indices[1:] == rows.indices[:-1]) & (row_of[1:] == row_of[:-1]))
+        if repeated.size:
+            at = int(repeated[0])
+            offset = _find_repeated(text, start, int(row_of[at]), int(rows.indices[at]) + base)
+            raise self._error(blocks, text, kernels.REPEATED, offset, base, 0)
+
+    def _error(self, blocks: _LineBlocks, text: Any, code: int, offset: int, base: int, width: int) -> LibSVMError:
+        first = int(kernels.last_newline(text, 0, offset))
+        last = first + bytes(text[first:first + LINE_LIMIT]).index(b"\n")
+        what, hint = explain(code, bytes(text[first:last]), offset - first, base, width)
+        line = blocks.lines_before(first, self.source) + 1
+        return malformed(self.name, line, offset - first + 1, what, hint)
+
+
+def _find_repeated(text: Any, start: int, row: int, index: int) -> int:
+    """Place of the second mention of ``index`` in the ``row``-th row of ``text[start:]``."""
+    place = start
+    for line in bytes(text[start:]).split(b"\n"):
+        content = line.partition(b"#")[0]
+        if content.strip():
+            row -= 1
+        if row < 0:
+            mark, seen = str(index).encode(), 0
+            at = 0
+            for token in content.split():
+                at = content.index(token, at)
+                if token.partition(b":")[0].lstrip(b"0").rjust(1, b"0") == mark and b":" in token:
+                    seen += 1
+                    if seen == 2:
+                        return place + at
+                at += len(token)
+            return place
+        place += len(line) + 1
+    return start
+
+
+class _LineBlocks:
+    """Whole lines of a file, many at a time, in one buffer that is used again and again."""
+
+    def __init__(self, handle: BinaryIO, position: int, size: int, name: str) -> None:
+        self._handle, self._position, self._size, self._name = handle, position, size, name
+        self._from, self._lines, self._counted = position, 0, 0
+        self._text: Any = np.empty(size + 1, np.uint8)
+
+    def within(self, begin: int, end: int | None) -> Iterator[tuple[Any, int, int]]:
+        """(text, start, stop) of lines that start after byte ``begin`` (or at 0) and not after ``end``."""
+        for text, stop in self._whole_lines():
+            start = 3 if self._position == 0 and bytes(text[:3]) == b"\xef\xbb\xbf" and stop > 3 else 0
+            if begin and self._position <= begin:
+                start = _line_end(text, begin - self._position, stop)
+            if end is not None and self._position + stop > end:
+                stop = max(start, _line_end(text, max(end - self._position, 0), stop))
+            if start < stop:
+                yield text, start, stop
+            if end is not None and self._position + stop > end:
+                return
+
+    def _whole_lines(self) -> Iterator[tuple[Any, int]]:
+        filled = 0
+        while True:
+            room = memoryview(self._text)[filled:-1]
+            count = self._handle.readinto(room) if len(room) else 0  # type: ignore[attr-defined]
+            filled += count
+            if count and filled < self._text.size - 1:
+                continue
+            at_end = len(room) > 0 and count == 0
+            if at_end and filled and self._text[filled - 1] != 10:
+                self._text[filled] = 10
+                filled += 1
+            cut = int(kernels.last_newline(self._text, 0, filled))
+            if cut:
+                yield self._text, cut
+                self._lines += int(kernels.count_lines(self._text, 0, cut))
+                self._position += cut
+                self._text[:filled - cut] = self._text[cut:filled].copy()
+                filled -= cut
+            elif filled and not at_end:
+                self._grow(filled)
+            if at_end:
+                return
+
+    def _grow(self, filled: int) -> None:
+        if self._text.size > LINE_LIMIT:
+            raise malformed(self._name, self._lines + 1, 1, f"the line is longer than {LINE_LIMIT:,} bytes.",
+                            "this does not look like a text file.")
+        longer = np.empty(2 * self._text.size, np.uint8)
+        longer[:filled] = self._text[:filled]
+        self._text = longer
+
+    def lines_before(self, offset: int, source: TextSource) -> int:
+        """Newlines in the source before place ``offset`` of the buffer, those before the first block among them."""
+        lines = self._lines + int(kernels.count_lines(self._text, 0, offset))
+        if self._from:
+            with source.open() as handle:
+                left = self._from
+                while left and (block := handle.read(min(left, 1 << 20))):
+                    lines += block.count(b"\n")
+                    left -= len(block)
+        return lines
+
+
+def _line_end(text: Any, place: int, stop: int) -> int:
+    """Just after the first newline of ``text[place:stop]``; ``stop`` if there is none."""
+    if place >= stop:
+        return stop
+    found = bytes(text[place:stop]).find(b"\n")
+    return stop if found < 0 else place + found + 1

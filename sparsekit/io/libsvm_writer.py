@@ -1,0 +1,234 @@
+"""Writing LibSVM text, exactly: what is read back has the same bits."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.errors import DataFileError, DTypeError, ShapeError
+from ..kernels.cpu import libsvm_write as kernels
+from ..kernels.cpu.jit import in_threads, worker_count
+from ..storage import CSR, RowSparse, convert
+
+__all__ = ["save_libsvm"]
+
+#: Pairs that are formatted at once by one thread.
+PIECE_PAIRS = 1 << 16
+
+
+def _host(array: Any) -> Any:
+    """The store of one of our arrays, in main memory; anything else as it is."""
+    if hasattr(array, "as_in_context"):
+        array = array.as_in_context(cpu())
+    return getattr(array, "_store", array)
+
+
+def _as_csr(data: Any) -> CSR:
+    """The matrix to write, from an array, a store, or a scipy matrix."""
+    store = _host(data)
+    if isinstance(store, CSR):
+        return store
+    if isinstance(store, RowSparse):
+        return convert(store, "csr")
+    if hasattr(store, "tocsr"):
+        rows = store.tocsr()
+        found = CSR(rows.data, rows.indices, rows.indptr, rows.shape, check=False)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+            found = CSR(rows.data, rows.indices, rows.indptr, rows.shape)
+        return found
+    dense = np.asarray(store)
+    if dense.ndim != 2 or dense.dtype.kind not in "fiub":
+        raise ShapeError(f"LibSVM holds a matrix of numbers, not {dense.dtype} of shape {dense.shape}.",
+                         hint="pass rows × features; data.reshape((1, -1)) makes one row.")
+    return convert(np.ascontiguousarray(dense), "csr")
+
+
+class _Numbers:
+    """Numbers as the kernel takes them: bit patterns in uint64, and the mantissa bits that say what they are."""
+
+    def __init__(self, values: Any, what: str) -> None:
+        values = np.asarray(values)
+        if values.dtype == np.float16:
+            values = values.astype(np.float32)
+        if values.dtype.kind in "iub" and values.dtype != np.uint64:
+            values, self.mantissa = values.astype(np.int64), 0
+        elif values.dtype in (np.float32, np.float64):
+            self.mantissa = 23 if values.dtype == np.float32 else 52
+        else:
+            raise DTypeError(f"{what} of type {values.dtype} cannot be written exactly.",
+                             hint="convert to float32, float64 or int64 first.")
+        self._values = np.ascontiguousarray(values)
+
+    def bits(self, start: int, stop: int) -> Any:
+        """Bit patterns of a range, uint64."""
+        part = self._values[start:stop]
+        return part.view(np.uint32).astype(np.uint64) if self.mantissa == 23 else part.view(np.uint64)
+
+
+def _labels(label: Any, rows: int) -> tuple[Any, Any]:
+    """Labels one after another, and where each row's start."""
+    store = _host(label)
+    if isinstance(store, CSR) or hasattr(store, "tocsr"):
+        indicator = _as_csr(store)
+        on = indicator.data != 0
+        flat = indicator.indices[on]
+        starts = np.concatenate([[0], np.cumsum(on)])[indicator.indptr]
+    elif isinstance(store, (list, tuple)) and any(isinstance(item, (list, tuple, set, np.ndarray)) for item in store):
+        lists = [sorted(item) if isinstance(item, set) else list(np.atleast_1d(np.asarray(item))) for item in store]
+        flat = np.array([value for item in lists for value in item])
+        starts = np.cumsum([0, *map(len, lists)])
+    else:
+        flat = np.asarray(store)
+        if flat.ndim == 2 and flat.shape[1] != 1:
+            return _labels(_as_csr(flat), rows)
+        flat = flat.reshape(-1)
+        starts = np.arange(flat.size + 1)
+    if starts.shape[0] != rows + 1:
+        raise ShapeError(f"{rows} rows of data, but labels for {starts.shape[0] - 1}.", hint="one label a row.")
+    return flat, starts.astype(np.int64)
+
+
+@contextlib.contextmanager
+def _written(path: Any) -> Iterator[Any]:
+    """A file to write; it takes its name only when all has gone well."""
+    if hasattr(path, "write"):
+        yield path
+        return
+    path = os.fsdecode(path)
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        raw = open(temporary, "xb")  # noqa: SIM115 - closed below, where its failures are told apart
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists and "
+                            "that you may write there.") from error
+    try:
+        with raw, _packed(raw, name) as file:
+            yield file
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check the space left on the "
+                            "disk, and that the name is not a folder's.") from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _packed(raw: Any, name: str) -> Any:
+    """A file that writes into ``raw``, compressed as the ending of ``name`` says, the same every time."""
+    if name.endswith(".gz"):
+        return gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
+    return bz2.BZ2File(raw, "wb") if name.endswith(".bz2") else contextlib.nullcontext(raw)
+
+
+def _pieces(indptr: Any, label_starts: Any) -> Iterator[tuple[int, int]]:
+    """Row ranges of about ``PIECE_PAIRS`` entries, labels and line ends counted in."""
+    rows = indptr.shape[0] - 1
+    filled = indptr + label_starts + np.arange(rows + 1)
+    start = 0
+    while start < rows:
+        stop = int(np.searchsorted(filled, filled[start] + PIECE_PAIRS, side="right")) - 1
+        stop = min(max(stop, start + 1), rows)
+        yield start, stop
+        start = stop
+
+
+def save_libsvm(path: Any, data: Any, label: Any, zero_based: bool = True, query_id: Any = None,
+                comment: str | None = None) -> None:
+    """Write rows and labels as LibSVM text that reads back bit by bit.
+
+    Every stored value is written, zeros too, with the fewest digits that give the same float again.
+    The file appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    path : str, path or binary file object
+        A name that ends in ``.gz`` or ``.bz2`` is compressed.
+    data : CSRNDArray, NDArray, scipy sparse matrix or numpy array, shape (rows, features)
+        The number of features is not in the file: pass ``n_features`` when reading.
+    label : array of shape (rows,) or (rows, 1); list of lists; or indicator matrix (rows, classes)
+        Lists and indicators make a multi-label file.
+    zero_based : bool
+        Whether indices count from 0 (as MXNet) or from 1 (as the LibSVM tools).
+    query_id : array of non-negative integers, shape (rows,), optional
+        Written as ``qid:N``.
+    comment : str, optional
+        Put before the data, each line after a ``#``.
+
+    Raises
+    ------
+    ShapeError
+        If labels or query ids are not one a row.
+    DTypeError
+        For values that text cannot hold exactly.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import sparsekit as mx
+    >>> text = io.BytesIO()
+    >>> mx.io.save_libsvm(text, np.array([[0, 1.5], [2, 0]]), [1, 0])
+    >>> print(text.getvalue().decode(), end="")
+    1 1:1.5
+    0 0:2
+    """
+    matrix = _as_csr(data)
+    rows = matrix.shape[0]
+    labels, starts = _labels(label, rows)
+    queries = _queries(query_id, rows)
+    with _written(path) as file:
+        for line in (comment or "").splitlines():
+            file.write(f"# {line}\n".encode())
+        for text in _formatted(matrix, _Numbers(labels, "labels"), starts, queries, 0 if zero_based else 1):
+            file.write(text)
+
+
+def _queries(query_id: Any, rows: int) -> Any:
+    if query_id is None:
+        return np.empty(0, np.int64)
+    queries = np.asarray(query_id.asnumpy() if hasattr(query_id, "asnumpy") else query_id)
+    if queries.shape != (rows,) or queries.dtype.kind not in "iu" or (rows and int(queries.min()) < 0):
+        raise ShapeError(f"{rows} rows need as many non-negative integers as query ids, not {queries.dtype} "
+                         f"of shape {queries.shape}.", hint="query_id holds one group number a row.")
+    return queries.astype(np.int64)
+
+
+def _formatted(matrix: CSR, labels: _Numbers, starts: Any, queries: Any, base: int) -> Iterator[Any]:
+    """The text, piece by piece, several pieces formatted at a time."""
+    values, workers = _Numbers(matrix.data, "values"), worker_count()
+    indptr = matrix.indptr.astype(np.int64)
+    outs: list[Any] = [np.empty(0, np.uint8) for _ in range(workers)]
+    pieces = list(_pieces(indptr, starts))
+
+    def piece(slot: int, start: int, stop: int) -> int:
+        first, last, one, two = indptr[start], indptr[stop], starts[start], starts[stop]
+        room = int(last - first + two - one + 2 * (stop - start)) * kernels.PAIR_BYTES
+        if outs[slot].size < room:
+            outs[slot] = np.empty(room, np.uint8)
+        return int(kernels.format_rows(
+            outs[slot], 0, stop - start, base, labels.bits(one, two), starts[start:stop + 1] - one, labels.mantissa,
+            indptr[start:stop + 1] - first, matrix.indices[first:last].astype(np.int64), values.bits(first, last),
+            values.mantissa, queries[start:stop], kernels.writing_powers()))
+
+    for at in range(0, len(pieces), workers):
+        group = pieces[at:at + workers]
+        lengths = [0] * len(group)
+
+        def work(first: int, last: int, group: Any = group, lengths: Any = lengths) -> None:
+            for slot in range(first, last):
+                lengths[slot] = piece(slot, *group[slot])
+
+        in_threads(work, len(group), 1)
+        for slot, length in enumerate(lengths):
+            yield memoryview(outs[slot])[:length]

@@ -38,6 +38,10 @@ class Clock:
         self._stops.append(now)
         self.running = False
 
+    def first_stretch(self) -> tuple[int, float]:
+        """When the clock started, and how far it ran before it stood still for the first time."""
+        return self._start, self._active_before[0] if self._active_before else float("inf")
+
     def at(self, now: int) -> int:
         """Active nanoseconds that had passed at ``now``."""
         place = bisect.bisect_right(self._stops, now)

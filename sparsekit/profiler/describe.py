@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-__all__ = ["ArrayKey", "describe", "flops", "key_of", "moved", "plain", "storage"]
+__all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "plain", "storage"]
 
 
 class ArrayKey(NamedTuple):
@@ -23,12 +23,23 @@ class ArrayKey(NamedTuple):
 _COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
 
 
+_dtypes: dict[int, tuple[Any, str, int]] = {}
+
+
+def dtype_of(dtype: Any) -> tuple[Any, str, int]:
+    """The dtype, its name and its size in bytes; asked once, because numpy takes microseconds to tell."""
+    found = _dtypes.get(id(dtype))
+    if found is None:
+        found = _dtypes[id(dtype)] = (dtype, str(dtype), int(dtype.itemsize))
+    return found
+
+
 def _size(entry: tuple[Any, ...]) -> int:
     return int(math.prod(entry[1]))
 
 
 def _bytes(entry: tuple[Any, ...]) -> int:
-    return _size(entry) * int(entry[2].itemsize)
+    return _size(entry) * dtype_of(entry[2])[2]
 
 
 def key_of(entry: tuple[Any, ...]) -> ArrayKey | None:
@@ -38,11 +49,12 @@ def key_of(entry: tuple[Any, ...]) -> ArrayKey | None:
         names = _COMPONENTS.get(stype, ())
         components = tuple((name, _bytes(part)) for name, part in zip(names, parts, strict=False))
         rows = int(parts[1][1][0]) if stype == "row_sparse" else None
-        return ArrayKey(stype, shape, str(parts[0][2]), _size(parts[0]), str(parts[1][2]), components, rows)
+        return ArrayKey(stype, shape, dtype_of(parts[0][2])[1], _size(parts[0]),
+                        dtype_of(parts[1][2])[1], components, rows)
     if entry[2] is None:
         return None
     shape = tuple(entry[1])
-    return ArrayKey("default", shape, str(entry[2]), _size(entry), None, (("data", _bytes(entry)),), None)
+    return ArrayKey("default", shape, dtype_of(entry[2])[1], _size(entry), None, (("data", _bytes(entry)),), None)
 
 
 def describe(key: ArrayKey) -> dict[str, Any]:

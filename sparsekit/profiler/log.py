@@ -83,6 +83,9 @@ class Log:
         self._kind_of: dict[Any, int] = {}
         self._keys: list[Key] = []
         self._kept_alive: dict[int, Any] = {}
+        # Number 0 separates inputs from outputs in a key, so descriptions count from 1.
+        self._arrays: list[describe.ArrayKey | None] = [None]
+        self._array_of: dict[Any, int] = {}
         self._arguments: dict[int, dict[str, Any]] = {}
         self._lines: dict[tuple[int, int | None], str] = {}
         self._threads: dict[int, int] = {}
@@ -96,12 +99,17 @@ class Log:
     def digest(self, events: list[tuple[Any, ...]], dead: list[Any]) -> None:
         """Take events in the order in which they ended."""
         self.memory.prepare(events)
-        described: dict[int, Any] = {}
+        described: dict[int, int] = {}
+        at, replay, operator = self._clock.at, self.memory.replay, self._operator
+        first, pause = self._clock.first_stretch()
         for event in events:
-            start, end = self._clock.at(event[1]), self._clock.at(event[2])
-            self.memory.replay(event, dead, start, end)
+            # Until the first pause, the clock only subtracts.
+            start, end = event[1] - first, event[2] - first
+            if start < 0 or end > pause:
+                start, end = at(event[1]), at(event[2])
+            replay(event, dead, start, end)
             if type(event[0]) is not str:
-                self._operator(event, start, end, described)
+                operator(event, start, end, described)
             elif event[0] == SPAN:
                 self._span(event, start, end)
             elif event[0] == DENSIFY:
@@ -117,16 +125,27 @@ class Log:
 
     def _operator(self, event: tuple[Any, ...], start: int, end: int, described: dict[int, Any]) -> None:
         plan, _, _, lane, layer, node, ident, inputs, outputs, _, code, instruction = event
-        line = self._line(code, instruction)
+        line = "" if code is None else self._line(code, instruction)
         if node is not None and lane != "update":
             line = self._linked_line(node, line, lane)
-        taken = self._array_keys(inputs, described)
-        given = self._array_keys(outputs if type(outputs) is list else (outputs,), described)
-        thread = self.thread(ident)
-        key = (id(plan), lane, layer, thread, line, taken, given)
+        # Entries live as long as the events being digested, so their addresses are unique.
+        known = described.get
+        arrays = [known(id(entry)) or self._array(entry, described) for entry in inputs]
+        arrays.append(0)
+        if type(outputs) is list:
+            arrays += [known(id(entry)) or self._array(entry, described) for entry in outputs]
+        else:
+            arrays.append(known(id(outputs)) or self._array(outputs, described))
+        thread = self._threads.get(ident)
+        if thread is None:
+            thread = self.thread(ident)
+        key = (id(plan), lane, layer, thread, line, *arrays)
         kind = self._kind_of.get(key)
         if kind is None:
             self._kept_alive[id(plan)] = plan
+            border = arrays.index(0)
+            taken, given = ([self._arrays[number] for number in side if self._arrays[number] is not None]
+                            for side in (arrays[:border], arrays[border + 1:]))
             kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given))
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
 
@@ -138,20 +157,25 @@ class Log:
             self._forward_lines[node] = line
         return line
 
-    def _array_keys(self, entries: Any, described: dict[int, Any]) -> tuple[Any, ...]:
-        keys = []
-        for entry in entries:
-            # Entries live as long as the events being digested, so their addresses are unique.
-            key = described.get(id(entry))
-            if key is None:
-                key = described[id(entry)] = describe.key_of(entry)
-            if key is not None:
-                keys.append(key)
-        return tuple(keys)
+    def _array(self, entry: tuple[Any, ...], described: dict[int, int]) -> int:
+        """Number of the description of an entry's array; equal arrays share one."""
+        if len(entry) == 3:
+            short: Any = (entry[1], id(entry[2]))
+            number = self._array_of.get(short)
+        else:
+            short, number = None, None
+        if number is None:
+            key = describe.key_of(entry)
+            number = self._array_of.get(key)
+            if number is None:
+                self._arrays.append(key)
+                number = self._array_of[key] = len(self._arrays) - 1
+            if short is not None:
+                self._array_of[short] = number
+        described[id(entry)] = number
+        return number
 
     def _line(self, code: Any, instruction: int | None) -> str:
-        if code is None:
-            return ""
         key = (id(code), instruction)
         found = self._lines.get(key)
         if found is None:

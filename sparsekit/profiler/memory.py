@@ -6,7 +6,9 @@ import math
 import sys
 from collections.abc import Iterator
 from typing import Any
+from weakref import ReferenceType
 
+from .describe import dtype_of
 from .recorder import ASSIGN
 
 __all__ = ["MAX_SAMPLES", "MemoryTracker", "process_peak_bytes"]
@@ -78,13 +80,17 @@ class MemoryTracker:
         """Learn the roles first: a role holds for the whole life of an array, also before it was given."""
         self._freed.clear()
         for event in events:
-            if event[0] == ASSIGN:
-                entry, role, owner = event[7]
-                self._give(entry, role, owner)
-            elif type(event[0]) is not str:
-                self._lasting(event)
+            if type(event[0]) is not str:
+                for entry in event[7]:
+                    if len(entry) == 4 and entry[3] is not None:
+                        self._give(entry, *entry[3])
+                for entry in event[8] if type(event[8]) is list else (event[8],):
+                    if len(entry) == 4 and entry[3] is not None:
+                        self._give(entry, *entry[3])
                 if event[3] == "update" or event[0].op.lane == "update":
                     self._infer(event)
+            elif event[0] == ASSIGN:
+                self._give(*event[7])
 
     def _give(self, entry: tuple[Any, ...], role: str, owner: str) -> None:
         if role == "gradient" and entry[0] == "row_sparse":
@@ -95,12 +101,6 @@ class MemoryTracker:
             held = self._buffers.get(id(part[0]))
             if held is not None:
                 self._change_role(held, role, owner)
-
-    def _lasting(self, event: tuple[Any, ...]) -> None:
-        outputs = event[8] if type(event[8]) is list else (event[8],)
-        for entry in (*event[7], *outputs):
-            if len(entry) == 4 and entry[3] is not None:
-                self._give(entry, *entry[3])
 
     def _infer(self, event: tuple[Any, ...]) -> None:
         """An update of a parameter takes its gradient second and its optimizer state after that."""
@@ -119,38 +119,48 @@ class MemoryTracker:
         thread = event[6]
         inside = start < self._last_start.get(thread, -1)
         self._last_start[thread] = start
-        if not inside:
+        buried = event[9] > self._consumed
+        if buried and not inside:
             self._bury(dead, event[9], start)
         if type(event[0]) is not str:
             self._meet_operator(event, end)
         elif event[0] == ASSIGN:
             for part, component in parts_of(event[7][0]):
                 self._meet(part, component, event[7][0], event, "workspace", end)
-        self._sample(end)
-        if inside:
+        if self._changed:
+            self._sample(end)
+        if buried and inside:
             self._bury(dead, event[9], end)
 
     def _meet_operator(self, event: tuple[Any, ...], end: int) -> None:
-        lane = event[0].op.lane or event[3]
-        role = _ROLE_OF_INPUT.get(lane, "workspace")
-        for entry in event[7]:
-            for part, component in parts_of(entry):
-                self._meet(part, component, entry, event, role, end)
-        role = _ROLE_OF_OUTPUT.get(lane, "workspace")
-        for entry in event[8] if type(event[8]) is list else (event[8],):
-            for part, component in parts_of(entry):
-                self._meet(part, component, entry, event, role, end)
+        buffers, outputs = self._buffers, event[8]
+        for roles, entries in ((_ROLE_OF_INPUT, event[7]),
+                               (_ROLE_OF_OUTPUT, outputs if type(outputs) is list else (outputs,))):
+            for entry in entries:
+                # Nearly always the array is known, or a dense one that owns its memory.
+                if id(entry[0]) in buffers:
+                    continue
+                role = roles.get(event[0].op.lane or event[3], "workspace")
+                if type(entry[0]) is ReferenceType:
+                    self._meet(entry, "data", entry, event, role, end)
+                else:
+                    for part, component in parts_of(entry):
+                        self._meet(part, component, entry, event, role, end)
 
     def _meet(self, part: Any, component: str, whole: Any, event: Any, role: str, now: int) -> None:
         key = id(part[0])
         if key in self._buffers or key in self._freed:
             return
         self._count += 1
-        made = self._buffers[key] = Buffer(part, math.prod(part[1]) * int(part[2].itemsize), self._count)
+        made = self._buffers[key] = Buffer(part, math.prod(part[1]) * dtype_of(part[2])[2], self._count)
         name = event[0].op.name if type(event[0]) is not str else ""
         made.layer = event[4]
-        made.role, made.owner = self._assigned.get(
-            key, (role, f"{name} in {event[4]}" if name and event[4] else name or event[4]))
+        given = self._assigned.get(key)
+        if given is not None:
+            made.role, made.owner = given
+        else:
+            made.role = role
+            made.owner = f"{name} in {event[4]}" if name and event[4] else name or event[4]
         made.component = component
         if len(whole) == 4:
             made.stype, made.shape = whole[0], tuple(whole[1])
@@ -180,14 +190,13 @@ class MemoryTracker:
                 if held.born <= self._peak_count:
                     self._gone_since_peak.append(held)
             self._consumed = place + 1
-        self._sample(now)
+        if self._changed:
+            self._sample(now)
 
     def _sample(self, now: int) -> None:
-        if not self._changed:
-            return
         self._changed = False
         self._now = max(self._now, now)
-        roles = {role: size for role, size in self._roles.items() if size}
+        roles = self._roles.copy()
         if self.samples and self.samples[-1][0] == self._now:
             self.samples[-1] = max(self.samples[-1], (self._now, self.total, roles), key=lambda sample: sample[1])
             return
@@ -211,7 +220,8 @@ class MemoryTracker:
         return {
             "peak_bytes": self.peak,
             "peak_time": self.peak_time / 1000,
-            "samples": [[now / 1000, total, dict(sorted(roles.items()))] for now, total, roles in self.samples],
+            "samples": [[now / 1000, total, {role: roles[role] for role in sorted(roles) if roles[role]}]
+                        for now, total, roles in self.samples],
             "at_peak": self.at_peak(),
             "process_peak_bytes": process_peak_bytes(),
         }

@@ -32,10 +32,17 @@ sink: Any = None
 
 
 class _State(threading.local):
-    """What the calling thread is doing: which lane its operators belong to, inside which layer."""
+    """What the calling thread is doing.
+
+    ``lane`` and ``layer`` say where its operators belong, ``node`` is the forward node whose gradient
+    is being computed, ``recording`` and ``training`` are autograd's switches.
+    """
 
     lane = "forward"
     layer = ""
+    node: Any = None
+    recording = False
+    training = False
 
 
 state = _State()

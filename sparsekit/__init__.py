@@ -1,0 +1,58 @@
+"""sparsekit: see where your sparsity goes.
+
+Sparse arrays, automatic differentiation and Gluon layers with the interface of Apache MXNet 1.x, and a
+profiler whose every event knows its storage types, its bytes and its density::
+
+    import sparsekit as mx
+
+Importing this loads numpy and nothing else; numba, cupy and the notebook displays load when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from . import autograd, ndarray
+from . import ndarray as nd
+from .base import errors as _errors
+from .base.config import config
+from .base.context import Context, cpu, current_context, gpu, num_gpus
+from .base.errors import *  # noqa: F403 - the error classes are all public
+from .base.version import __version__
+
+#: Submodules and names that load on first use: name -> module, or module and attribute.
+_LAZY = {
+    "gluon": ".gluon", "io": ".io", "profiler": ".profiler", "optimizer": ".optimizer", "random": ".random",
+    "initializer": ".initializer", "init": ".initializer", "test_utils": ".test_utils", "widgets": ".widgets",
+    "datasets": ".datasets", "kernels": ".kernels", "lr_scheduler": ".lr_scheduler",
+    "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",
+}
+
+__all__ = ["Context", "__version__", "autograd", "config", "cpu", "current_context", "gpu", "nd", "ndarray", "num_gpus",
+           *_errors.__all__, *_LAZY]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a submodule or a name on first use."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, attribute = _LAZY[name].partition(":")
+    found: Any = importlib.import_module(module, __name__)
+    found = getattr(found, attribute) if attribute else found
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext sparsekit``: the magics ``%%profile`` and ``%profile``."""
+    importlib.import_module(".profiler.magics", __name__).load_ipython_extension(ipython)
+
+
+if os.environ.get("SPARSEKIT_PROFILE", "0") not in ("", "0"):
+    importlib.import_module(".profiler", __name__).autostart()

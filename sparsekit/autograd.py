@@ -1,0 +1,205 @@
+"""Recording operators and sending gradients back: ``mx.autograd``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .base.errors import GradientError
+from .core import hooks
+from .core.dispatch import wrap
+from .core.graph import Node
+from .core.graph import backward as _backward
+from .ndarray.functions import F
+from .ndarray.ndarray import NDArray, head_gradients, run_backward
+
+__all__ = [
+    "Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
+    "set_recording", "set_training", "train_mode",
+]
+
+
+class _Switch:
+    """Sets recording and training for a ``with`` block; None leaves a switch as it is."""
+
+    __slots__ = ("_before", "_recording", "_training")
+
+    def __init__(self, recording: bool | None, training: bool | None) -> None:
+        self._recording, self._training = recording, training
+
+    def __enter__(self) -> None:
+        state = hooks.state
+        self._before = state.recording, state.training
+        if self._recording is not None:
+            state.recording = self._recording
+        if self._training is not None:
+            state.training = self._training
+
+    def __exit__(self, *exception: object) -> None:
+        hooks.state.recording, hooks.state.training = self._before
+
+
+def record(train_mode: bool = True) -> _Switch:
+    """``with record():`` notes what is computed, so that gradients can flow back; training mode by default."""
+    return _Switch(True, train_mode)
+
+
+def pause(train_mode: bool = False) -> _Switch:
+    """``with pause():`` stops recording inside a recorded block."""
+    return _Switch(False, train_mode)
+
+
+def train_mode() -> _Switch:
+    """``with train_mode():`` makes layers such as Dropout behave as in training."""
+    return _Switch(None, True)
+
+
+def predict_mode() -> _Switch:
+    """``with predict_mode():`` makes layers such as Dropout behave as in prediction."""
+    return _Switch(None, False)
+
+
+def is_recording() -> bool:
+    """Whether operators are being recorded."""
+    return hooks.state.recording
+
+
+def is_training() -> bool:
+    """Whether layers behave as in training."""
+    return hooks.state.training
+
+
+def set_recording(is_record: bool) -> bool:
+    """Turn recording on or off; returns what it was."""
+    before, hooks.state.recording = hooks.state.recording, bool(is_record)
+    return before
+
+
+def set_training(train: bool) -> bool:
+    """Turn training mode on or off; returns what it was."""
+    before, hooks.state.training = hooks.state.training, bool(train)
+    return before
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> None:
+    """Make arrays variables, with these arrays as their gradient buffers."""
+    variables, gradients = _list(variables), _list(gradients)
+    requests = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    for variable, gradient, request in zip(variables, gradients, requests, strict=True):
+        variable._mark(gradient, request)
+
+
+def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+    """Send gradients from one or several arrays to the variables they were computed from.
+
+    Parameters
+    ----------
+    heads : NDArray or list of NDArray
+    head_grads : NDArray or list, optional
+        Gradient at each head; ones by default.
+    """
+    run_backward(_list(heads), None if head_grads is None else _list(head_grads), retain_graph, train_mode)
+
+
+def grad(heads: Any, variables: Any, head_grads: Any = None, retain_graph: bool | None = None,
+         create_graph: bool = False, train_mode: bool = True) -> Any:
+    """Gradients of ``heads`` with respect to ``variables``, as new arrays.
+
+    Parameters
+    ----------
+    create_graph : bool
+        Record the backward pass too, for gradients of gradients.
+
+    Raises
+    ------
+    GradientError
+        If a variable was not used.
+    """
+    entries, given = head_gradients(_list(heads), None if head_grads is None else _list(head_grads))
+    nodes = []
+    for variable in _list(variables):
+        if variable._entry is None:
+            raise GradientError("grad() was asked for the gradient of an array that was not recorded.",
+                                hint="call attach_grad() on it before recording.")
+        nodes.append(variable._entry[0])
+    with _Switch(create_graph, train_mode):
+        found = _backward(entries, given, F, wrap, create_graph if retain_graph is None else retain_graph, nodes)
+    missing = [place for place, node in enumerate(nodes) if node not in found]
+    if missing:
+        raise GradientError(f"The heads do not depend on variable {missing[0]}.", hint="leave it out, or use it.")
+    made = [found[node] for node in nodes]
+    return made if isinstance(variables, (list, tuple)) else made[0]
+
+
+class Function:
+    """A function with a gradient of the user's own: override ``forward`` and ``backward``.
+
+    Examples
+    --------
+    >>> class Double(mx.autograd.Function):
+    ...     def forward(self, x):
+    ...         return x * 2
+    ...     def backward(self, dy):
+    ...         return dy * 2
+    """
+
+    def __init__(self) -> None:
+        self._saved: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *arrays: NDArray) -> None:
+        """Keep arrays for the backward pass, where ``saved_tensors`` gives them."""
+        self._saved = arrays
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` kept."""
+        return self._saved
+
+    def forward(self, *inputs: NDArray) -> Any:
+        """Compute the outputs; to be overridden."""
+        raise GradientError(f"{type(self).__name__} has no forward().", hint="override it.")
+
+    def backward(self, *output_grads: NDArray) -> Any:
+        """Compute the gradients of the inputs; to be overridden."""
+        raise GradientError(f"{type(self).__name__} has no backward().", hint="override it.")
+
+    def __call__(self, *inputs: NDArray) -> Any:
+        recording = hooks.state.recording
+        with _Switch(False, None):
+            made = self.forward(*inputs)
+        outputs = _list(made)
+        entries = tuple(array._entry for array in inputs)
+        if recording and any(entry is not None for entry in entries):
+            node = Node(None, entries)
+            node.function, node.ctx = self._gradients(outputs), inputs[0]._ctx
+            outputs = [wrap(array._store, array._ctx, (node, place)) for place, array in enumerate(outputs)]
+        return outputs if isinstance(made, (list, tuple)) else outputs[0]
+
+    def _gradients(self, outputs: list[NDArray]) -> Any:
+        likes = [output.detach() for output in outputs]
+
+        def run(given: list[Any]) -> list[Any]:
+            given = [F.zeros_like(like) if gradient is None else gradient
+                     for gradient, like in zip(given + [None] * (len(likes) - len(given)), likes, strict=True)]
+            return _list(self.backward(*given))
+
+        return run
+
+
+@contextmanager
+def _lane(name: str, layer: str = "") -> Iterator[None]:
+    """Operators inside belong to this profiler lane and layer."""
+    state = hooks.state
+    before = state.lane, state.layer
+    state.lane, state.layer = name, layer or state.layer
+    try:
+        yield
+    finally:
+        state.lane, state.layer = before
+
+

@@ -1,0 +1,106 @@
+"""Where arrays live: ``cpu()`` and ``gpu(i)``."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from typing import Any
+
+from .errors import GPUNotFound, UnknownNameError
+
+__all__ = ["Context", "cpu", "current_context", "gpu", "num_gpus"]
+
+
+class Context:
+    """A device that holds arrays and runs operators; the same arguments give the same object.
+
+    Parameters
+    ----------
+    device_type : {"cpu", "gpu"} or Context
+    device_id : int
+        Number of the device, from 0.
+
+    Examples
+    --------
+    >>> import sparsekit as mx
+    >>> with mx.Context("cpu", 0):
+    ...     mx.nd.zeros((2, 2)).context
+    cpu(0)
+    """
+
+    __slots__ = ("_outer", "device_id", "device_type")
+    _known: dict[tuple[str, int], Context] = {}
+
+    def __new__(cls, device_type: str | Context = "cpu", device_id: int = 0) -> Context:
+        if isinstance(device_type, Context):
+            return device_type
+        if device_type not in ("cpu", "gpu"):
+            raise UnknownNameError.of("device type", device_type, ("cpu", "gpu"))
+        key = (device_type, int(device_id))
+        found = cls._known.get(key)
+        if found is None:
+            found = super().__new__(cls)
+            found.device_type, found.device_id = key
+            found._outer = []
+            found = cls._known.setdefault(key, found)
+        return found
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.device_id})"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Context, (self.device_type, self.device_id)
+
+    def __enter__(self) -> Context:
+        _current.stack.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _current.stack.pop()
+
+
+class _Current(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Context] = [Context("cpu", 0)]
+
+
+_current = _Current()
+
+
+def cpu(device_id: int = 0) -> Context:
+    """The context of the machine's own memory and cores."""
+    return Context("cpu", device_id)
+
+
+def gpu(device_id: int = 0) -> Context:
+    """The context of one GPU; creating arrays there needs cupy and the hardware."""
+    return Context("gpu", device_id)
+
+
+def current_context() -> Context:
+    """The innermost context of a ``with`` block, else ``cpu(0)``."""
+    return _current.stack[-1]
+
+
+def num_gpus() -> int:
+    """Number of GPUs that cupy can use; 0 without cupy."""
+    if importlib.util.find_spec("cupy") is None:
+        return 0
+    try:
+        cupy: Any = importlib.import_module("cupy")
+        return int(cupy.cuda.runtime.getDeviceCount())
+    except Exception:  # whatever a broken driver raises, there is no GPU to use
+        return 0
+
+
+def require(ctx: Context) -> Context:
+    """Return ``ctx`` if arrays can be made there, else raise ``GPUNotFound``."""
+    if ctx.device_type == "gpu" and ctx.device_id >= num_gpus():
+        raise GPUNotFound(
+            f"{ctx} was asked for, but {num_gpus()} GPUs are usable here.",
+            hint="use mx.cpu(), or install cupy for your CUDA version: "
+            "python -m pip install 'sparsekit[cuda13]'; `sparsekit doctor` tells what is missing.",
+        )
+    return ctx

@@ -1,0 +1,334 @@
+"""The one way to run an operator on real arrays."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..base.config import config
+from ..base.context import Context
+from ..base.errors import (
+    DensificationError,
+    DTypeError,
+    GradientError,
+    SparsekitError,
+    StorageFallbackWarning,
+    StorageTypeError,
+)
+from ..kernels import for_device
+from ..kernels.cpu import jit
+from ..storage import convert, stype_of
+from . import hooks
+from .graph import Node
+from .op import REMEMBERED, Call, Op, Rule, find
+
+__all__ = ["Plan", "array_types", "convert_store", "invoke", "plan_for", "resolve", "run", "wrap"]
+
+_clock = time.perf_counter_ns
+
+
+def _compiled(name: str, start: int, end: int) -> None:
+    if hooks.sink is not None:
+        label = name if name.startswith("import") else f"compile {name}"
+        hooks.sink.span(label, "compile", start, end, {})
+
+
+jit.listeners.append(_compiled)
+
+
+class Plan:
+    """How a call runs for given storage types on a given device: resolved once, then reused.
+
+    Attributes
+    ----------
+    op : Op
+    attrs : dict
+    rule : Rule
+        The row whose kernel runs.
+    fallback : bool
+        Whether inputs become dense first because no row fits.
+    cast : str or None
+        Storage type that the result is cast to afterwards, if the row gives another.
+    stype : str
+        Storage type of the (first) result.
+    """
+
+    __slots__ = ("attrs", "call", "cast", "fallback", "function", "k", "op", "rule", "shapes", "stype", "takes_out")
+
+    def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any) -> None:
+        self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
+        self.fallback, self.cast = fallback, cast
+        self.function, self.takes_out = rule.function, rule.takes_out
+        self.stype = cast or rule.outputs[0]
+        self.shapes: dict[Any, Any] = {}
+
+    def check(self, shapes: tuple[Any, ...]) -> Any:
+        """The output shape for these input shapes, which are thereby known to fit."""
+        if len(self.shapes) >= REMEMBERED:
+            self.shapes.clear()
+        found = self.shapes[shapes] = self.call.infer_shape(list(shapes))
+        return found
+
+
+def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rule, bool, str | None]:
+    """The row for these storage types, whether it is the dense fallback, and the cast it needs.
+
+    Raises
+    ------
+    StorageTypeError
+        If no row fits and the operator has no dense row either.
+    """
+    rule = op.find_rule(stypes, attrs)
+    if rule is not None:
+        return rule, False, None
+    asked = attrs.get(op.sparse_output) if op.sparse_output else None
+    plain = {**attrs, op.sparse_output: None} if op.sparse_output else attrs
+    rule = op.find_rule(("default",) * len(stypes), plain)
+    if rule is None:
+        rows = "; ".join(map(repr, op.rules))
+        raise StorageTypeError(f"{op.name} takes no inputs of storage types {', '.join(stypes)}.",
+                               hint=f"convert with tostype(); its rows are: {rows}.")
+    return rule, any(stype != "default" for stype in stypes), asked if asked != rule.outputs[0] else None
+
+
+def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context) -> Plan:
+    """Make the plan of a call for these storage types on this device."""
+    rule, fallback, cast = resolve(call.op, stypes, call.attrs)
+    return Plan(call, rule, fallback, cast, for_device(ctx.device_type))
+
+
+def _describe(call: Call, stores: Any) -> str:
+    return ", ".join(f"{stype_of(store)} {tuple(store.shape)} {store.dtype}" for store in stores)
+
+
+def run(plan: Plan, stores: list[Any], out: Any = None, node: Any = None) -> Any:
+    """Run a plan on stores, reporting it to the recorder if there is one.
+
+    Parameters
+    ----------
+    out : store, optional
+        Written directly if the kernel can and its type fits; the caller compares identity.
+
+    Returns
+    -------
+    store or tuple of stores
+    """
+    sink = hooks.sink
+    if sink is None:
+        return _run(plan, stores, out)
+    start = _clock()
+    result = _run(plan, stores, out)
+    sink.op(plan, start, _clock(), stores, result if isinstance(result, tuple) else (result,),
+            node or hooks.state.node)
+    return result
+
+
+def _run(plan: Plan, stores: list[Any], out: Any) -> Any:
+    if plan.fallback:
+        stores = [_fall_back(plan, store, stores) for store in stores]
+    if out is not None and plan.takes_out and plan.cast is None and _fits(out, plan, stores):
+        return plan.function(plan.k, *stores, plan.attrs, out=out)
+    result = plan.function(plan.k, *stores, plan.attrs)
+    if plan.cast is not None:
+        before = result
+        result = convert_store(result, plan.cast, plan.k)
+        _note(plan, before, result, f"{plan.op.name} computes a dense result, and {plan.cast} was asked for",
+              f"leave out {plan.op.sparse_output}={plan.cast!r}")
+    return result
+
+
+def _fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
+    """Whether the kernel may write its result straight into ``out``."""
+    if stype_of(out) != plan.stype or not isinstance(out, np.ndarray) or not out.flags.c_contiguous:
+        return False
+    if tuple(out.shape) != tuple(plan.check(tuple([store.shape for store in stores]))):
+        return False
+    if out.dtype != plan.op.dtype([store.dtype for store in stores], plan.attrs):
+        return False
+    return not any(isinstance(store, np.ndarray) and np.may_share_memory(out, store) for store in stores)
+
+
+def convert_store(store: Any, stype: str, k: Any) -> Any:
+    """Change a store's type, as an event of its own in the convert lane."""
+    sink = hooks.sink
+    if sink is None:
+        return convert(store, stype, k.xp)
+    start = _clock()
+    result = convert(store, stype, k.xp)
+    sink.op(_conversion(stype), start, _clock(), (store,), (result,), None)
+    return result
+
+
+#: Array class of each store class; the array front end fills it.
+array_types: dict[type, Any] = {}
+
+
+def wrap(store: Any, ctx: Context, entry: Any = None) -> Any:
+    """The array object of a store; ``entry`` is its place in a recorded graph."""
+    cls = array_types[type(store)]
+    array = cls.__new__(cls)
+    array._store, array._ctx, array._entry = store, ctx, entry
+    return array
+
+
+def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | None = None) -> Any:
+    """Run an operator on arrays: resolve its plan, check the shapes, run, record.
+
+    Parameters
+    ----------
+    call : Call
+        The operator with its attributes.
+    inputs : tuple of NDArray
+        All on one context.
+    out : NDArray, optional
+        Receives the result, cast to its storage type and element type.
+    ctx : Context
+        Where to create, for an operator without inputs.
+
+    Returns
+    -------
+    NDArray or list of NDArray
+    """
+    try:
+        stores = [array._store for array in inputs]
+    except AttributeError:
+        raise not_an_array(call, inputs) from None
+    if inputs:
+        ctx = inputs[0]._ctx
+        for array in inputs:
+            if array._ctx is not ctx:
+                raise _contexts_differ(call, inputs)
+    key = (ctx, *map(type, stores))
+    plan = call.plans.get(key)
+    if plan is None:
+        assert ctx is not None
+        plan = call.plans[key] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
+    shapes = tuple([store.shape for store in stores])
+    if shapes not in plan.shapes:
+        plan.check(shapes)
+    state = hooks.state
+    node = None
+    if state.recording:
+        entries = tuple([array._entry for array in inputs])
+        if entries.count(None) != len(entries):
+            node = _record(call, entries, stores, ctx)
+    result = run(plan, stores, None if out is None else out._store, node)
+    if node is not None and call.op.saves_outputs:
+        node.results = result if type(result) is tuple else (result,)
+    if out is not None:
+        return _into(out, result, ctx, node)
+    if type(result) is tuple:
+        return [wrap(store, ctx, None if node is None else (node, place)) for place, store in enumerate(result)]
+    cls = array_types[type(result)]
+    array = cls.__new__(cls)
+    array._store, array._ctx, array._entry = result, ctx, None if node is None else (node, 0)
+    return array
+
+
+def _record(call: Call, entries: tuple[Any, ...], stores: list[Any], ctx: Any) -> Node | None:
+    """The node of a call that gradients will flow through; mutating operators leave none."""
+    if call.op.mutates:
+        return None
+    node = Node(call, entries, tuple(stores) if call.op.saves_inputs else None)
+    node.ctx = ctx
+    return node
+
+
+def _into(out: Any, result: Any, ctx: Any, node: Any) -> Any:
+    if out._entry is not None and node is not None:
+        raise GradientError("A recorded array cannot be overwritten while recording.",
+                            hint="leave out out=, or work under autograd.pause().")
+    if result is not out._store:
+        out._receive(wrap(result, ctx))
+    if node is not None:
+        out._entry = (node, 0)
+    return out
+
+
+def _contexts_differ(call: Call, inputs: tuple[Any, ...]) -> SparsekitError:
+    places = ", ".join(str(array._ctx) for array in inputs)
+    return SparsekitError(f"{call.op.name}: the inputs live on different contexts: {places}.",
+                          hint="bring them together with as_in_context(ctx).")
+
+
+class _Conversion:
+    """What the recorder reads of a plan, for a conversion that no one called by name."""
+
+    __slots__ = ("attrs", "fallback", "op")
+
+    def __init__(self, stype: str) -> None:
+        self.op, self.attrs, self.fallback = find("cast_storage"), {"stype": stype}, True
+
+
+_conversions: dict[str, _Conversion] = {}
+
+
+def _conversion(stype: str) -> _Conversion:
+    if stype not in _conversions:
+        _conversions[stype] = _Conversion(stype)
+    return _conversions[stype]
+
+
+_warned: set[Any] = set()
+
+
+def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
+    """Make one input dense, against policy and limit, and note it in the ledger."""
+    source = stype_of(store)
+    if source == "default":
+        return store
+    size = int(np.prod([int(size) for size in store.shape], dtype=object)) * store.dtype.itemsize
+    what = f"{plan.op.name} has no kernel for {_describe(plan.call, stores)}"
+    remedy = _remedy(plan)
+    if config.densify == "error" or (config.densify != "allow" and size > config.densify_limit):
+        why = ("config.densify is 'error'" if config.densify == "error"
+               else f"that would make {size:,} bytes dense, above config.densify_limit of {config.densify_limit:,}")
+        raise DensificationError(f"{what}, and {why}.", hint=remedy)
+    result = convert_store(store, "default", plan.k)
+    _note(plan, store, result, what, remedy)
+    return result
+
+
+def _note(plan: Plan, before: Any, after: Any, reason: str, remedy: str) -> None:
+    record = hooks.Densification(plan.op.name, hooks.user_line(), stype_of(before), stype_of(after),
+                                 tuple(before.shape), int(before.nbytes), int(after.nbytes), reason, remedy)
+    hooks.ledger.append(record)
+    if hooks.sink is not None:
+        hooks.sink.densify(record)
+    key = (plan.op.name, stype_of(before), stype_of(after), tuple(sorted(map(str, plan.attrs.items()))))
+    if config.densify == "warn" and key not in _warned:
+        _warned.add(key)
+        warnings.warn(f"{reason}; {record.bytes_before:,} bytes of {record.source} became {record.bytes_after:,} bytes "
+                      f"of {record.target}. {remedy[0].upper()}{remedy[1:]}. (Said once per operator and combination; "
+                      f"sparsekit.config.densify = 'error' stops here, 'allow' is silent.)",
+                      StorageFallbackWarning, stacklevel=_user_depth())
+
+
+def _user_depth() -> int:
+    """Stack level of the nearest caller outside sparsekit, for ``warnings.warn``."""
+    frame: Any = sys._getframe(1)
+    depth = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
+        frame, depth = frame.f_back, depth + 1
+    return depth - 1
+
+
+def _remedy(plan: Plan) -> str:
+    sparse = [repr(rule) for rule in plan.op.rules if any(word not in ("default", "default?", "default...")
+                                                          for word in rule.inputs)]
+    if sparse:
+        return f"{plan.op.name} has sparse kernels for: {'; '.join(sparse)}"
+    return f"{plan.op.name} is dense by nature; call .tostype('default') where you mean it"
+
+
+def not_an_array(call: Call, inputs: Any) -> SparsekitError:
+    """The error for an input that is no array of this library."""
+    for name, value in zip(call.op.inputs * max(1, len(inputs)), inputs, strict=False):
+        if not hasattr(value, "_store"):
+            return DTypeError(f"{call.op.name}: {name} is a {type(value).__name__}, not an NDArray.",
+                              hint="make one with mx.nd.array(…), or mx.nd.sparse.csr_matrix(…) for scipy matrices.")
+    return SparsekitError(f"{call!r} could not read its inputs.", hint="report this, it is a defect.")

@@ -1,0 +1,64 @@
+"""Operators as ordinary functions with real signatures."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .op import REQUIRED, Op
+
+__all__ = ["describe", "make_function"]
+
+
+def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | None = None) -> Callable[..., Any]:
+    """A function that calls ``op`` through an interpreter's ``invoke(call, inputs, out, ctx)``."""
+    count = len(op.inputs)
+    plain = None if op.variadic or REQUIRED in op.attrs.values() else op.bind({})
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and plain is not None and len(args) == count:
+            return invoke(plain, args)
+        out = kwargs.pop("out", None)
+        kwargs.pop("name", None)
+        if kwargs and not op.variadic and len(args) == count:
+            return invoke(op.bind(kwargs), args, out)
+        arrays, attrs = op.arguments(args, kwargs)
+        return invoke(op.bind(attrs), arrays, out)
+
+    function.__name__ = function.__qualname__ = name or op.name
+    function.__module__ = module
+    function.__doc__ = describe(op)
+    function.__signature__ = _signature(op)  # type: ignore[attr-defined]
+    return function
+
+
+def _signature(op: Op) -> inspect.Signature:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    if op.variadic:
+        first = [inspect.Parameter(op.inputs[0], inspect.Parameter.VAR_POSITIONAL)]
+        kind = inspect.Parameter.KEYWORD_ONLY
+    else:
+        first = [inspect.Parameter(name, kind, default=inspect.Parameter.empty if place < op.needed else None)
+                 for place, name in enumerate(op.inputs)]
+    attrs, optional = [], len(op.inputs) > op.needed
+    for name, default in op.attrs.items():
+        needed = default is REQUIRED and not optional
+        optional = optional or not needed
+        attrs.append(inspect.Parameter(name, kind, default=inspect.Parameter.empty if needed else default))
+    return inspect.Signature([*first, *attrs, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)])
+
+
+def describe(op: Op) -> str:
+    """The docstring: what it computes, its parameters, and the table of storage types."""
+    lines = [op.doc, "", "Parameters", "----------"]
+    for place, name in enumerate(op.inputs):
+        lines.append(f"{name} : NDArray{'' if place < op.needed else ', optional'}")
+    for name, default in op.attrs.items():
+        lines.append(f"{name} : {'required' if default is REQUIRED else f'default {default!r}'}")
+    lines += ["out : NDArray, optional", "    Receives the result.", "", "Notes", "-----",
+              "Storage types, first row that fits; any other combination computes dense and warns::", ""]
+    lines += [f"    {rule!r}" for rule in op.rules]
+    if op.gradient_function is None:
+        lines += ["", "No gradient flows through this operator."]
+    return "\n".join(lines)

@@ -1,0 +1,267 @@
+"""An operator is a record: inputs, attributes, rule rows, gradient, documentation.
+
+Everything that needs to know an operator reads this one record: storage inference, the kernels,
+the fallback, ``nd``, the gradient, the profiler's label and the test sweep.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from ..base.errors import ShapeError, SparsekitError, UnknownNameError
+from . import cost as costs
+from . import infer
+
+__all__ = ["REQUIRED", "Call", "Op", "Rule", "Want", "find", "registry"]
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "required"
+
+
+#: Default of an attribute that a caller must give.
+REQUIRED = _Required()
+
+#: Every operator, by name and by alias.
+registry: dict[str, Op] = {}
+
+#: A call's attributes are remembered up to this many combinations; then the memory is cleared.
+REMEMBERED = 512
+
+
+class Want(NamedTuple):
+    """What the backward pass wants of one input's gradient.
+
+    Attributes
+    ----------
+    stype : str or None
+        Storage type of the buffer the gradient goes to, None if the natural one will do.
+    out : array or None
+        Buffer that may be overwritten with the gradient.
+    """
+
+    stype: str | None = None
+    out: Any = None
+
+
+class Rule:
+    """One row of an operator's storage table, with the kernel that serves it.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Storage types taken; ``"csr|row_sparse"`` takes either, ``"*"`` any, a final ``"?"`` marks an
+        input that may be absent, a final ``"..."`` one or more of the same.
+    outputs : tuple of str
+        Storage types given.
+    when : dict
+        Attribute values that the row needs; a tuple lists alternatives, any other container says what is in it.
+    """
+
+    __slots__ = ("function", "inputs", "outputs", "takes_out", "when")
+
+    def __init__(self, pattern: str, when: dict[str, Any], function: Callable[..., Any]) -> None:
+        left, arrow, right = pattern.partition("->")
+        if not arrow:
+            raise SparsekitError(f"The rule row {pattern!r} has no '->'.", hint="write 'csr, default -> default'.")
+        self.inputs = tuple(word.strip() for word in left.split(",") if word.strip())
+        self.outputs = tuple(word.strip() for word in right.split(","))
+        self.when = {name: value if hasattr(value, "__contains__") and not isinstance(value, str) else (value,)
+                     for name, value in when.items()}
+        self.function = function
+        self.takes_out = "out" in inspect.signature(function).parameters
+
+    def takes(self, stypes: tuple[str, ...]) -> bool:
+        """Whether these storage types fit the row."""
+        wanted = self.inputs
+        if len(wanted) == 1 and wanted[0].endswith("..."):
+            return bool(stypes) and all(_fits(wanted[0][:-3], stype) for stype in stypes)
+        if len(stypes) > len(wanted) or any(not word.endswith("?") for word in wanted[len(stypes):]):
+            return False
+        return all(_fits(word.rstrip("?"), stype) for word, stype in zip(wanted, stypes, strict=False))
+
+    def applies(self, attrs: dict[str, Any]) -> bool:
+        """Whether these attribute values fit the row."""
+        return all(attrs[name] in allowed for name, allowed in self.when.items())
+
+    def __repr__(self) -> str:
+        when = "".join(f", {name}={'|'.join(map(str, values)) if isinstance(values, tuple) else repr(values)}"
+                       for name, values in self.when.items())
+        return f"{', '.join(self.inputs)} -> {', '.join(self.outputs)}{when}"
+
+
+def _fits(word: str, stype: str) -> bool:
+    return word == "*" or stype in word.split("|")
+
+
+class Op:
+    """The record of one operator.
+
+    Parameters
+    ----------
+    name : str
+    inputs : str
+        Names of the array inputs; a final ``?`` marks one that may be left out, ``*name`` takes any number.
+    shape : callable
+        ``shape(shapes, attrs)`` gives the output shape (a list of them if there are several outputs), or
+        raises ``ShapeError``.
+    dtype : callable
+        ``dtype(dtypes, attrs)`` gives the output's element type.
+    sample : callable
+        Gives example inputs and attributes, which the test sweep runs through every rule row.
+    doc : str
+        What the operator computes.
+    lane : str, optional
+        The profiler lane that the operator always belongs to.
+    cost : callable, optional
+        ``cost(attrs, inputs, outputs)`` gives useful and dense-equivalent floating-point operations.
+    mutates : tuple of int
+        Inputs that the operator writes to.
+    sparse_output : str, optional
+        Attribute that may ask for a storage type of the result.
+    **attrs
+        Attributes with their defaults; ``REQUIRED`` for those without.
+    """
+
+    def __init__(
+        self, name: str, inputs: str, *, shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same,
+        sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
+        cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: tuple[int, ...] = (),
+        aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: int = 1, **attrs: Any,
+    ) -> None:
+        words = inputs.split()
+        self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
+        self.variadic = bool(words) and words[0].startswith("*")
+        self.inputs = tuple(word.strip("*?") for word in words)
+        self.needed = sum(not word.endswith("?") for word in words)
+        self.attrs, self.sparse_output, self.outputs = attrs, sparse_output, outputs
+        self.shape, self.dtype, self.sample = shape, dtype, sample
+        self.rules: list[Rule] = []
+        self.gradient_function: Callable[..., Any] | None = None
+        self.saves_inputs = self.saves_outputs = True
+        self._calls: dict[Any, Call] = {}
+        for key in (name, *aliases):
+            if key in registry:
+                raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
+            registry[key] = self
+
+    def forward(self, pattern: str, **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there."""
+
+        def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+            unknown = set(when) - set(self.attrs)
+            if unknown:
+                raise UnknownNameError.of(f"attribute of {self.name}", unknown.pop(), self.attrs)
+            self.rules.append(Rule(pattern, when, function))
+            return function
+
+        return declare
+
+    def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare the gradient: ``function(F, g, *inputs, out, attrs, want)`` gives one gradient an input.
+
+        Parameters whose name starts with ``_`` are not used, so their arrays are not kept for the
+        backward pass; ``None`` arrives in their place.
+        """
+        names = list(inspect.signature(function).parameters)[2:-2]
+        used = [not name.lstrip("*").startswith("_") for name in names]
+        self.saves_inputs, self.saves_outputs = any(used[:-1]), used[-1] if used else False
+        self.gradient_function = function
+        return function
+
+    def bind(self, attrs: dict[str, Any]) -> Call:
+        """The operator with these attributes; missing ones take their defaults."""
+        try:
+            key = tuple(attrs.items())
+            found = self._calls.get(key)
+        except TypeError:
+            attrs = {name: _hashable(value) for name, value in attrs.items()}
+            key = tuple(attrs.items())
+            found = self._calls.get(key)
+        if found is None:
+            if len(self._calls) >= REMEMBERED:
+                self._calls.clear()
+            found = self._calls[key] = Call(self, self._complete(attrs))
+        return found
+
+    def _complete(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        unknown = [name for name in attrs if name not in self.attrs]
+        if unknown:
+            raise UnknownNameError.of(f"argument of {self.name}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
+        complete = {**self.attrs, **attrs}
+        missing = [name for name, value in complete.items() if value is REQUIRED]
+        if missing:
+            raise SparsekitError(f"{self.name} needs the argument {missing[0]!r}.", hint=f"{self.name}(…, {missing[0]}=…)")
+        return complete
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Split a call's arguments into input arrays and attributes."""
+        if self.variadic:
+            arrays = tuple(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+            return arrays, kwargs
+        names = (*self.inputs, *self.attrs)
+        if len(args) > len(names):
+            raise SparsekitError(f"{self.name} takes at most {len(names)} arguments, {len(args)} were given.",
+                                 hint=f"its arguments are {', '.join(names)}.")
+        given = dict(zip(names, args, strict=False))
+        twice = given.keys() & kwargs.keys()
+        if twice:
+            raise SparsekitError(f"{self.name} was given the argument {twice.pop()!r} twice.", hint="give it once.")
+        given.update(kwargs)
+        arrays = tuple(given.pop(name, None) for name in self.inputs)
+        while arrays and arrays[-1] is None and len(arrays) > self.needed:
+            arrays = arrays[:-1]
+        for name, array in zip(self.inputs, arrays, strict=False):
+            if array is None:
+                raise SparsekitError(f"{self.name} needs the array {name!r}.", hint=f"{self.name}({', '.join(self.inputs)}, …)")
+        return arrays, given
+
+    def find_rule(self, stypes: tuple[str, ...], attrs: dict[str, Any]) -> Rule | None:
+        """The first row that fits, or None: then the call falls back to the dense row."""
+        return next((rule for rule in self.rules if rule.takes(stypes) and rule.applies(attrs)), None)
+
+    def __repr__(self) -> str:
+        return f"<Op {self.name}: {len(self.rules)} rule rows>"
+
+
+class Call:
+    """An operator with its attributes fixed, and the plans made for it so far."""
+
+    __slots__ = ("attrs", "op", "plans")
+
+    def __init__(self, op: Op, attrs: dict[str, Any]) -> None:
+        self.op, self.attrs = op, attrs
+        self.plans: dict[Any, Any] = {}
+
+    def infer_shape(self, shapes: list[tuple[int, ...]]) -> Any:
+        """Output shape for these input shapes; the error names the operator."""
+        try:
+            return self.op.shape(shapes, self.attrs)
+        except ShapeError as error:
+            raise ShapeError(f"{self.op.name}: {error.message}", hint=error.hint) from None
+
+    def __repr__(self) -> str:
+        attrs = ", ".join(f"{name}={value!r}" for name, value in self.attrs.items())
+        return f"{self.op.name}({attrs})"
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_hashable(item) for item in value)
+    try:
+        hash(value)
+    except TypeError:
+        raise SparsekitError(f"{value!r} of type {type(value).__name__} cannot be an operator's attribute.",
+                             hint="attributes are numbers, strings, tuples and element types.") from None
+    return value
+
+
+def find(name: str) -> Op:
+    """The operator of that name or alias."""
+    try:
+        return registry[name]
+    except KeyError:
+        raise UnknownNameError.of("operator", name, registry) from None

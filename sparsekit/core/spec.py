@@ -1,0 +1,123 @@
+"""The abstract interpreter: what a call would give, without computing it.
+
+Running a gradient rule under it infers the storage types of gradients, and ``Symbol`` infers shapes,
+element types and storage types with it before anything is bound.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .dispatch import resolve
+from .op import Call, Op, Want, find
+
+__all__ = ["F", "Spec", "gradient_specs", "infer"]
+
+
+class Spec(NamedTuple):
+    """Shape, element type and storage type of an array that need not exist."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    stype: str = "default"
+    fallback: bool = False
+
+
+def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
+    """What ``call`` would give for such inputs."""
+    rule, fallback, cast = resolve(call.op, tuple(spec.stype for spec in inputs), call.attrs)
+    shapes = call.infer_shape([spec.shape for spec in inputs])
+    dtype = np.dtype(call.op.dtype([spec.dtype for spec in inputs], call.attrs))
+    if call.op.outputs == 1:
+        return Spec(tuple(shapes), dtype, cast or rule.outputs[0], fallback or cast is not None)
+    return tuple(Spec(tuple(shape), dtype, stype, fallback) for shape, stype in zip(shapes, rule.outputs, strict=True))
+
+
+class _Arithmetic:
+    """A ``Spec`` with the operators that gradient rules use."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.spec.dtype
+
+    @property
+    def stype(self) -> str:
+        return self.spec.stype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.spec.shape))
+
+
+class _Namespace:
+    """Operators as functions of abstract arrays."""
+
+    def __getattr__(self, name: str) -> Any:
+        op = find(name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            kwargs.pop("out", None)
+            arrays, attrs = op.arguments(args, kwargs)
+            made = infer(op.bind(attrs), tuple(array.spec for array in arrays))
+            return _Arithmetic(made) if isinstance(made, Spec) else [_Arithmetic(spec) for spec in made]
+
+        return call
+
+
+F: Any = _Namespace()
+
+
+def _binary(op_name: str, scalar_name: str, reverse_name: str | None = None) -> tuple[Any, Any]:
+    def forward(self: Any, other: Any) -> Any:
+        if isinstance(other, _Arithmetic):
+            name = ("elemwise_" if self.shape == other.shape else "broadcast_") + op_name
+            return getattr(F, name)(self, other)
+        return getattr(F, scalar_name)(self, scalar=other)
+
+    def backward(self: Any, other: Any) -> Any:
+        return getattr(F, reverse_name or scalar_name)(self, scalar=other)
+
+    return forward, backward
+
+
+for _symbol, _names in {
+    "add": ("add", "_plus_scalar", None), "sub": ("sub", "_minus_scalar", "_rminus_scalar"),
+    "mul": ("mul", "_mul_scalar", None), "truediv": ("div", "_div_scalar", "_rdiv_scalar"),
+}.items():
+    _forward, _backward = _binary(*_names)
+    setattr(_Arithmetic, f"__{_symbol}__", _forward)
+    setattr(_Arithmetic, f"__r{_symbol}__", _backward)
+setattr(_Arithmetic, "__neg__", lambda self: F.negative(self))  # noqa: B010 - the class has slots
+
+
+def gradient_specs(op: Op, attrs: dict[str, Any], inputs: tuple[Spec, ...], head: Spec | None = None) -> list[Spec | None]:
+    """Shapes and storage types of the gradients, by running the gradient rule abstractly."""
+    call = op.bind(attrs)
+    out = infer(call, inputs)
+    assert isinstance(out, Spec)
+    arrays = [_Arithmetic(spec) for spec in inputs]
+    gradient = _Arithmetic(head or out._replace(stype="default"))
+    rule: Any = op.gradient_function
+    want = tuple(Want() for _ in arrays)
+    if op.variadic:
+        made = rule(F, gradient, arrays, _Arithmetic(out), call.attrs, want)
+    else:
+        padding = (None,) * (len(op.inputs) - len(arrays))
+        made = rule(F, gradient, *arrays, *padding, _Arithmetic(out), call.attrs, want + padding)
+    made = made if isinstance(made, (tuple, list)) else (made,)
+    return [None if array is None else array.spec for array in made[: len(arrays)]]

@@ -1,0 +1,223 @@
+"""A sparse data set that every installation carries: docstrings of packages, labelled by package."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.errors import DataFileError, MissingPackageError, ShapeError, UnknownNameError
+from ..ndarray import wrap
+from ..storage import CSR
+from .sources import docstrings_of, version_of
+from .words import count_words, number_words, split_words
+
+__all__ = ["PACKAGES", "DocstringData", "Part", "load_docstrings"]
+
+#: Packages to look for: what sparsekit and its notebooks bring along, and their usual neighbours.
+PACKAGES = (
+    "numpy", "scipy", "numba", "llvmlite", "matplotlib", "IPython", "ipykernel", "ipywidgets", "jupyter_client",
+    "jupyter_server", "jupyterlab", "nbconvert", "nbformat", "traitlets", "pandas", "sklearn", "skimage", "statsmodels",
+    "networkx", "xarray", "sympy",
+)
+
+#: Other names that packages go by; like the packages' own names they would give the label away.
+ALIASES = frozenset({"np", "sp", "spstats", "nb", "mpl", "plt", "pylab", "pyplot", "pd", "nx", "xr", "scikit",
+                     "pillow", "ipy", "jupyter"})
+
+#: Bytes of source read of one package at most, which bounds the time.
+SOURCE_LIMIT = 16_000_000
+
+COUNTS = ("log", "raw", "binary")
+
+
+class Part(NamedTuple):
+    """Rows and their labels.
+
+    Attributes
+    ----------
+    data : CSRNDArray, shape (rows, features), float32
+    label : array of float32, shape (rows,)
+        Index into ``DocstringData.names``.
+    """
+
+    data: Any
+    label: Any
+
+
+class DocstringData(NamedTuple):
+    """The docstrings of installed packages as a sparse data set.
+
+    Attributes
+    ----------
+    train, test : Part
+    names : tuple of str
+        What each label stands for.
+    versions : dict of str to str
+        The packages that were found, and their versions: the numbers depend on them.
+    counts : dict of str to int
+        Docstrings kept of each package.
+    words : int
+        Distinct words that were counted.
+    """
+
+    train: Part
+    test: Part
+    names: tuple[str, ...]
+    versions: dict[str, str]
+    counts: dict[str, int]
+    words: int
+
+
+class _Text(NamedTuple):
+    """A docstring, the number of its package, and the bytes that decide its place."""
+
+    text: str
+    package: int
+    digest: bytes
+
+
+def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("numpy", "scipy"),
+                    packages: Sequence[str] | None = None, pairs: bool = True, counts: str = "log",
+                    normalise: bool = True, test_share: float = 0.2, seed: int = 0,
+                    progress: Callable[[str], None] | None = None) -> DocstringData:
+    """Build a sparse data set from the documentation of the packages that are installed.
+
+    Docstrings of modules, classes and functions are read from the source files, which are parsed but
+    not run.  Words, and pairs of neighbouring words, are counted into hashed columns.  The rows are in
+    an order, and split into two parts, that only their text and ``seed`` decide.
+
+    The result is the same for the same versions of the packages, on every machine; with other versions
+    the numbers differ a little.  Names of packages (``numpy``, ``np``, ``matplotlib`` …) are left out,
+    so that a docstring does not tell its label.  How a project writes (headings, idiom) remains, and
+    so do docstrings that resemble each other; identical ones count once, and not at all if two
+    packages have them, nor do those of fewer than five words.
+
+    Parameters
+    ----------
+    features : int
+        Columns of the data.
+    target : sequence of str, or None
+        Two classes: label 1 for these packages, 0 for the others.  None for one class a package.
+    packages : sequence of str, optional
+        Names to import them by, all of which must be installed.  By default those of a list that are.
+    pairs : bool
+        Count pairs of neighbouring words too.
+    counts : {"log", "raw", "binary"}
+        What is stored of a count n: log(1 + n), n, or 1.
+    normalise : bool
+        Give each row the Euclidean length 1.
+    test_share : float
+        Share of the rows that are kept for testing, 0 to 1.
+    seed : int
+        Another seed gives another order and another split.
+    progress : callable, optional
+        Called with the name of each package before it is read.
+
+    Returns
+    -------
+    DocstringData
+
+    Raises
+    ------
+    MissingPackageError
+        If a package that was asked for is not installed as source files.
+    DataFileError
+        If fewer than two classes were found.
+    ShapeError
+        If ``features`` is not positive or ``test_share`` is not within 0 to 1.
+    UnknownNameError
+        For other ``counts``.
+
+    Examples
+    --------
+    >>> from sparsekit.datasets import load_docstrings
+    >>> data = load_docstrings(features=1000, packages=["numpy", "numba"], target=["numpy"])
+    >>> data.names, data.train.data.stype, data.train.data.shape[1]
+    (('numba', 'numpy'), 'csr', 1000)
+    """
+    _check(features, counts, test_share)
+    texts, found = _collect(packages, seed, progress)
+    classes, names = _classes(found, target)
+    numbered = number_words([text.text for text in texts], _giveaway(found))
+    matrix = count_words(numbered, features, pairs, counts, normalise)
+    numbers = np.array([text.package for text in texts], np.int64)
+    label = classes[numbers].astype(np.float32)
+    if len(np.unique(label)) < 2:
+        raise DataFileError(f"Only one class of docstrings was found: {', '.join(found) or 'no package at all'}.",
+                            hint="install a package of the other class, or name others with packages= and target=.")
+    # The digest is uniform, so its first bytes decide the part; its order within a part is a shuffle.
+    testing = np.array([int.from_bytes(text.digest[:4], "big") < test_share * 2**32 for text in texts], bool)
+    return DocstringData(
+        _part(matrix, label, ~testing), _part(matrix, label, testing), names,
+        {package: version_of(package) for package in found},
+        {package: int((numbers == i).sum()) for i, package in enumerate(found)}, len(numbered.vocabulary))
+
+
+def _check(features: int, counts: str, test_share: float) -> None:
+    if not isinstance(features, (int, np.integer)) or features < 1:
+        raise ShapeError(f"features is a number of columns, at least 1, not {features!r}.", hint="2**20 is usual.")
+    if not 0 <= test_share <= 1:
+        raise ShapeError(f"test_share is a share from 0 to 1, not {test_share!r}.", hint="0.2 keeps a fifth.")
+    if counts not in COUNTS:
+        raise UnknownNameError.of("way to store counts", counts, COUNTS)
+
+
+def _collect(packages: Sequence[str] | None, seed: int,
+             progress: Callable[[str], None] | None) -> tuple[list[_Text], list[str]]:
+    """The texts to keep, in the order of their digests, and the packages they come from."""
+    found: list[str] = []
+    owners: dict[bytes, _Text | None] = {}
+    key = str(seed).encode()[:64]
+    for package in packages if packages is not None else PACKAGES:
+        if progress is not None:
+            progress(package)
+        number, some = len(found), False
+        for text in docstrings_of(package, SOURCE_LIMIT):
+            some = True
+            digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=16, key=key).digest()
+            earlier = owners.setdefault(digest, _Text(text, number, digest))
+            if earlier is not None and earlier.package != number:
+                owners[digest] = None  # in two packages: it has no one label
+        if some:
+            found.append(package)
+        elif packages is not None:
+            raise MissingPackageError(f"No docstring of a package {package!r} was found.",
+                                      hint=f"install {package}, with its source files, or leave it out.")
+    kept = (text for text in owners.values() if text is not None and len(split_words(text.text)) >= 5)
+    return sorted(kept, key=lambda text: text.digest[4:]), found
+
+
+def _classes(found: list[str], target: Sequence[str] | None) -> tuple[Any, tuple[str, ...]]:
+    """The label of each package, and the names of the labels."""
+    if target is None:
+        return np.arange(len(found)), tuple(found)
+    wanted = [target] if isinstance(target, str) else list(target)
+    others = [package for package in found if package not in wanted]
+    present = [package for package in found if package in wanted]
+    names = (others[0] if len(others) == 1 else "others", " or ".join(present))
+    return np.array([package in wanted for package in found], np.int64), names
+
+
+def _giveaway(found: list[str]) -> Callable[[str], bool]:
+    """A test for words that name a package: its name, longer words around it, its aliases."""
+    names = {name.lower() for name in (*PACKAGES, *found, *ALIASES)}
+    long = tuple(sorted(name for name in names if len(name) >= 5))
+    exact = names | {part for name in names for part in split_words(name)}
+
+    def drop(word: str) -> bool:
+        return word in exact or any(name in word for name in long)
+
+    return drop
+
+
+def _part(matrix: CSR, label: Any, chosen: Any) -> Part:
+    """The chosen rows, as arrays of their own."""
+    lengths = np.diff(matrix.indptr)
+    entries = np.repeat(chosen, lengths)
+    indptr = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)
+    rows = CSR(matrix.data[entries], matrix.indices[entries], indptr, (int(chosen.sum()), matrix.shape[1]), check=False)
+    return Part(wrap(rows, cpu()), label[chosen])

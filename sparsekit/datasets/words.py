@@ -1,0 +1,115 @@
+"""Text to counts: words and pairs of neighbouring words, hashed into a fixed number of features."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..storage import CSR
+
+__all__ = ["Numbered", "count_words", "number_words", "split_words"]
+
+_WORD = re.compile(r"[a-z][a-z0-9]+")
+
+
+def split_words(text: str) -> list[str]:
+    """Give the words of a text in lower case: a letter, then letters and digits; ``_`` separates."""
+    return _WORD.findall(text.lower())
+
+
+class Numbered:
+    """Texts as numbers of their words.
+
+    Attributes
+    ----------
+    vocabulary : list of str
+        The distinct words, in the order in which they first came.
+    words : array of int64
+        Numbers of the words of all texts, one text after another.
+    ends : array of int64, shape (texts + 1,)
+        Text ``i`` has ``words[ends[i]:ends[i + 1]]``.
+    """
+
+    def __init__(self, vocabulary: list[str], words: Any, ends: Any) -> None:
+        self.vocabulary, self.words, self.ends = vocabulary, words, ends
+
+
+def number_words(texts: Sequence[str], drop: Callable[[str], bool]) -> Numbered:
+    """Split texts into words and number them, without the words for which ``drop(word)`` is true."""
+    numbers: dict[str, int] = {}
+    vocabulary: list[str] = []
+    flat: list[int] = []
+    ends = [0]
+    for text in texts:
+        for word in split_words(text):
+            number = numbers.get(word)
+            if number is None:
+                number = -1 if drop(word) else len(vocabulary)
+                numbers[word] = number
+                vocabulary += [word] if number >= 0 else []
+            if number >= 0:
+                flat.append(number)
+        ends.append(len(flat))
+    return Numbered(vocabulary, np.array(flat, np.int64), np.array(ends, np.int64))
+
+
+def count_words(texts: Numbered, features: int, pairs: bool = True, counts: str = "log",
+                normalise: bool = True) -> CSR:
+    """Count words, and pairs of neighbours, into hashed columns.
+
+    Parameters
+    ----------
+    texts : Numbered
+    features : int
+        Number of columns.  Two words in one column are added up, as always with hashing.
+    pairs : bool
+        Count pairs of neighbouring words too.
+    counts : {"log", "raw", "binary"}
+        What is stored of a count ``n``: log(1 + n), n, or 1.
+    normalise : bool
+        Divide each row by its Euclidean length.
+
+    Returns
+    -------
+    CSR
+        float32, one row a text, canonical.  The same on every machine: the hash is CRC-32, mixed.
+    """
+    hashes = _mix(np.array([zlib.crc32(word.encode()) for word in texts.vocabulary], np.uint64))
+    rows = np.repeat(np.arange(len(texts.ends) - 1), np.diff(texts.ends))
+    columns = hashes[texts.words] % np.uint64(features)
+    if pairs and len(rows) > 1:
+        first, second = hashes[texts.words[:-1]], hashes[texts.words[1:]]
+        inside = rows[:-1] == rows[1:]
+        neighbours = _mix(first * np.uint64(3) + second)[inside] % np.uint64(features)
+        rows, columns = np.concatenate([rows, rows[:-1][inside]]), np.concatenate([columns, neighbours])
+    return _counted(rows, columns.astype(np.int64), (len(texts.ends) - 1, features), counts, normalise)
+
+
+def _counted(rows: Any, columns: Any, shape: tuple[int, int], counts: str, normalise: bool) -> CSR:
+    order = np.lexsort((columns, rows))
+    rows, columns = rows[order], columns[order]
+    new = np.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    starts = np.flatnonzero(new)
+    values = np.diff(starts, append=len(rows)).astype(np.float64)
+    if counts == "log":
+        values = np.log1p(values)
+    elif counts == "binary":
+        values[:] = 1
+    rows, columns = rows[starts], columns[starts]
+    indptr = np.searchsorted(rows, np.arange(shape[0] + 1)).astype(np.int64)
+    if normalise:
+        lengths = np.sqrt(np.bincount(rows, values * values, shape[0]))
+        values /= lengths[rows]
+    return CSR(values.astype(np.float32), columns, indptr, shape, check=False)
+
+
+def _mix(values: Any) -> Any:
+    """Spread each uint64 over all its bits (the finaliser of splitmix64); wraps around on purpose."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

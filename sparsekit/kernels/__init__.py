@@ -1,0 +1,67 @@
+"""Raw-buffer kernels: ``cpu`` in numba, ``gpu`` in cupy and CUDA, mirrored file by file.
+
+``for_device("cpu")`` gives the object that operators see as ``k``: its ``xp`` is the array
+module, its other attributes are kernels, imported when first touched.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import UnknownNameError
+
+__all__ = ["for_device", "warm"]
+
+#: Which file holds which kernel; the same for every device.
+FILES = {
+    "csr": (
+        "csr_dot_dense", "csr_dot_row_sparse", "csr_dot_csr", "csr_transposed_dot_dense",
+        "csr_transposed_dot_row_sparse", "csr_sum_rows", "csr_sum_columns", "csr_row_scale", "csr_column_scale",
+        "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
+    ),
+    "dense": ("dense_dot_csr", "dense_dot_csr_transposed", "dense_sgd_update", "dense_sgd_momentum_update"),
+    "row_sparse": (
+        "unique_with_rank", "row_sparse_sgd_update", "row_sparse_sgd_momentum_update",
+        "row_sparse_sgd_momentum_standard_update", "row_sparse_merge", "add_rows", "copy_rows",
+    ),
+}
+_FILE_OF = {name: file for file, names in FILES.items() for name in names}
+
+
+class Kernels:
+    """The kernels of one device, loaded one by one on first use."""
+
+    def __init__(self, device: str, xp: Any) -> None:
+        self.device, self.xp = device, xp
+
+    def __getattr__(self, name: str) -> Any:
+        file = _FILE_OF.get(name)
+        if file is None:
+            raise UnknownNameError.of("kernel", name, _FILE_OF)
+        kernel = getattr(importlib.import_module(f"{__name__}.{self.device}.{file}"), name)
+        setattr(self, name, kernel)
+        return kernel
+
+
+_loaded: dict[str, Kernels] = {}
+
+
+def for_device(device: str) -> Kernels:
+    """The kernels of ``"cpu"`` or ``"gpu"``; the latter imports cupy."""
+    found = _loaded.get(device)
+    if found is None:
+        xp = np if device == "cpu" else importlib.import_module("cupy")
+        found = _loaded[device] = Kernels(device, xp)
+    return found
+
+
+def warm() -> int:
+    """Compile the CPU kernels for float32 values and int64 indices; returns how many.
+
+    Compiled code is kept on disk (``NUMBA_CACHE_DIR``), so that later processes start fast.
+    """
+    module = importlib.import_module(f"{__name__}.cpu.warm")
+    return int(module.warm())

@@ -1,0 +1,112 @@
+"""The decorator that makes a Python function a lazily compiled kernel."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ...base.errors import DTypeError
+
+__all__ = ["Kernel", "in_threads", "kernel", "listeners"]
+
+#: Called with (name, start, end) in nanoseconds after a compilation or the import of numba.
+listeners: list[Callable[[str, int, int], None]] = []
+
+
+def _told(name: str, work: Callable[[], Any]) -> Any:
+    start = time.perf_counter_ns()
+    try:
+        return work()
+    finally:
+        end = time.perf_counter_ns()
+        for listener in listeners:
+            listener(name, start, end)
+
+
+@functools.cache
+def _numba() -> Any:
+    """numba, taught that a ``Kernel`` met inside another kernel is its dispatcher."""
+    numba = _told("import numba", lambda: importlib.import_module("numba"))
+    extending = importlib.import_module("numba.extending")
+    types = importlib.import_module("numba.types")
+
+    @extending.typeof_impl.register(Kernel)
+    def _(value: Kernel, _context: Any) -> Any:
+        return types.Dispatcher(value.dispatcher)
+
+    return numba
+
+
+class Kernel:
+    """A function compiled by numba when it is first called; compile time is reported apart."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._function, self._options = function, options
+        functools.update_wrapper(self, function)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """numba's dispatcher of the function."""
+        made = _numba().njit(**{"cache": True, "nogil": True, **self._options})(self._function)
+        compile_signature, name = made.compile, self._function.__name__
+
+        def compile_and_tell(signature: Any) -> Any:
+            return _told(name, lambda: compile_signature(signature))
+
+        made.compile = compile_and_tell
+        return made
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return self.dispatcher(*arguments)
+        except Exception as error:
+            if type(error).__name__ != "TypingError":
+                raise
+            kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)
+            raise DTypeError(f"The kernel {self._function.__name__} takes no arguments of types {kinds}.",
+                             hint="cast the values to float32 or float64 with astype().") from None
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make ``function`` a ``Kernel``; options go to ``numba.njit``."""
+    if function is None:
+        return lambda real: Kernel(real, options)
+    return Kernel(function, options)
+
+
+@functools.cache
+def _pool(_process: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=worker_count(), thread_name_prefix="sparsekit")
+
+
+@functools.cache
+def worker_count() -> int:
+    """Threads that large kernels are spread over: ``SPARSEKIT_NUM_THREADS``, else the usable cores."""
+    asked = os.environ.get("SPARSEKIT_NUM_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
+    """Call ``work(start, stop)`` over ``range(count)`` in pieces of at least ``grain``, several at a time.
+
+    Kernels release the interpreter lock, so plain threads run them in parallel.  numba's own
+    threading layers are not used: one kills forked children, another aborts the process when two
+    threads enter it.  The pool belongs to the process that made it, so a forked child gets its own.
+    """
+    pieces = min(worker_count(), count // max(grain, 1))
+    if pieces <= 1:
+        work(0, count)
+        return
+    edges = [count * piece // pieces for piece in range(pieces + 1)]
+    pool = _pool(os.getpid())
+    waiting = [pool.submit(work, start, stop) for start, stop in zip(edges[1:-1], edges[2:], strict=True)]
+    work(edges[0], edges[1])
+    for future in waiting:
+        future.result()

@@ -1,0 +1,1 @@
+"""CUDA kernels through cupy, mirroring ``kernels/cpu`` file by file."""

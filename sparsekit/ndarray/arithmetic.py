@@ -1,0 +1,70 @@
+"""Operators between arrays and numbers, shared by the functions and the array's own operators."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import ops as _ops  # noqa: F401 - declares the operators
+from ..base.errors import DTypeError
+from ..core.dispatch import invoke, wrap
+from ..core.op import find
+
+__all__ = [
+    "add", "binary", "divide", "equal", "greater", "greater_equal", "lesser", "lesser_equal", "maximum", "minimum",
+    "modulo", "multiply", "not_equal", "power", "subtract", "true_divide",
+]
+
+
+def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: str | None = None) -> Callable[..., Any]:
+    """A function of two arrays, or an array and a number on either side.
+
+    Parameters
+    ----------
+    same, broadcast, scalar, reverse : str
+        Operators for equal shapes, for broadcasting, for a number on the right and on the left.
+    """
+    broadcast_call = find(broadcast).bind({})
+    same_call = find(same).bind({}) if same else broadcast_call
+    scalar_op, reverse_op = find(scalar), find(reverse or scalar)
+
+    def function(lhs: Any, rhs: Any, out: Any = None) -> Any:
+        left, right = getattr(lhs, "_store", None), getattr(rhs, "_store", None)
+        if left is not None and right is not None:
+            return invoke(same_call if left.shape == right.shape else broadcast_call, (lhs, rhs), out)
+        if left is not None and isinstance(rhs, _NUMBERS):
+            return invoke(scalar_op.bind({"scalar": rhs}), (lhs,), out)
+        if right is not None and isinstance(lhs, _NUMBERS):
+            return invoke(reverse_op.bind({"scalar": lhs}), (rhs,), out)
+        odd = rhs if left is not None else lhs
+        if isinstance(odd, np.ndarray):
+            other = wrap(odd, (lhs if left is not None else rhs).context)
+            return function(lhs, other, out) if left is not None else function(other, rhs, out)
+        raise DTypeError(f"{name} takes arrays and numbers, not {type(odd).__name__}.",
+                         hint="make an array with mx.nd.array(…).")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"``{name}`` of two arrays whose shapes are equal or broadcast, or of an array and a number.\n\n"
+                        f"See {', '.join(dict.fromkeys(filter(None, (same, broadcast, scalar, reverse))))}.")
+    return function
+
+
+_NUMBERS = (int, float, numbers.Real, np.number)
+
+add = binary("add", "elemwise_add", "broadcast_add", "_plus_scalar")
+subtract = binary("subtract", "elemwise_sub", "broadcast_sub", "_minus_scalar", "_rminus_scalar")
+multiply = binary("multiply", "elemwise_mul", "broadcast_mul", "_mul_scalar")
+divide = true_divide = binary("divide", "elemwise_div", "broadcast_div", "_div_scalar", "_rdiv_scalar")
+modulo = binary("modulo", None, "broadcast_mod", "_mod_scalar", "_rmod_scalar")
+power = binary("power", None, "broadcast_power", "_power_scalar", "_rpower_scalar")
+maximum = binary("maximum", None, "broadcast_maximum", "_maximum_scalar")
+minimum = binary("minimum", None, "broadcast_minimum", "_minimum_scalar")
+equal = binary("equal", None, "broadcast_equal", "_equal_scalar")
+not_equal = binary("not_equal", None, "broadcast_not_equal", "_not_equal_scalar")
+greater = binary("greater", None, "broadcast_greater", "_greater_scalar", "_lesser_scalar")
+greater_equal = binary("greater_equal", None, "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar")
+lesser = binary("lesser", None, "broadcast_lesser", "_lesser_scalar", "_greater_scalar")
+lesser_equal = binary("lesser_equal", None, "broadcast_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar")

@@ -1,0 +1,464 @@
+"""The dense array, base of the sparse ones."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ..base.context import Context, require
+from ..base.errors import (
+    DTypeError,
+    GradientError,
+    RowIndexError,
+    ShapeError,
+    SparsekitError,
+    UnsupportedError,
+)
+from ..core import hooks
+from ..core.dispatch import array_types, convert_store, invoke, wrap
+from ..core.graph import Node, backward
+from ..core.op import find
+from ..kernels import for_device
+from ..ops.cast import check_stype
+from ..ops.creation import empty_store
+from ..storage import CSR, RowSparse, densify
+from . import arithmetic
+from .functions import F
+
+__all__ = ["NDArray"]
+
+
+class NDArray:
+    """A dense array on a context, with MXNet's methods.
+
+    Made by ``mx.nd.array``, ``mx.nd.zeros`` and the other creation functions, and by operators.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+        MXNet gives numpy's scalar type instead, which current numpy no longer takes for ``np.dtype(array)``;
+        both compare equal to ``np.float32`` and the like.
+    context, ctx : Context
+    stype : str
+        Storage type: ``"default"``, ``"row_sparse"`` or ``"csr"``.
+    grad : NDArray or None
+        Gradient buffer, after ``attach_grad``.
+    """
+
+    __slots__ = ("__weakref__", "_ctx", "_entry", "_store")
+    __array_priority__ = 1000.0
+    __hash__ = object.__hash__
+    stype = "default"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise UnsupportedError(f"{type(self).__name__} is not constructed directly.",
+                               hint="use mx.nd.array, mx.nd.sparse.csr_matrix or mx.nd.sparse.row_sparse_array.")
+
+    # what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._store.shape)
+
+    @property
+    def dtype(self) -> Any:
+        return self._store.dtype
+
+    @property
+    def context(self) -> Context:
+        return self._ctx
+
+    ctx = context
+
+    @property
+    def ndim(self) -> int:
+        return len(self._store.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements, absent zeros of a sparse array counted."""
+        return int(np.prod(self._store.shape, dtype=object))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the components take together."""
+        return int(self._store.nbytes)
+
+    @property
+    def T(self) -> NDArray:
+        """The array with its axes reversed."""
+        return self.transpose()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+
+    # values out
+
+    def asnumpy(self) -> Any:
+        """A numpy array with a copy of the values; sparse arrays come out dense."""
+        made = densify(self._store, for_device(self._ctx.device_type).xp)
+        if not isinstance(made, np.ndarray):
+            return made.get()
+        return made.copy() if made is self._store else made
+
+    def asscalar(self) -> Any:
+        """The only element as a numpy scalar.
+
+        Raises
+        ------
+        ShapeError
+            If there is more than one.
+        """
+        if self.size != 1:
+            raise ShapeError(f"An array of shape {self.shape} is not a scalar.", hint="index one element first: x[0].")
+        return self.asnumpy().reshape(-1)[0]
+
+    item = asscalar
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers."""
+        return self.asnumpy().tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        values = self.asnumpy()
+        return values if dtype is None else values.astype(dtype)
+
+    def __float__(self) -> float:
+        return float(self.asscalar())
+
+    def __int__(self) -> int:
+        return int(self.asscalar())
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu":
+            raise DTypeError(f"An array of {self.dtype} is no index.", hint="cast it with astype('int64').")
+        return int(self.asscalar())
+
+    def __bool__(self) -> bool:
+        if self.size == 0:
+            return False
+        if self.size > 1:
+            raise ShapeError(f"The truth of an array of shape {self.shape} is ambiguous.",
+                             hint="reduce it first, for instance with .sum() or .max().")
+        return bool(self.asscalar())
+
+    def wait_to_read(self) -> None:
+        """Return when the values are there; on a CPU they are as soon as an operator returns."""
+        if self._ctx.device_type == "gpu":
+            for_device("gpu").xp.cuda.get_current_stream().synchronize()
+
+    # copies and conversions
+
+    def copy(self) -> NDArray:
+        """A deep copy on the same context."""
+        return invoke(find("identity").bind({}), (self,))
+
+    def astype(self, dtype: Any, copy: bool = True) -> NDArray:
+        """The values in another element type; the array itself if ``copy=False`` and it has that type."""
+        dtype = np.dtype(dtype)
+        if not copy and dtype == self.dtype:
+            return self
+        return invoke(find("Cast").bind({"dtype": dtype.name}), (self,))
+
+    def tostype(self, stype: str) -> NDArray:
+        """The values in another storage type; the array itself if it has that type."""
+        if stype == self.stype:
+            return self
+        return invoke(find("cast_storage").bind({"stype": check_stype(stype)}), (self,))
+
+    def as_in_context(self, ctx: Context) -> NDArray:
+        """The array on another context; itself if it is there already."""
+        return self if ctx is self._ctx else self._moved(require(ctx))
+
+    as_in_ctx = as_in_context
+
+    def _moved(self, ctx: Context) -> NDArray:
+        start = time.perf_counter_ns()
+        target = for_device(ctx.device_type)
+        store = _map_components(self._store, lambda part: _to_device(part, target.xp))
+        if hooks.sink is not None:
+            hooks.sink.span(f"copy {self._ctx} -> {ctx}", "transfer", start, time.perf_counter_ns(),
+                            {"bytes": self.nbytes})
+        return wrap(store, ctx)
+
+    def copyto(self, other: NDArray | Context) -> NDArray:
+        """Copy the values into an array, whose storage type and element type stay, or to a context."""
+        if isinstance(other, Context):
+            return self.copy() if other is self._ctx else self._moved(require(other))
+        if other.shape != self.shape:
+            raise ShapeError(f"copyto: shapes {self.shape} and {other.shape} differ.", hint="make a target of that shape.")
+        other._receive(self)
+        return other
+
+    def detach(self) -> NDArray:
+        """The same values outside the recorded graph."""
+        return wrap(self._store, self._ctx)
+
+    def _receive(self, other: NDArray, add: bool = False) -> None:
+        """Take over the values of ``other``, in this array's own storage type and element type."""
+        if add:
+            other = arithmetic.add(self.detach(), other)
+        if other._ctx is not self._ctx:
+            other = other._moved(self._ctx)
+        store = other._store
+        if self.stype == "default":
+            if other.stype == "default":
+                np.copyto(self._store, store.reshape(self._store.shape), casting="unsafe")
+            else:
+                self._fill_from_sparse(store)
+            return
+        if other.stype != self.stype:
+            store = convert_store(store, self.stype, for_device(self._ctx.device_type))
+        if store.dtype != self.dtype:
+            store = _map_components(store, lambda part: part if part.dtype.kind in "iu" and part is not store.data
+                                    else part.astype(self.dtype))
+        self._store.replace(store)
+        if hooks.sink is not None and id(self) in hooks.owned:
+            _, role, owner = hooks.owned[id(self)]
+            hooks.sink.assign(self, role, owner)
+
+    def _fill_from_sparse(self, store: Any) -> None:
+        """Write a sparse store into this dense buffer, without a temporary of that size."""
+        densify(store, for_device(self._ctx.device_type).xp, out=self._store)
+
+    # gradients
+
+    @property
+    def grad(self) -> NDArray | None:
+        entry = self._entry
+        return entry[0].grad if entry is not None and entry[0].call is None else None
+
+    def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
+        """Make a gradient buffer, so that ``backward`` fills it.
+
+        Parameters
+        ----------
+        grad_req : {"write", "add", "null"}
+            Overwrite the buffer, add to it, or leave it.
+        stype : str, optional
+            Storage type of the buffer; that of the array by default.
+        """
+        if grad_req not in ("write", "add", "null"):
+            raise SparsekitError(f"grad_req={grad_req!r} is unknown.", hint="it is 'write', 'add' or 'null'.")
+        xp = for_device(self._ctx.device_type).xp
+        made = empty_store(xp, check_stype(stype or self.stype), self.shape, self.dtype)
+        self._mark(wrap(made, self._ctx), grad_req)
+
+    def _mark(self, grad: NDArray, grad_req: str) -> None:
+        """Become a variable with this gradient buffer."""
+        node = Node(None)
+        node.grad, node.grad_req, node.ctx = grad, grad_req, self._ctx
+        self._entry = (node, 0)
+
+    def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+        """Send gradients from this array to the variables it was computed from.
+
+        Parameters
+        ----------
+        out_grad : NDArray, optional
+            Gradient at this array; ones by default.
+        retain_graph : bool
+            Keep the graph for another backward pass.
+        """
+        run_backward([self], None if out_grad is None else [out_grad], retain_graph, train_mode)
+
+    # arithmetic
+
+    def __neg__(self) -> NDArray:
+        return invoke(find("negative").bind({}), (self,))
+
+    def __abs__(self) -> NDArray:
+        return invoke(find("abs").bind({}), (self,))
+
+    def __matmul__(self, other: Any) -> NDArray:
+        return invoke(find("dot").bind({}), (self, other))
+
+    # indexing
+
+    def __getitem__(self, key: Any) -> NDArray:
+        if type(key) is int and not hooks.state.recording and self._ctx.device_type == "cpu":
+            try:
+                return wrap(np.asarray(self._store[key]).reshape(self._store.shape[1:] or (1,)), self._ctx)
+            except IndexError:
+                raise RowIndexError(f"Index {key} is outside axis 0, which has {self._store.shape[0] if self.ndim else 0} entries.",
+                                    hint="indices run from -size to size - 1.") from None
+        return invoke(find("_getitem").bind({"key": encode_key(key)}), (self,))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if hooks.state.recording and self._entry is not None:
+            raise GradientError("A recorded array cannot be assigned to while recording.",
+                                hint="assign under autograd.pause(), or compute a new array.")
+        if isinstance(value, NDArray):
+            value = densify(value._store, for_device(value._ctx.device_type).xp)
+        if isinstance(key, NDArray):
+            key = key.asnumpy()
+            key = key if key.dtype.kind in "iub" else key.astype(np.int64)
+        try:
+            self._store[key] = value
+        except IndexError as error:
+            raise RowIndexError(f"{key!r} does not index shape {self.shape}: {error}.",
+                                hint="indices run from -size to size - 1.") from None
+        except (ValueError, TypeError) as error:
+            raise ShapeError(f"A value of type {type(value).__name__} does not fit there: {error}.",
+                             hint="its shape must broadcast to that of the indexed part.") from None
+
+    def __iter__(self) -> Any:
+        return (self[place] for place in range(len(self)))
+
+    def slice(self, begin: Any, end: Any) -> NDArray:
+        """The box from ``begin`` to ``end``, one entry an axis."""
+        begin = begin if isinstance(begin, (tuple, list)) else (begin,)
+        end = end if isinstance(end, (tuple, list)) else (end,)
+        return self[tuple(slice(low, high) for low, high in zip(begin, end, strict=True))]
+
+    # pickling goes through plain components
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = tuple(getattr(self._store, name) for name in getattr(self._store, "components", ()))
+        return _rebuild, (self.stype, parts or (self._store,), self.shape)
+
+
+def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...]) -> NDArray:
+    """An array from its components, validated like any other input."""
+    store = {"default": lambda: parts[0], "csr": lambda: CSR(*parts, shape), "row_sparse": lambda: RowSparse(*parts, shape)}
+    return wrap(store[stype](), Context("cpu", 0))
+
+
+def _to_device(part: Any, xp: Any) -> Any:
+    return xp.asarray(part) if isinstance(part, np.ndarray) else part.get()
+
+
+def _map_components(store: Any, function: Any) -> Any:
+    if isinstance(store, CSR):
+        return CSR(function(store.data), function(store.indices), function(store.indptr), store.shape, check=False)
+    if isinstance(store, RowSparse):
+        return RowSparse(function(store.data), function(store.indices), store.shape, check=False)
+    return function(store)
+
+
+def encode_key(key: Any) -> Any:
+    """An index as a hashable attribute; see ``ops.index.decode``."""
+    if isinstance(key, slice):
+        return ("slice", key.start, key.stop, key.step)
+    if isinstance(key, tuple):
+        return tuple(encode_key(part) for part in key)
+    if key is Ellipsis:
+        return "..."
+    if isinstance(key, NDArray):
+        key = key.asnumpy()
+        key = key.astype(np.int64) if key.dtype.kind == "f" else key
+    if isinstance(key, np.ndarray):
+        key = np.flatnonzero(key).tolist() if key.dtype == bool else key.tolist()
+    if isinstance(key, list):
+        return ("list", tuple(key))
+    if key is None or isinstance(key, (int, np.integer)):
+        return key if key is None else int(key)
+    raise RowIndexError(f"{key!r} of type {type(key).__name__} is no index.", hint="use integers, slices, lists or arrays of integers.")
+
+
+def run_backward(heads: list[NDArray], gradients: list[Any] | None, retain: bool, train_mode: bool) -> None:
+    """Send gradients from ``heads`` to the variables they were computed from.
+
+    Raises
+    ------
+    GradientError
+        If a head was not computed while recording.
+    """
+    entries, given = head_gradients(heads, gradients)
+    state = hooks.state
+    before = state.recording, state.training
+    state.recording, state.training = False, train_mode
+    try:
+        backward(entries, given, F, wrap, retain)
+    finally:
+        state.recording, state.training = before
+
+
+def head_gradients(heads: list[NDArray], gradients: list[Any] | None) -> tuple[list[Any], list[Any]]:
+    """Graph entries of the heads, and the gradients there: ones where none is given."""
+    entries = []
+    for head in heads:
+        if head._entry is None:
+            raise GradientError("backward() was called on an array that was not computed while recording.",
+                                hint="compute it inside `with mx.autograd.record():`, from arrays with attach_grad().")
+        entries.append(head._entry)
+    gradients = gradients if gradients is not None else [None] * len(heads)
+    if len(gradients) != len(heads):
+        raise ShapeError(f"{len(gradients)} head gradients were given for {len(heads)} heads.", hint="give one a head.")
+    given = [F.ones_like(head.detach()) if gradient is None else gradient
+             for head, gradient in zip(heads, gradients, strict=True)]
+    for head, gradient in zip(heads, given, strict=True):
+        if gradient.shape != head.shape:
+            raise ShapeError(f"A head gradient has shape {gradient.shape}, its head {head.shape}.", hint="they must agree.")
+    return entries, given
+
+
+array_types[np.ndarray] = NDArray
+
+
+def _method(name: str) -> Any:
+    """An operator as a method: the array is its first input."""
+    function = getattr(F, name)
+
+    def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, function.__doc__
+    return method
+
+
+for _name in ("sum", "mean", "prod", "max", "min", "norm", "clip", "dot", "abs", "sign", "square", "sqrt", "exp", "log",
+              "log1p", "expm1", "sigmoid", "relu", "tanh", "softmax", "log_softmax", "zeros_like", "ones_like", "round",
+              "floor", "ceil", "flatten", "pick", "expand_dims", "reshape_like", "sin", "cos"):
+    setattr(NDArray, _name, _method(_name))
+
+
+def _reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
+    """The same elements in another shape, given as a tuple or as numbers; -1 is computed, 0 copies a size."""
+    wanted = kwargs.get("shape", shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
+    return F.Reshape(self, shape=tuple(wanted))
+
+
+def _transpose(self: NDArray, *axes: Any) -> NDArray:
+    """Axes reversed, or in the order given."""
+    order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+    return F.transpose(self, axes=tuple(order or ()))
+
+
+def _operator(function: Any, swapped: bool = False) -> Any:
+    if swapped:
+        return lambda self, other: function(other, self)
+    return lambda self, other: function(self, other)
+
+
+def _in_place(function: Any) -> Any:
+    def operator(self: NDArray, other: Any) -> NDArray:
+        if hooks.state.recording and self._entry is not None:
+            raise GradientError("An in-place operation on a recorded array would lose what its gradient needs.",
+                                hint="write x = x + y while recording.")
+        self._receive(function(self.detach(), other))
+        return self
+
+    return operator
+
+
+NDArray.reshape, NDArray.transpose = _reshape, _transpose  # type: ignore[attr-defined]
+for _name, _functions in {
+    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.divide,
+    "mod": arithmetic.modulo, "pow": arithmetic.power,
+}.items():
+    setattr(NDArray, f"__{_name}__", _operator(_functions))
+    setattr(NDArray, f"__r{_name}__", _operator(_functions, swapped=True))
+    setattr(NDArray, f"__i{_name}__", _in_place(_functions))
+for _name, _functions in {
+    "eq": arithmetic.equal, "ne": arithmetic.not_equal, "gt": arithmetic.greater, "ge": arithmetic.greater_equal,
+    "lt": arithmetic.lesser, "le": arithmetic.lesser_equal,
+}.items():
+    setattr(NDArray, f"__{_name}__", _operator(_functions))
+NDArray.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -1,0 +1,342 @@
+"""Elementwise operators of two arrays: of one shape (``elemwise_*``) and broadcasting (``broadcast_*``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import cost, infer
+from ..core.op import Op
+from ..storage import CSR, RowSparse, densify
+from . import samples
+from .unary import on_data
+
+__all__ = ["add_stores"]
+
+
+def _left_dtype(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+    return dtypes[0]
+
+
+def _width(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape[1:], dtype=np.int64)) if len(shape) > 1 else 1
+
+
+def add_row_sparse(k: Any, left: RowSparse, right: RowSparse, factor: float) -> RowSparse:
+    """``left + factor * right``; the result stores the union of the rows."""
+    rows, width = left.indices.shape[0] + right.indices.shape[0], _width(left.shape)
+    dtype = np.result_type(left.dtype, right.dtype)
+    data = k.xp.empty((rows, width), dtype)
+    indices = k.xp.empty(rows, left.indices.dtype)
+    count = k.row_sparse_merge(left.data.reshape(-1, width), left.indices, right.data.reshape(-1, width), right.indices,
+                               dtype.type(factor), data, indices)
+    return RowSparse(data[:count].reshape(count, *left.shape[1:]), indices[:count], left.shape, check=False)
+
+
+def add_csr(k: Any, left: CSR, right: CSR, factor: float) -> CSR:
+    """``left + factor * right``; the result stores the union of the places."""
+    room = left.data.shape[0] + right.data.shape[0]
+    dtype = np.result_type(left.dtype, right.dtype)
+    data, indices = k.xp.empty(room, dtype), k.xp.empty(room, left.indices.dtype)
+    indptr = k.xp.empty_like(left.indptr)
+    count = k.csr_add_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr,
+                          dtype.type(factor), data, indices, indptr)
+    return CSR(data[:count], indices[:count], indptr, left.shape, check=False)
+
+
+def _add_to_dense(k: Any, out: Any, sparse: Any, factor: float) -> Any:
+    factor = out.dtype.type(factor)
+    if isinstance(sparse, CSR):
+        k.csr_add_dense(sparse.data, sparse.indices, sparse.indptr, factor, out)
+    else:
+        width = _width(sparse.shape)
+        k.add_rows(sparse.data.reshape(-1, width), sparse.indices, factor, out.reshape(-1, width))
+    return out
+
+
+def add_stores(op: Op, factor: float) -> None:
+    """Declare the rows of an addition (factor 1) or subtraction (factor -1)."""
+
+    @op.forward("default, default -> default")
+    def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+        return (k.xp.add if factor > 0 else k.xp.subtract)(left, right, out=out)
+
+    @op.forward("row_sparse, row_sparse -> row_sparse")
+    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        return add_row_sparse(k, left, right, factor)
+
+    @op.forward("csr, csr -> csr")
+    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        return add_csr(k, left, right, factor)
+
+    @op.forward("default, row_sparse|csr -> default")
+    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        return _add_to_dense(k, k.xp.array(left, np.result_type(left.dtype, right.dtype), order="C"), right, factor)
+
+    @op.forward("row_sparse|csr, default -> default")
+    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        start = k.xp.array(right, np.result_type(left.dtype, right.dtype), order="C")
+        return _add_to_dense(k, start if factor > 0 else k.xp.negative(start, out=start), left, 1)
+
+
+def elemwise(name: str, doc: str, **more: Any) -> Op:
+    """Declare an operator of two arrays of one shape."""
+    return Op(name, "lhs rhs", shape=infer.same_shape, sample=samples.pair(**more), doc=doc)
+
+
+elemwise_add = elemwise("elemwise_add", "Sum of two arrays of one shape.")
+add_stores(elemwise_add, 1)
+elemwise_add.gradient(lambda F, g, _lhs, _rhs, _out, attrs, want: (g, g))
+
+elemwise_sub = elemwise("elemwise_sub", "Difference of two arrays of one shape.")
+add_stores(elemwise_sub, -1)
+elemwise_sub.gradient(lambda F, g, _lhs, _rhs, _out, attrs, want: (g, want[1] and F.negative(g)))
+
+elemwise_mul = elemwise("elemwise_mul", "Product of two arrays of one shape.")
+elemwise_mul.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+    want[0] and F.elemwise_mul(g, rhs), want[1] and F.elemwise_mul(g, lhs)))
+
+
+@elemwise_mul.forward("default, default -> default")
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    return k.xp.multiply(left, right, out=out)
+
+
+@elemwise_mul.forward("row_sparse, default -> row_sparse")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    return on_data(left, left.data * right[left.indices])
+
+
+@elemwise_mul.forward("default, row_sparse -> row_sparse")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    return on_data(right, left[right.indices] * right.data)
+
+
+@elemwise_mul.forward("row_sparse, row_sparse -> row_sparse")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    indices, at, other = np.intersect1d(left.indices, right.indices, assume_unique=True, return_indices=True)
+    return RowSparse(left.data[at] * right.data[other], indices, left.shape, check=False)
+
+
+def _values_at(k: Any, sparse: CSR, dense: Any) -> Any:
+    rows = k.xp.repeat(k.xp.arange(sparse.shape[0]), k.xp.diff(sparse.indptr))
+    return dense[rows, sparse.indices]
+
+
+@elemwise_mul.forward("csr, default -> csr")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    return on_data(left, left.data * _values_at(k, left, right))
+
+
+@elemwise_mul.forward("default, csr -> csr")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    return on_data(right, _values_at(k, right, left) * right.data)
+
+
+@elemwise_mul.forward("csr, csr -> csr")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    room = min(left.data.shape[0], right.data.shape[0])
+    data = k.xp.empty(room, np.result_type(left.dtype, right.dtype))
+    indices, indptr = k.xp.empty(room, left.indices.dtype), k.xp.empty_like(left.indptr)
+    count = k.csr_multiply_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr,
+                               data, indices, indptr)
+    return CSR(data[:count], indices[:count], indptr, left.shape, check=False)
+
+
+elemwise_div = elemwise("elemwise_div", "Quotient of two arrays of one shape; absent entries of the divisor are zeros.", low=0.5)
+elemwise_div.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+    want[0] and F.elemwise_div(g, rhs),
+    want[1] and F.negative(F.elemwise_div(F.elemwise_mul(g, lhs), F.square(rhs)))))
+
+
+@elemwise_div.forward("default, default -> default")
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return k.xp.divide(left, right, out=out) if left.dtype.kind == "f" else left // right
+
+
+def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = (),
+                 low: float = -2.0) -> Op:
+    """Declare an operator of two arrays whose shapes broadcast."""
+    op = Op(name, "lhs rhs", shape=infer.broadcast, sample=samples.pair((4, 5), (1, 5), low=low), doc=doc,
+            aliases=aliases)
+
+    @op.forward("default, default -> default")
+    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        return function(k.xp, left, right)
+
+    if gradient is not None:
+        op.gradient(gradient)
+    return op
+
+
+def _sum_to(F: Any, g: Any, like: Any) -> Any:
+    return g if g.shape == like.shape else F._sum_to(g, shape=tuple(like.shape))
+
+
+def _divide(xp: Any, left: Any, right: Any) -> Any:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return xp.divide(left, right) if left.dtype.kind == "f" else left // right
+
+
+broadcast_add = broadcasting(
+    "broadcast_add", lambda xp, left, right: left + right,
+    lambda F, g, lhs, rhs, _out, attrs, want: (want[0] and _sum_to(F, g, lhs), want[1] and _sum_to(F, g, rhs)),
+    "Sum with broadcasting.", ("broadcast_plus",))
+broadcast_sub = broadcasting(
+    "broadcast_sub", lambda xp, left, right: left - right,
+    lambda F, g, lhs, rhs, _out, attrs, want: (want[0] and _sum_to(F, g, lhs), want[1] and F.negative(_sum_to(F, g, rhs))),
+    "Difference with broadcasting.", ("broadcast_minus",))
+broadcast_mul = broadcasting(
+    "broadcast_mul", lambda xp, left, right: left * right,
+    lambda F, g, lhs, rhs, _out, attrs, want: (want[0] and _sum_to(F, F.broadcast_mul(g, rhs), lhs),
+                                               want[1] and _sum_to(F, F.broadcast_mul(g, lhs), rhs)),
+    "Product with broadcasting.")
+broadcast_div = broadcasting(
+    "broadcast_div", _divide,
+    lambda F, g, lhs, rhs, _out, attrs, want: (
+        want[0] and _sum_to(F, F.broadcast_div(g, rhs), lhs),
+        want[1] and F.negative(_sum_to(F, F.broadcast_div(F.broadcast_mul(g, lhs), F.square(rhs)), rhs))),
+    "Quotient with broadcasting.", low=0.5)
+
+
+def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
+    """Whether a vector runs along columns, and its values; None if it is neither a row nor a column."""
+    if other.ndim <= 2 and other.size == shape[1] and other.shape[-1] == shape[1]:
+        return True, other.reshape(-1)
+    if other.ndim == 2 and other.shape == (shape[0], 1):
+        return False, other.reshape(-1)
+    if other.size == 1 and other.ndim <= 2:
+        return False, np.broadcast_to(other.reshape(-1), (shape[0],)).copy()
+    return None
+
+
+def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
+    found = _pieces(right, left.shape)
+    if found is None:
+        return on_data(left, (_divide(k.xp, left.data, _values_at(k, left, right)) if invert
+                              else left.data * _values_at(k, left, right)))
+    along_columns, factor = found
+    if invert:
+        with np.errstate(divide="ignore"):
+            factor = 1 / factor
+    out = k.xp.empty_like(left.data)
+    if along_columns:
+        k.csr_column_scale(left.data, left.indices, factor, out)
+    else:
+        k.csr_row_scale(left.data, left.indptr, factor, out)
+    return on_data(left, out)
+
+
+@broadcast_mul.forward("csr, default -> csr")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    return _scale(k, left, right, attrs, invert=False)
+
+
+@broadcast_div.forward("csr, default -> csr")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    return _scale(k, left, right, attrs, invert=True)
+
+
+def _spread(k: Any, dense: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    out = k.xp.empty(shape, dtype)
+    out[...] = dense
+    return out
+
+
+for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
+    @_op.forward("csr, default -> default")
+    def _(k: Any, left: Any, right: Any, attrs: Any, _factor: int = _factor) -> Any:
+        shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
+        if shape != left.shape:
+            return densify(left, k.xp) + _factor * right
+        return _add_to_dense(k, _spread(k, right if _factor > 0 else -right, shape, left.dtype), left, 1)
+
+    @_op.forward("default, csr -> default")
+    def _(k: Any, left: Any, right: Any, attrs: Any, _factor: int = _factor) -> Any:
+        shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
+        if shape != right.shape:
+            return left + _factor * densify(right, k.xp)
+        return _add_to_dense(k, _spread(k, left, shape, right.dtype), right, _factor)
+
+
+def _flat(F: Any, g: Any, _lhs: Any, _rhs: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    return None, None
+
+
+def comparison(name: str, function: Callable[..., Any], doc: str) -> None:
+    """Declare a comparison, which gives 1 and 0 in the left element type."""
+    op = broadcasting(f"broadcast_{name}", lambda xp, left, right: function(xp, left, right).astype(left.dtype), _flat, doc)
+    op.dtype = _left_dtype
+    op.cost = cost.elementwise
+
+
+comparison("equal", lambda xp, a, b: a == b, "1 where equal, with broadcasting.")
+comparison("not_equal", lambda xp, a, b: a != b, "1 where different, with broadcasting.")
+comparison("greater", lambda xp, a, b: a > b, "1 where the left is greater, with broadcasting.")
+comparison("greater_equal", lambda xp, a, b: a >= b, "1 where the left is not less, with broadcasting.")
+comparison("lesser", lambda xp, a, b: a < b, "1 where the left is less, with broadcasting.")
+comparison("lesser_equal", lambda xp, a, b: a <= b, "1 where the left is not greater, with broadcasting.")
+comparison("logical_and", lambda xp, a, b: (a != 0) & (b != 0), "1 where both are nonzero, with broadcasting.")
+comparison("logical_or", lambda xp, a, b: (a != 0) | (b != 0), "1 where either is nonzero, with broadcasting.")
+comparison("logical_xor", lambda xp, a, b: (a != 0) ^ (b != 0), "1 where just one is nonzero, with broadcasting.")
+
+broadcasting("broadcast_maximum", lambda xp, a, b: xp.maximum(a, b), lambda F, g, lhs, rhs, _out, attrs, want: (
+    want[0] and _sum_to(F, g * F.broadcast_greater_equal(lhs, rhs), lhs),
+    want[1] and _sum_to(F, g * F.broadcast_lesser(lhs, rhs), rhs)), "Larger of two, with broadcasting.")
+broadcasting("broadcast_minimum", lambda xp, a, b: xp.minimum(a, b), lambda F, g, lhs, rhs, _out, attrs, want: (
+    want[0] and _sum_to(F, g * F.broadcast_lesser_equal(lhs, rhs), lhs),
+    want[1] and _sum_to(F, g * F.broadcast_greater(lhs, rhs), rhs)), "Smaller of two, with broadcasting.")
+broadcasting("broadcast_power", lambda xp, a, b: a**b, lambda F, g, lhs, rhs, out, attrs, want: (
+    want[0] and _sum_to(F, g * rhs * F.broadcast_power(lhs, rhs - 1), lhs),
+    want[1] and _sum_to(F, g * out * F.log(lhs), rhs)), "Power, with broadcasting.", low=0.5).sample = (
+        lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
+broadcasting("broadcast_mod", lambda xp, a, b: xp.mod(a, b), None, "Remainder with the divisor's sign, with broadcasting.",
+             low=0.5)
+
+_sigmoid_backward = elemwise("_sigmoid_backward", "``g * y * (1 - y)``, the gradient of the logistic function.")
+
+
+@_sigmoid_backward.forward("default, default -> default")
+def _(k: Any, g: Any, y: Any, attrs: Any) -> Any:
+    out = 1 - y
+    out *= y
+    out *= g
+    return out
+
+
+_sigmoid_backward.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+    want[0] and F._sigmoid_backward(g, rhs), want[1] and g * lhs * (rhs * -2.0 + 1)))
+
+add_n = Op("add_n", "*args", shape=infer.same_shape, sample=samples.pair(), doc="Sum of any number of arrays of one shape.",
+           aliases=("ElementWiseSum",))
+
+
+@add_n.forward("default... -> default")
+def _(k: Any, *stores: Any) -> Any:
+    arrays = stores[:-1]
+    out = arrays[0].copy()
+    for array in arrays[1:]:
+        out += array
+    return out
+
+
+@add_n.forward("row_sparse... -> row_sparse")
+def _(k: Any, *stores: Any) -> Any:
+    out = stores[0]
+    for store in stores[1:-1]:
+        out = add_row_sparse(k, out, store, 1)
+    return out
+
+
+@add_n.forward("csr... -> csr")
+def _(k: Any, *stores: Any) -> Any:
+    out = stores[0]
+    for store in stores[1:-1]:
+        out = add_csr(k, out, store, 1)
+    return out
+
+
+add_n.gradient(lambda F, g, _args, _out, attrs, want: [g] * len(want))

@@ -1,0 +1,62 @@
+"""Arrays out of nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import cost
+from ..core.op import REQUIRED, Op
+from ..storage import CSR, RowSparse
+
+__all__ = ["empty_store", "full"]
+
+
+def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    shape = attrs["shape"]
+    return tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+
+
+def empty_store(xp: Any, stype: str, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A store of zeros; a sparse one stores nothing."""
+    if stype == "default":
+        return xp.zeros(shape, dtype)
+    if stype == "csr":
+        return CSR(xp.zeros(0, dtype), xp.zeros(0, np.int64), xp.zeros(shape[0] + 1, np.int64), shape, check=False)
+    return RowSparse(xp.zeros((0, *shape[1:]), dtype), xp.zeros(0, np.int64), shape, check=False)
+
+
+full = Op("_full", "", shape=_shape, dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), cost=cost.none,
+          sample=lambda: [([], {"shape": (2, 3), "value": 1.5})], doc="An array with one value everywhere.")
+full.attrs = {"shape": REQUIRED, "value": 0.0, "dtype_": "float32"}
+
+
+@full.forward(" -> default")
+def _(k: Any, attrs: Any) -> Any:
+    shape = _shape((), attrs)
+    if attrs["value"] == 0:
+        return k.xp.zeros(shape, attrs["dtype_"])
+    return k.xp.full(shape, attrs["value"], attrs["dtype_"])
+
+
+full.gradient(lambda F, g, _out, attrs, want: ())
+
+arange = Op("_arange", "", cost=cost.none, doc="Evenly spaced values, each repeated ``repeat`` times.",
+            shape=lambda shapes, attrs: (_count(attrs) * attrs["repeat"],),
+            dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]),
+            sample=lambda: [([], {"start": 0, "stop": 5, "step": 2})])
+arange.attrs = {"start": 0, "stop": REQUIRED, "step": 1.0, "repeat": 1, "dtype_": "float32"}
+
+
+def _count(attrs: dict[str, Any]) -> int:
+    return max(0, int(np.ceil((attrs["stop"] - attrs["start"]) / attrs["step"])))
+
+
+@arange.forward(" -> default")
+def _(k: Any, attrs: Any) -> Any:
+    made = attrs["start"] + attrs["step"] * k.xp.arange(_count(attrs))
+    return k.xp.repeat(made, attrs["repeat"]).astype(attrs["dtype_"])
+
+
+arange.gradient(lambda F, g, _out, attrs, want: ())

@@ -1,0 +1,150 @@
+"""Picking elements by position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import RowIndexError
+from ..core import cost, infer
+from ..core.op import REQUIRED, Op
+from . import samples
+from .scalar import Beyond
+from .unary import on_data
+
+__all__ = ["decode"]
+
+
+def decode(key: Any) -> Any:
+    """The numpy index that a hashable key stands for: slices travel as ``("slice", start, stop, step)``."""
+    if isinstance(key, tuple) and len(key) == 4 and key[0] == "slice":
+        return slice(*key[1:])
+    if isinstance(key, tuple) and len(key) == 2 and key[0] == "list":
+        return list(key[1])
+    if key == "...":
+        return Ellipsis
+    return tuple(decode(part) for part in key) if isinstance(key, tuple) else key
+
+
+def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    try:
+        return tuple(np.broadcast_to(np.int8(0), shapes[0])[decode(attrs["key"])].shape) or (1,)
+    except IndexError as error:
+        raise RowIndexError(f"{decode(attrs['key'])!r} does not index shape {tuple(shapes[0])}: {error}.",
+                            hint="indices run from -size to size - 1.") from None
+
+
+getitem = Op("_getitem", "data", key=REQUIRED, shape=_shape, cost=cost.none,
+             sample=lambda: [([samples.grid()], {"key": (1, ("slice", None, None, 2))})],
+             doc="Basic or list indexing of a dense array; slices are views.")
+
+
+@getitem.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    made = x[decode(attrs["key"])]
+    return k.xp.asarray(made).reshape(1) if np.ndim(made) == 0 else made
+
+
+getitem.gradient(lambda F, g, data, _out, attrs, want: F._setitem_zeros(g, key=attrs["key"], shape=tuple(data.shape)))
+
+placed = Op("_setitem_zeros", "data", cost=cost.none, shape=lambda shapes, attrs: attrs["shape"],
+            sample=lambda: [([samples.grid()[1, ::2].copy()], {"key": (1, ("slice", None, None, 2)), "shape": (4, 5)})],
+            doc="Values added into an array of zeros at an index: the gradient of indexing.")
+placed.attrs = {"key": None, "shape": None}
+
+
+@placed.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    out = k.xp.zeros(attrs["shape"], x.dtype)
+    key = decode(attrs["key"])
+    k.xp.add.at(out, key, x.reshape(np.broadcast_to(np.int8(0), attrs["shape"])[key].shape))
+    return out
+
+
+placed.gradient(lambda F, g, data, _out, attrs, want: F.Reshape(F._getitem(g, key=attrs["key"]), shape=tuple(data.shape)))
+
+
+def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    return infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
+
+
+pick = Op("pick", "data index", axis=-1, keepdims=False, mode="clip", shape=_picked_shape,
+          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
+          sample=lambda: [([samples.grid(), np.array([0, 1, 4, 3], np.float32)], {})],
+          doc="One element of each slice along ``axis``, chosen by ``index``; indices beyond the ends are clipped or wrapped.")
+
+
+def _at(xp: Any, index: Any, axis: int, shape: tuple[int, ...], mode: str) -> Any:
+    axis %= len(shape)
+    size = shape[axis]
+    chosen = index.astype(np.int64)
+    chosen = chosen % size if mode == "wrap" else xp.clip(chosen, 0, size - 1)
+    return chosen.reshape(tuple(1 if at == axis else extent for at, extent in enumerate(shape))), axis
+
+
+@pick.forward("default, default -> default")
+def _(k: Any, x: Any, index: Any, attrs: Any) -> Any:
+    at, axis = _at(k.xp, index, attrs["axis"], x.shape, attrs["mode"])
+    made = k.xp.take_along_axis(x, at, axis)
+    return made if attrs["keepdims"] else made.reshape(_picked_shape([x.shape], attrs))
+
+
+pick.gradient(lambda F, g, data, index, _out, attrs, want: (
+    F._pick_backward(g, index, axis=attrs["axis"], mode=attrs["mode"], shape=tuple(data.shape)), None))
+
+pick_backward = Op("_pick_backward", "data index", cost=cost.none, shape=lambda shapes, attrs: attrs["shape"],
+                   dtype=lambda dtypes, attrs: dtypes[0],
+                   sample=lambda: [([np.ones(4, np.float32), np.array([0, 1, 4, 3], np.float32)], {"shape": (4, 5)})],
+                   doc="Values placed where ``pick`` took them from: its gradient.")
+pick_backward.attrs = {"axis": -1, "mode": "clip", "shape": None}
+
+
+@pick_backward.forward("default, default -> default")
+def _(k: Any, g: Any, index: Any, attrs: Any) -> Any:
+    out = k.xp.zeros(attrs["shape"], g.dtype)
+    at, axis = _at(k.xp, index, attrs["axis"], attrs["shape"], attrs["mode"])
+    k.xp.put_along_axis(out, at, g.reshape(at.shape), axis)
+    return out
+
+
+pick_backward.gradient(lambda F, g, _data, index, _out, attrs, want: (
+    F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
+
+clip = Op("clip", "data", a_min=REQUIRED, a_max=REQUIRED, shape=infer.unchanged,
+          sample=lambda: [([samples.grid()], {"a_min": -1.0, "a_max": 1.0})],
+          doc="Values bounded to a_min … a_max.")
+
+
+@clip.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return k.xp.clip(x, x.dtype.type(attrs["a_min"]), x.dtype.type(attrs["a_max"]))
+
+
+for _stype in ("row_sparse", "csr"):
+    @clip.forward(f"{_stype} -> {_stype}", a_min=Beyond("not positive"), a_max=Beyond("not negative"))
+    def _(k: Any, x: Any, attrs: Any) -> Any:
+        return on_data(x, k.xp.clip(x.data, x.dtype.type(attrs["a_min"]), x.dtype.type(attrs["a_max"])))
+
+
+@clip.gradient
+def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
+
+
+where = Op("where", "condition x y", cost=cost.elementwise, dtype=lambda dtypes, attrs: dtypes[1],
+           shape=lambda shapes, attrs: infer.same_shape(shapes[1:], attrs),
+           sample=lambda: [([samples.grid(), samples.grid(seed=1), samples.grid(seed=2)], {})],
+           doc="``x`` where the condition is nonzero, else ``y``.")
+
+
+@where.forward("default, default, default -> default")
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+    condition = condition != 0
+    if condition.ndim < x.ndim:
+        condition = condition.reshape(condition.shape + (1,) * (x.ndim - condition.ndim))
+    return k.xp.where(condition, x, y)
+
+
+where.gradient(lambda F, g, condition, _x, _y, _out, attrs, want: (
+    None, want[1] and F.where(condition, g, F.zeros_like(g)), want[2] and F.where(condition, F.zeros_like(g), g)))

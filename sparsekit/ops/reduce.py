@@ -1,0 +1,192 @@
+"""Sums, means, extrema and norms along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import cost, infer
+from ..core.op import Op
+from ..storage import CSR
+from . import samples
+
+__all__ = ["reduction"]
+
+_AXES = (None, (), 0, 1, -1, (0,), (1,), (0, 1))
+
+
+def _samples() -> samples.Samples:
+    return [([samples.grid()], {"axis": axis, "keepdims": keep}) for axis in (None, 0, 1) for keep in (False, True)]
+
+
+def _axes(x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    axes = infer.axes_of(attrs["axis"], len(x.shape))
+    return tuple(axis for axis in range(len(x.shape)) if axis not in axes) if attrs.get("exclude") else axes
+
+
+def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = ()) -> Op:
+    """Declare a reduction: ``function(xp, x, axes, keepdims)``; reducing everything gives shape (1,)."""
+    op = Op(name, "data", axis=None, keepdims=False, exclude=False, shape=infer.reduced, sample=_samples, doc=doc,
+            cost=cost.reduction, aliases=aliases)
+
+    @op.forward("default -> default")
+    def _(k: Any, x: Any, attrs: Any) -> Any:
+        made = k.xp.asarray(function(k.xp, x, _axes(x, attrs), attrs["keepdims"]))
+        return made.reshape(1) if made.ndim == 0 else made
+
+    op.gradient(gradient)
+    return op
+
+
+def _spread(F: Any, g: Any, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
+    """Send each reduced gradient back to everything that was reduced into it."""
+    axes = _axes(data, attrs)
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
+    return F._spread(g, kept=kept, shape=tuple(data.shape), factor=factor)
+
+
+def _reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    return int(np.prod([shape[axis] for axis in axes], dtype=np.int64)) if axes else 1
+
+
+def _sum_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    return _spread(F, g, data, attrs)
+
+
+def _mean_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    return _spread(F, g, data, attrs, 1.0 / max(1, _reduced_count(data.shape, _axes(data, attrs))))
+
+
+def _extreme_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return _spread(F, g, data, attrs) * F.broadcast_equal(data, _spread(F, out, data, attrs))
+
+
+def _norm_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    if attrs["ord"] == 1:
+        return _spread(F, g, data, attrs) * F.sign(data)
+    return _spread(F, g, data, attrs) * data / F.broadcast_maximum(_spread(F, out, data, attrs), F.zeros_like(data) + 1e-30)
+
+
+def _sum(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
+    return xp.add.reduce(x, axis=axes, keepdims=keep, dtype=x.dtype)
+
+
+def _mean(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
+    made = xp.asarray(_sum(xp, x, axes, keep))
+    count = _reduced_count(x.shape, axes)
+    return made / x.dtype.type(count) if x.dtype.kind == "f" else made // count
+
+
+total = reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))
+mean = reduction("mean", _mean, _mean_gradient, "Mean of the elements along ``axis``, or of all.")
+reduction("prod", lambda xp, x, axes, keep: xp.prod(x, axis=axes, keepdims=keep, dtype=x.dtype),
+          lambda F, g, data, out, attrs, want: _spread(F, g, data, attrs) * _spread(F, out, data, attrs) / data,
+          "Product of the elements along ``axis``, or of all.")
+reduction("max", lambda xp, x, axes, keep: xp.max(x, axis=axes, keepdims=keep), _extreme_gradient,
+          "Largest element along ``axis``, or of all.", ("max_axis",))
+reduction("min", lambda xp, x, axes, keep: xp.min(x, axis=axes, keepdims=keep), _extreme_gradient,
+          "Smallest element along ``axis``, or of all.", ("min_axis",))
+
+norm = Op("norm", "data", ord=2, axis=None, keepdims=False, shape=infer.reduced, sample=_samples, cost=cost.reduction,
+          doc="The 1-norm or 2-norm of the elements along ``axis``, or of all.")
+
+
+def _norm(xp: Any, values: Any, axes: Any, attrs: dict[str, Any]) -> Any:
+    if attrs["ord"] == 1:
+        return xp.sum(xp.abs(values), axis=axes, keepdims=attrs["keepdims"])
+    return xp.sqrt(xp.sum(values * values, axis=axes, keepdims=attrs["keepdims"], dtype=values.dtype))
+
+
+@norm.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    made = k.xp.asarray(_norm(k.xp, x, _axes(x, attrs), attrs))
+    return made.reshape(1) if made.ndim == 0 else made
+
+
+@norm.forward("csr|row_sparse -> default", axis=(None, ()))
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    made = _norm(k.xp, x.data.reshape(-1), None, {**attrs, "keepdims": False})
+    return k.xp.asarray(made).reshape((1,) * (len(x.shape) if attrs["keepdims"] else 1))
+
+
+norm.gradient(_norm_gradient)
+
+
+def csr_sums(k: Any, x: CSR, data: Any, attrs: dict[str, Any]) -> Any:
+    """Sums of the stored values along the asked axes; absent values count as zero."""
+    axes = _axes(x, attrs)
+    if len(axes) == 2:
+        made = k.xp.asarray(data.sum(dtype=data.dtype)).reshape(1)
+        return made.reshape(1, 1) if attrs["keepdims"] else made
+    if axes == (1,):
+        out = k.xp.empty(x.shape[0], data.dtype)
+        k.csr_sum_rows(data, x.indptr, out)
+        return out.reshape(-1, 1) if attrs["keepdims"] else out
+    out = k.xp.zeros(x.shape[1], data.dtype)
+    k.csr_sum_columns(data, x.indices, out)
+    return out.reshape(1, -1) if attrs["keepdims"] else out
+
+
+@total.forward("csr -> default", exclude=False)
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return csr_sums(k, x, x.data, attrs)
+
+
+@mean.forward("csr -> default", exclude=False)
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return csr_sums(k, x, x.data, attrs) / x.dtype.type(_reduced_count(x.shape, _axes(x, attrs)))
+
+
+@total.forward("row_sparse -> default", exclude=False, axis=(None, ()))
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return k.xp.asarray(x.data.sum(dtype=x.dtype)).reshape((1,) * (len(x.shape) if attrs["keepdims"] else 1))
+
+
+@mean.forward("row_sparse -> default", exclude=False, axis=(None, ()))
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    made = k.xp.asarray(x.data.sum(dtype=x.dtype)) / x.dtype.type(int(np.prod(x.shape, dtype=np.int64)))
+    return made.astype(x.dtype).reshape((1,) * (len(x.shape) if attrs["keepdims"] else 1))
+
+
+spread = Op("_spread", "data", shape=infer.unchanged, cost=cost.none,
+            sample=lambda: [([samples.grid()[:, :1]], {"kept": (4, 1), "shape": (4, 5)})],
+            doc="Broadcast a reduced array back, times a factor: the gradient of a sum.")
+spread.attrs = {"kept": None, "shape": None, "factor": 1.0}
+spread.shape = lambda shapes, attrs: attrs["shape"]
+
+
+@spread.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    out = k.xp.empty(attrs["shape"], x.dtype)
+    out[...] = x.reshape(attrs["kept"]) if attrs["factor"] == 1.0 else x.reshape(attrs["kept"]) * x.dtype.type(attrs["factor"])
+    return out
+
+
+@spread.gradient
+def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    summed = F._sum_to(g, shape=attrs["kept"]) * attrs["factor"]
+    return F.Reshape(summed, shape=tuple(data.shape))
+
+
+sum_to = Op("_sum_to", "data", shape=lambda shapes, attrs: attrs["shape"], cost=cost.reduction,
+            sample=lambda: [([samples.grid()], {"shape": (1, 5)})],
+            doc="Sum over whatever was broadcast, down to a shape: the gradient of broadcasting.")
+sum_to.attrs = {"shape": None}
+
+
+@sum_to.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    shape = attrs["shape"]
+    lead = x.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(
+        axis + lead for axis, size in enumerate(shape) if size == 1 and x.shape[axis + lead] != 1)
+    return k.xp.add.reduce(x, axis=axes, keepdims=False, dtype=x.dtype).reshape(shape)
+
+
+@sum_to.gradient
+def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    shape = attrs["shape"]
+    kept = (1,) * (len(data.shape) - len(shape)) + tuple(shape)
+    return F._spread(g, kept=kept, shape=tuple(data.shape))

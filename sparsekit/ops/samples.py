@@ -1,0 +1,50 @@
+"""Example inputs for the test sweep: pairs of (list of dense numpy arrays, attributes)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["grid", "matmul", "one", "pair", "scalars"]
+
+Samples = list[tuple[list[Any], dict[str, Any]]]
+
+
+def grid(rows: int = 4, columns: int = 5, seed: int = 0, low: float = -2.0, high: float = 2.0) -> Any:
+    """A float32 matrix, about half zeros, with an all-zero row and column."""
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(low, high, (rows, columns)).astype(np.float32)
+    values[rng.random((rows, columns)) < 0.4] = 0
+    values[rows // 2] = 0
+    values[:, columns // 2] = 0
+    return values
+
+
+def one(low: float = -2.0, high: float = 2.0, **attrs: Any) -> Callable[[], Samples]:
+    """One matrix with values from low to high."""
+    return lambda: [([grid(low=low, high=high)], dict(attrs))]
+
+
+def pair(*shapes: tuple[int, int], low: float = -2.0, **attrs: Any) -> Callable[[], Samples]:
+    """Two matrices; by default of one shape."""
+    first, second = shapes or ((4, 5), (4, 5))
+    return lambda: [([grid(*first), grid(*second, seed=1, low=low)], dict(attrs))]
+
+
+def scalars(*values: float, low: float = -2.0, high: float = 2.0) -> Callable[[], Samples]:
+    """One matrix with each of several scalars."""
+    return lambda: [([grid(low=low, high=high)], {"scalar": value}) for value in values]
+
+
+def matmul() -> Samples:
+    """Every transposition and hint of a product of (4, 5) and (5, 3)."""
+    found: Samples = []
+    for turn_left in (False, True):
+        for turn_right in (False, True):
+            for hint in (None, "default", "row_sparse", "csr"):
+                left, right = grid(4, 5), grid(5, 3, seed=1)
+                found.append(([left.T.copy() if turn_left else left, right.T.copy() if turn_right else right],
+                              {"transpose_a": turn_left, "transpose_b": turn_right, "forward_stype": hint}))
+    return found

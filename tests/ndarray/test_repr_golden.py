@@ -35,7 +35,7 @@ def renumbered(value, start):
     if isinstance(value, str):
         pattern = rf"\b({'|'.join(HINTS)})(\d+)"
         return re.sub(pattern, lambda found: f"{found[1]}{int(found[2]) - start[found[1]]}", value)
-    return [renumbered(item, start) for item in value] if isinstance(value, list) else value
+    return [renumbered(item, start) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def recorded(result):

@@ -74,10 +74,10 @@ class DataBatch:
 
     def __init__(self, data: Any, label: Any = None, pad: int | None = None, index: Any = None,
                  bucket_key: Any = None, provide_data: Any = None, provide_label: Any = None) -> None:
-        for name, arrays in (("data", data), ("label", label)):
-            if arrays is not None and not isinstance(arrays, (list, tuple)):
-                raise DTypeError(f"The {name} of a batch is a list of arrays, not {type(arrays).__name__}.",
-                                 hint=f"DataBatch({name}=[array]).")
+        if data is not None and not isinstance(data, (list, tuple)):
+            raise _no_list("data", data)
+        if label is not None and not isinstance(label, (list, tuple)):
+            raise _no_list("label", label)
         self.data, self.label, self.pad, self.index = data, label, pad, index
         self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
 
@@ -87,6 +87,11 @@ class DataBatch:
         return f"{type(self).__name__}: data shapes: {shapes} label shapes: {labels}"
 
     __repr__ = __str__
+
+
+def _no_list(name: str, arrays: Any) -> DTypeError:
+    return DTypeError(f"The {name} of a batch is a list of arrays, not {type(arrays).__name__}.",
+                      hint=f"DataBatch({name}=[array]).")
 
 
 class DataIter:

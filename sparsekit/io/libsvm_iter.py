@@ -59,10 +59,10 @@ class _Feed:
         if self._held is not None:
             start = self._at
             self._at = stop = min(start + count, len(self._held))
-            return self._held[start:stop]
+            return self._held.part(start, stop)
         parts: list[Rows] = []
         while count and (chunk := self._chunk()) is not None:
-            parts.append(chunk[self._at:self._at + count])
+            parts.append(chunk.part(self._at, min(self._at + count, len(chunk))))
             self._at += len(parts[-1])
             count -= len(parts[-1])
         return Rows.join(parts) if parts else self.reader.blank_rows(0)
@@ -169,7 +169,7 @@ class LibSVMIter(DataIter):
         labels = _held(label, limit)
         if labels is None:
             return [_Feed(data, held), _Feed(label, None, skip)]
-        return [_Feed(data, held), _Feed(label, labels[skip:] if skip else labels)]
+        return [_Feed(data, held), _Feed(label, labels.part(min(skip, len(labels)), len(labels)))]
 
     def reset(self) -> None:
         """Start the next epoch: after the rows that filled the last batch, else at the first row."""

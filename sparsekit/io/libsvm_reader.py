@@ -57,17 +57,16 @@ class Rows:
         """The features as a matrix of ``width`` columns."""
         return CSR(self.data, self.indices, self.indptr, (len(self), width), check=False)
 
-    def __getitem__(self, rows: slice) -> Rows:
-        """A copy of consecutive rows, which owns its memory."""
-        start, stop, _ = rows.indices(len(self))
-        first, last = self.indptr[start], self.indptr[stop]
-        labels, label_indptr = self.labels[start:stop].copy(), None
-        if self.label_indptr is not None:
-            label_indptr = self.label_indptr[start:stop + 1]
+    def part(self, start: int, stop: int) -> Rows:
+        """A copy of the rows from ``start`` to ``stop``, which owns its memory."""
+        first, last = self.indptr.item(start), self.indptr.item(stop)
+        labels, label_indptr, queries = self.labels[start:stop].copy(), self.label_indptr, self.queries
+        if label_indptr is not None:
+            label_indptr = label_indptr[start:stop + 1]
             labels = self.labels[label_indptr[0]:label_indptr[-1]].copy()
             label_indptr = label_indptr - label_indptr[0]
         return Rows(labels, label_indptr, self.indptr[start:stop + 1] - first, self.indices[first:last].copy(),
-                    self.data[first:last].copy(), None if self.queries is None else self.queries[start:stop].copy())
+                    self.data[first:last].copy(), queries if queries is None else queries[start:stop].copy())
 
     @staticmethod
     def join(parts: list[Rows]) -> Rows:

@@ -86,7 +86,7 @@ def _(F: Any, g: Any, data: Any, weight: Any, _bias: Any, _out: Any, attrs: Any,
         flat = F.Reshape(data, shape=(-1, inner))
         g = F.Reshape(g, shape=(-1, attrs["num_hidden"]))
     given = want[0] and F.dot(g, weight, forward_stype="default")
-    if given and flat is not data:
+    if given is not None and flat is not data:
         given = F.Reshape(given, shape=tuple(data.shape))
     return (given, want[1] and F.dot(g, flat, transpose_a=True, forward_stype="default", out=want[1].out
                                      if want[1].stype in (None, "default") else None),

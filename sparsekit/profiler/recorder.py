@@ -1,7 +1,14 @@
 """The recorder: notes events as cheaply as it can, and leaves every question for later.
 
-An operator costs one tuple on a list.  What the tuple names are *entries*, small descriptions of
-arrays that are shared by all the events an array takes part in:
+An operator costs one ``extend`` of one flat list by ``STRIDE`` items.  No tuple stays behind, so
+the garbage collector has almost nothing more to do than without a profiler.  An array is noted as
+the weak reference that was made when it was first met; its shape and dtype are noted once.
+
+When an array dies, its weak reference is appended to ``dead`` by the interpreter itself, and each
+event notes how long that list was.  So the order of allocations and frees is known exactly,
+without a single Python call when memory is freed.
+
+``drain`` hands the events over as tuples in which arrays are *entries*:
 
 ``(weak reference, shape, dtype)``
     A dense array that owns its memory.
@@ -11,10 +18,6 @@ arrays that are shared by all the events an array takes part in:
     A sparse array.
 ``(None, shape, dtype)``
     Something that has no memory worth following, such as a scalar.
-
-When an array dies, its weak reference is appended to ``dead`` by the interpreter itself, and each
-event notes how long that list was.  So the order of allocations and frees is known exactly,
-without a single Python call when memory is freed.
 """
 
 from __future__ import annotations
@@ -39,7 +42,13 @@ SPAN, ASSIGN, DENSIFY, MARKER, COUNTER = "span", "assign", "densify", "marker", 
 #: Entry of an input that was left out.
 NOTHING: tuple[Any, ...] = (None, (), None)
 
-#: Events waiting as tuples before they are packed; about 700 bytes each.
+#: Items that one event takes.
+STRIDE = 15
+
+#: Stands in the first place if there are more inputs than two or none, and in that of the shape for several outputs.
+MANY: Any = "many"
+
+#: Events that may wait before they are digested; about 400 bytes each.
 WAITING = 100_000
 
 
@@ -51,76 +60,79 @@ class Recorder:
     lines : bool
         Note the user's line of each operator outside the backward pass.
     digest : callable
-        ``digest(events, dead)`` takes the events noted so far; called when many are waiting.
+        ``digest(events, dead)`` takes the events noted so far; called when many are waiting.  An operator
+        is ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, code, instruction)``,
+        where outputs is a list unless there is one; everything else begins with one of the five names of
+        this module and has its content in the place of the inputs.
     waiting : int
         Number of events that may wait.
 
     Attributes
     ----------
-    events : list of tuple
-        Operators: ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, code,
-        instruction)``.  Everything else begins with one of the five names of this module and has
-        the same length.
     dead : list of weak references
         In the order in which their arrays were freed; None once digested.
     """
 
     def __init__(self, lines: bool, digest: Callable[[list[Any], list[Any]], None], waiting: int = WAITING) -> None:
-        self.events: list[tuple[Any, ...]] = []
+        self._notes: list[Any] = []
         self.dead: list[Any] = []
         self.lines = lines
         self.waiting = waiting
         self._digest = digest
         self._lock = threading.Lock()
-        self._known: dict[int, tuple[Any, ...]] = {}
+        self._known: dict[int, Any] = {}
+        self._entries: dict[int, tuple[Any, ...]] = {}
+        self._met: dict[int, tuple[Any, ...]] = {}
+        self._buried = 0
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._inner: dict[str, bool] = {}
         self.op = self._make_op()
 
     def _make_op(self) -> Callable[..., None]:
         """Build the hot function; a closure, because looking up cells is faster than attributes."""
-        append, dead, events, state = self.events.append, self.dead, self.events, hooks.state
-        known, meet, caller, drain = self._known, self.entry, self._caller, self.drain
+        extend, dead, notes, state = self._notes.extend, self.dead, self._notes, hooks.state
+        known, meet, caller, drain = self._known, self._meet, self._caller, self.drain
         get, died, reference = known.get, dead.append, weakref.ref
-        lines, waiting, ident, ndarray = self.lines, self.waiting, get_ident, np.ndarray
+        lines, limit, ident, ndarray = self.lines, self.waiting * STRIDE, get_ident, np.ndarray
 
         def op(plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
             """Note that an operator ran."""
-            # One entry per array; the loop is written out for the counts nearly every operator has.
+            # The loops over arrays are written out for the counts that nearly every operator has.
             if len(inputs) == 2:
-                first, second = inputs
-                entry = get(id(first))
-                if entry is None or entry[0]() is not first:
-                    entry = meet(first)
-                other = get(id(second))
-                if other is None or other[0]() is not second:
-                    other = meet(second)
-                taken: Any = (entry, other)
+                array, other = inputs
+                first = get(id(array))
+                if first is None or first() is not array:
+                    first = meet(array)
+                second = get(id(other))
+                if second is None or second() is not other:
+                    second = meet(other)
+            elif len(inputs) == 1:
+                array = inputs[0]
+                first = get(id(array))
+                if first is None or first() is not array:
+                    first = meet(array)
+                second = None
             else:
-                taken = []
-                for array in inputs:
-                    entry = get(id(array))
-                    if entry is None or entry[0]() is not array:
-                        entry = meet(array)
-                    taken.append(entry)
+                first, second = MANY, [meet(array) for array in inputs]
+            shape = dtype = None
             if len(outputs) == 1:
-                (array,) = outputs
-                given: Any = get(id(array))
-                if given is None or given[0]() is not array:
+                array = outputs[0]
+                given = get(id(array))
+                if given is None or given() is not array:
                     if array.__class__ is ndarray and array.base is None:
-                        given = known[id(array)] = (reference(array, died), array.shape, array.dtype)
+                        given = known[id(array)] = reference(array, died)
+                        shape, dtype = array.shape, array.dtype
                     else:
                         given = meet(array)
             else:
-                given = [meet(array) for array in outputs]
+                given, shape = [meet(array) for array in outputs], MANY
             lane = state.lane
+            code = instruction = None
             if lines and lane != "backward":
                 code, instruction = caller()
-            else:
-                code = instruction = None
-            append((plan, start, end, lane, state.layer, None if node is None else node.id, ident(),
-                    taken, given, len(dead), code, instruction))
-            if len(events) > waiting:
+            extend((plan, start, end, lane, state.layer, node and node.id, ident(), first, second, given, shape, dtype,
+                    len(dead), code, instruction))
+            if len(notes) > limit:
                 drain(True)
 
         return op
@@ -148,21 +160,29 @@ class Recorder:
         self._note(ASSIGN, now, now, hooks.state.lane, (self.entry(store), role, owner))
 
     def _note(self, kind: str, start: int, end: int, lane: str, content: Any) -> None:
-        self.events.append((kind, start, end, lane, hooks.state.layer, None, get_ident(), content, None,
-                            len(self.dead), None, None))
-        if len(self.events) > self.waiting:
+        self._notes.extend((kind, start, end, lane, hooks.state.layer, None, get_ident(), content, None, None, None,
+                            None, len(self.dead), None, None))
+        if len(self._notes) > self.waiting * STRIDE:
             self.drain(True)
+
+    def _meet(self, store: Any) -> Any:
+        """What stands for a store in a note: its weak reference, or the entry of anything but a plain array."""
+        found = self._known.get(id(store))
+        if found is not None and found() is store:
+            return found
+        entry = self.entry(store)
+        return entry[0] if entry[0].__class__ is weakref.ref else entry
 
     def entry(self, store: Any) -> tuple[Any, ...]:
         """The entry of a store, made if the store is new."""
         found = self._known.get(id(store))
-        if found is not None and found[0]() is store:
-            return found
+        if found is not None and found() is store:
+            # The operator that made it noted shape and dtype; here they are as good.
+            return found, store.shape, store.dtype
         if store.__class__ is not np.ndarray:
             stype = getattr(store, "stype", None)
             if stype is not None and hasattr(store, "components"):
-                parts = tuple([self.entry(getattr(store, name)) for name in store.components])
-                return stype, tuple(store.shape), parts, self._lasting_role(store)
+                return self._sparse(stype, store)
             if store is None or not hasattr(store, "dtype"):
                 return NOTHING
         base = getattr(store, "base", None)
@@ -171,10 +191,23 @@ class Recorder:
         if base is not None and hasattr(base, "dtype"):
             return self.entry(base), store.shape, store.dtype
         try:
-            made = self._known[id(store)] = (weakref.ref(store, self.dead.append), store.shape, store.dtype)
+            made = self._known[id(store)] = weakref.ref(store, self.dead.append)
         except TypeError:
             return None, store.shape, store.dtype
-        return made
+        entry = self._entries[id(made)] = made, store.shape, store.dtype
+        return entry
+
+    def _sparse(self, stype: str, store: Any) -> tuple[Any, ...]:
+        """The entry of a sparse store, remembered as long as its ``data`` is the same."""
+        found = self._met.get(id(store))
+        if found is not None and found[0]() is store and found[1]() is store.data:
+            entry: tuple[Any, ...] = found[2]
+            return entry
+        parts = tuple([self.entry(getattr(store, name)) for name in store.components])
+        entry = stype, tuple(store.shape), parts, self._lasting_role(store)
+        if parts[0][0].__class__ is weakref.ref:
+            self._met[id(store)] = weakref.ref(store), parts[0][0], entry
+        return entry
 
     def _lasting_role(self, store: Any) -> tuple[str, str] | None:
         found = self._lasting.get(id(store))
@@ -206,20 +239,53 @@ class Recorder:
             return
         begin = time.perf_counter_ns()
         try:
-            events = self.events[:]
+            notes = self._notes[:]
             # Other threads only append, so what was copied is what stands in front.
-            del self.events[: len(events)]
-            if events:
-                self._digest(events, self.dead)
-            self._forget()
+            del self._notes[: len(notes)]
+            before = self._buried
+            dying = self.dead[before:]
+            if notes:
+                self._digest([self._unfold(notes[place: place + STRIDE]) for place in range(0, len(notes), STRIDE)],
+                             self.dead)
+            self._forget(before, dying)
         finally:
             self._lock.release()
         if tell:
             self.span("digest", "profiler", begin, time.perf_counter_ns(), {})
 
-    def _forget(self) -> None:
-        """Drop the entries of arrays that died; their addresses may never come again."""
-        if len(self._known) > 10_000:
-            for key, entry in list(self._known.items()):
-                if entry[0]() is None:
-                    self._known.pop(key, None)
+    def _unfold(self, note: list[Any]) -> tuple[Any, ...]:
+        """The tuple form of one note."""
+        plan, start, end, lane, layer, node, thread, first, second, given, shape, dtype, deaths, code, instruction = note
+        if type(plan) is str:
+            return (*note[:8], None, deaths, None, None)
+        unfold = self._entry_of
+        if first is MANY:
+            inputs: Any = [unfold(part) for part in second]
+        elif second is None:
+            inputs = (unfold(first),)
+        else:
+            inputs = (unfold(first), unfold(second))
+        if shape is MANY:
+            outputs: Any = [unfold(part) for part in given]
+        elif shape is None:
+            outputs = unfold(given)
+        else:
+            outputs = self._entries[id(given)] = given, shape, dtype
+        return plan, start, end, lane, layer, node, thread, inputs, outputs, deaths, code, instruction
+
+    def _entry_of(self, part: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = self._entries[id(part)] if part.__class__ is weakref.ref else part
+        return found
+
+    def _forget(self, before: int, dying: list[Any]) -> None:
+        """Drop what was kept about arrays whose death has been digested; their addresses may come again."""
+        for place, reference in enumerate(dying, before):
+            if self.dead[place] is not None:
+                break
+            self._entries.pop(id(reference), None)
+            self._buried = place + 1
+        for remembered in (self._known, self._met):
+            if len(remembered) > 10_000:
+                for key, value in list(remembered.items()):
+                    if (value if value.__class__ is weakref.ref else value[0])() is None:
+                        remembered.pop(key, None)

@@ -19,6 +19,9 @@ from .jit import kernel
 
 __all__ = ["count_lines", "last_newline", "parse_rows", "reading_powers"]
 
+#: For kernels that only other kernels of this file call: compiled faster, and cached inside their callers.
+INNER = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 U0, U1, U3, U10 = (np.uint64(n) for n in (0, 1, 3, 10))
 U32, U48, U63, LOW32 = np.uint64(32), np.uint64(48), np.uint64(63), np.uint64(0xFFFFFFFF)
 
@@ -51,7 +54,7 @@ def reading_powers() -> np.ndarray:
     return np.array([(power >> 64, power & (2**64 - 1)) for power in powers], dtype=np.uint64)
 
 
-@kernel
+@kernel(**INNER)
 def _multiply(left, right):
     """High and low half of the 128-bit product."""
     left_high, left_low = left >> U32, left & LOW32
@@ -62,7 +65,7 @@ def _multiply(left, right):
     return left_high * right_high + (middle >> U32) + (other >> U32), left * right
 
 
-@kernel
+@kernel(**INNER)
 def _leading_zeros(word):
     count = np.int64(0)
     for step in (32, 16, 8, 4, 2, 1):
@@ -72,7 +75,7 @@ def _leading_zeros(word):
     return count
 
 
-@kernel
+@kernel(**INNER)
 def _nearest(word, exponent, powers, mantissa_bits):
     """Bits of the float nearest to ``word * 10**exponent``, ties to even."""
     exponent_bits = 8 if mantissa_bits == 23 else 11
@@ -112,17 +115,17 @@ def _nearest(word, exponent, powers, mantissa_bits):
     return (mantissa & ~hidden) | (np.uint64(power) << np.uint64(mantissa_bits))
 
 
-@kernel
+@kernel(**INNER)
 def _double_bits(value):
     return np.float64(value).view(np.uint64)
 
 
-@kernel
+@kernel(**INNER)
 def _single_bits(value):
     return np.float32(value).view(np.uint32)
 
 
-@kernel
+@kernel(**INNER)
 def _to_bits(word, exponent, powers, mantissa_bits):
     """As ``_nearest``, by one float64 operation where that is known to round right."""
     if word >> np.uint64(53) == U0 and -22 <= exponent <= 22:
@@ -137,7 +140,7 @@ def _to_bits(word, exponent, powers, mantissa_bits):
     return _nearest(word, exponent, powers, mantissa_bits)
 
 
-@kernel
+@kernel(**INNER)
 def _word_at(text, place, length, word):
     """Whether ``text[place:place + length]`` spells ``word`` (lower case), whatever its case."""
     for offset in range(length):
@@ -146,7 +149,7 @@ def _word_at(text, place, length, word):
     return True
 
 
-@kernel
+@kernel(**INNER)
 def _parse_name(text, place, mantissa_bits):
     """``nan``, ``inf`` or ``infinity`` at ``place``: (bits, end, status)."""
     exponent_bits = 8 if mantissa_bits == 23 else 11
@@ -160,7 +163,7 @@ def _parse_name(text, place, mantissa_bits):
     return U0, place, NOT_A_NUMBER
 
 
-@kernel
+@kernel(**INNER)
 def _parse_long(text, place, end, exponent, powers, mantissa_bits):
     """A mantissa of more than 19 digits at ``text[place:end]``: (bits, status)."""
     word, kept, inexact, dropped, seen_point = U0, 0, False, 0, False
@@ -185,7 +188,7 @@ def _parse_long(text, place, end, exponent, powers, mantissa_bits):
     return bits, PARSED
 
 
-@kernel
+@kernel(**INNER)
 def _parse_number(text, place, powers, mantissa_bits):
     """Read a number at ``text[place]``: (bits, end, status); the text must end in a newline.
 
@@ -248,7 +251,7 @@ def count_lines(text, start, stop):
     return count
 
 
-@kernel
+@kernel(**INNER)
 def _skip_space(text, place):
     """First place from ``place`` on that is neither a blank nor in a comment; at the end, the newline."""
     while text[place] == 32 or text[place] == 9 or text[place] == 13 or text[place] == 11 or text[place] == 12:
@@ -259,12 +262,12 @@ def _skip_space(text, place):
     return place
 
 
-@kernel
+@kernel(**INNER)
 def _ends_token(byte):
     return byte == 32 or 9 <= byte <= 13 or byte == 35
 
 
-@kernel
+@kernel(**INNER)
 def _has_colon(text, place):
     """Whether the token at ``place`` is a feature or a query rather than a label."""
     while not _ends_token(text[place]):
@@ -274,12 +277,12 @@ def _has_colon(text, place):
     return False
 
 
-@kernel
+@kernel(**INNER)
 def _is_query(text, place):
     return text[place] == 113 and text[place + 1] == 105 and text[place + 2] == 100 and text[place + 3] == 58
 
 
-@kernel
+@kernel(**INNER)
 def _digits(text, place):
     """A non-negative integer of at most 18 digits: (value, end); the end is ``place`` if there is none."""
     value, first = np.int64(0), place

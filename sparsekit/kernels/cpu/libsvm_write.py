@@ -17,6 +17,9 @@ from .jit import kernel
 
 __all__ = ["PAIR_BYTES", "format_rows", "writing_powers"]
 
+#: For kernels that only other kernels of this file call: compiled faster, and cached inside their callers.
+INNER = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 U0, U1, U2, U4, U10 = (np.uint64(n) for n in (0, 1, 2, 4, 10))
 U32, U48, U63, LOW32 = np.uint64(32), np.uint64(48), np.uint64(63), np.uint64(0xFFFFFFFF)
 
@@ -42,7 +45,7 @@ def writing_powers() -> np.ndarray:
     return np.array([(power >> 64, power & (2**64 - 1)) for power in powers], dtype=np.uint64)
 
 
-@kernel
+@kernel(**INNER)
 def _multiply(left, right):
     """High and low half of the 128-bit product."""
     left_high, left_low = left >> U32, left & LOW32
@@ -53,7 +56,7 @@ def _multiply(left, right):
     return left_high * right_high + (middle >> U32) + (other >> U32), left * right
 
 
-@kernel
+@kernel(**INNER)
 def _format_integer(out, place, value):
     """Write a non-negative integer (uint64) at ``out[place]``; returns the end."""
     end, rest = place + 1, value
@@ -69,7 +72,7 @@ def _format_integer(out, place, value):
     return end
 
 
-@kernel
+@kernel(**INNER)
 def _round_to_odd(high, low, word):
     carried, _ = _multiply(low, word)
     upper, lower = _multiply(high, word)
@@ -79,7 +82,7 @@ def _round_to_odd(high, low, word):
     return upper | np.uint64(lower > U1)
 
 
-@kernel
+@kernel(**INNER)
 def _shortest(fraction, biased, powers, mantissa_bits):
     """Digits and decimal exponent of the shortest decimal that reads back as this float."""
     bias = (127 if mantissa_bits == 23 else 1023) + mantissa_bits
@@ -111,7 +114,7 @@ def _shortest(fraction, biased, powers, mantissa_bits):
     return digits + np.uint64(middle > half or (middle == half and digits & U1 != U0)), ten
 
 
-@kernel
+@kernel(**INNER)
 def _format_decimal(out, place, digits, exponent):
     """Write ``digits * 10**exponent``, plainly if that is short, else as ``d.ddde-7``."""
     while digits % U10 == U0 and digits != U0:
@@ -150,7 +153,7 @@ def _format_decimal(out, place, digits, exponent):
     return _format_integer(out, end, np.uint64(abs(power)))
 
 
-@kernel
+@kernel(**INNER)
 def _format_bits(out, place, bits, powers, mantissa_bits):
     """Write the shortest text that reads back as the same float; at most 25 bytes; returns the end.
 

@@ -1,0 +1,104 @@
+"""What the demo does, in numbers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ..base.errors import DataFileError, ShapeError
+
+__all__ = ["LEARNING_RATE", "Settings", "parse"]
+
+LEARNING_RATE = 1.0
+#: Batches that the variants are compared over, at most and at least, when ``--batches`` does not say.
+MOST_BATCHES, FEWEST_BATCHES = 40, 8
+
+
+class Settings(NamedTuple):
+    """One run of the demo.
+
+    Attributes
+    ----------
+    output : Path
+        Folder to make.
+    features, units, batch_size : int
+        Sizes of the model and of a batch.
+    batches : int
+        Batches to compare over; 0 for as many as fit a minute.
+    epochs : int
+        Rounds over the training data for the accuracy.
+    seed : int
+    packages : tuple of str, optional
+        Whose docstrings to read; None for those there are.
+    dense, keep_data : bool
+        Whether to train the dense variant, and to keep the LibSVM files.
+    """
+
+    output: Path
+    features: int = 2**20
+    units: int = 64
+    batch_size: int = 64
+    batches: int = 0
+    epochs: int = 5
+    seed: int = 0
+    packages: tuple[str, ...] | None = None
+    dense: bool = True
+    keep_data: bool = False
+
+
+def parse(argv: Sequence[str] | None) -> Settings:
+    """Read the command line.
+
+    Raises
+    ------
+    ShapeError
+        For a size that is not positive.
+    DataFileError
+        If the output folder cannot be made where it was asked for.
+    """
+    words = _parser().parse_args(argv)
+    for name in ("units", "batch_size", "features", "epochs", "batches"):
+        value = getattr(words, name)
+        if value is not None and value < 1:
+            raise ShapeError(f"--{name.replace('_', '-')} is a number of at least 1, not {value}.",
+                             hint="leave it out for the usual size.")
+    if words.seed < 0:
+        raise ShapeError(f"--seed is a number of at least 0, not {words.seed}.", hint="leave it out for 0.")
+    _check_output(words.output)
+    usual = Settings(words.output)
+    if words.quick:
+        usual = usual._replace(features=2**14, units=16, batches=8, epochs=2, packages=("numpy", "numba"))
+    given = {name: getattr(words, name) for name in ("features", "units", "batch_size", "batches", "epochs")}
+    return usual._replace(**{name: value for name, value in given.items() if value is not None}, seed=words.seed,
+                          dense=not words.no_dense, keep_data=words.keep_data)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sparsekit demo",
+        description="Train on real text three ways - dense, sparse input, row-sparse gradient - compare loss, time and "
+        "memory, and write one HTML report.  Takes about a minute and no network.")
+    parser.add_argument("--output", type=Path, default=Path("sparsekit-demo"), metavar="DIR",
+                        help="folder to write to (default: ./sparsekit-demo)")
+    parser.add_argument("--units", type=int, help="width of the first layer (default: 64)")
+    parser.add_argument("--features", type=int, help="columns that words are hashed into (default: 1048576)")
+    parser.add_argument("--batches", type=int,
+                        help="batches to compare the three over (default: 40, fewer on a slow machine)")
+    parser.add_argument("--batch-size", type=int, help="rows of a batch (default: 64)")
+    parser.add_argument("--epochs", type=int, help="rounds over the data for the accuracy (default: 5)")
+    parser.add_argument("--seed", type=int, default=0, help="of the initial weights and of the order of the data")
+    parser.add_argument("--quick", action="store_true", help="a small model on two packages: seconds, for a first look")
+    parser.add_argument("--no-dense", action="store_true", help="leave out the dense variant, which takes longest")
+    parser.add_argument("--keep-data", action="store_true", help="keep the LibSVM files in the output folder")
+    return parser
+
+
+def _check_output(output: Path) -> None:
+    """Refuse before the work, not after, when its result could not be saved."""
+    parent = output.resolve().parent
+    if output.exists() and not output.is_dir():
+        raise DataFileError(f"{output} is a file, not a folder.", hint="give --output the name of a folder.")
+    if not parent.is_dir():
+        raise DataFileError(f"{output} cannot be made: there is no folder {parent}.", hint="create it first.")

@@ -1,0 +1,229 @@
+"""Training one variant under the profiler, and what the profile says about a batch."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import autograd, gluon
+from ..io import LibSVMIter
+from ..profiler import Profiler
+from .progress import Stage
+from .settings import FEWEST_BATCHES, LEARNING_RATE, MOST_BATCHES, Settings
+from .variants import Variant, build
+
+__all__ = ["LANES", "Outcome", "Trained", "further", "train", "warm_up"]
+
+#: Parts of a batch that are told apart, in the order in which they happen.
+LANES = ("io", "convert", "forward", "backward", "update")
+#: Batches at the start that are no measure: pages are touched, kernels loaded, for the first time.
+FIRST = 2
+#: Seconds that the comparison of the slowest variant may take.
+PATIENCE = 30.0
+
+
+class Outcome(NamedTuple):
+    """What training one variant gave.
+
+    Attributes
+    ----------
+    variant : Variant
+    losses : list of float
+        Mean loss of each batch.
+    batch : float
+        Median time of a batch in microseconds, the first ones left out.
+    lanes : dict of str to float
+        Median own time of each lane in one batch, microseconds; ``"other"`` is Python between operators.
+    weight, gradient : int
+        Bytes of the first weight and, at most, of its gradient.
+    rows : int
+        Rows that the gradient stored, at most.
+    peak : int
+        Bytes of all arrays at the moment when they were most.
+    profile : Profiler
+    """
+
+    variant: Variant
+    losses: list[float]
+    batch: float
+    lanes: dict[str, float]
+    weight: int
+    gradient: int
+    rows: int
+    peak: int
+    profile: Any
+
+
+class Trained(NamedTuple):
+    """What training on gave.
+
+    Attributes
+    ----------
+    accuracies : list of float
+        On the test data, after each epoch.
+    losses : list of float
+        Mean loss of each epoch.
+    batches : int
+    seconds : float
+        For all epochs, without testing.
+    """
+
+    accuracies: list[float]
+    losses: list[float]
+    batches: int
+    seconds: float
+
+
+class Run:
+    """A model, its trainer and its loss; ``step`` trains on one batch."""
+
+    def __init__(self, variant: Variant, settings: Settings) -> None:
+        self.variant, self.batch_size = variant, settings.batch_size
+        self.model = build(variant, settings)
+        self.trainer = gluon.Trainer(self.model.collect_params(), "sgd", {"learning_rate": LEARNING_RATE})
+        self.loss = gluon.loss.SigmoidBinaryCrossEntropyLoss()
+
+    def predict(self, batch: Any) -> Any:
+        """Log-odds of each row, (rows, 1)."""
+        data = batch.data[0]
+        return self.model(data.tostype("default") if self.variant.dense_batch else data)
+
+    def step(self, batch: Any) -> Any:
+        """Forward, backward, update; the loss of each row."""
+        with autograd.record():
+            loss = self.loss(self.predict(batch), batch.label[0])
+        loss.backward()
+        self.trainer.step(self.batch_size)
+        return loss
+
+    def gradient(self) -> Any:
+        """Gradient of the first weight."""
+        return self.model[0].weight.grad()
+
+
+def reader(path: str, settings: Settings, name: str = "train") -> Any:
+    """The batches of a LibSVM file, the last one filled up with empty rows."""
+    return LibSVMIter(data_libsvm=path, data_shape=(settings.features,), batch_size=settings.batch_size,
+                      round_batch=False, data_name=name)
+
+
+def warm_up(variants: list[Variant], path: str, settings: Settings) -> None:
+    """Let every kernel compile, or load, on a narrow model, so that no measured batch waits for it."""
+    batch = next(iter(reader(path, settings)))
+    for variant in variants:
+        run = Run(variant, settings._replace(units=2))
+        run.step(batch).asnumpy()
+
+
+def train(variant: Variant, path: str, settings: Settings, batches: int, shown: Stage) -> tuple[Outcome, Run]:
+    """Train a variant on the first batches of a file under the profiler.
+
+    Parameters
+    ----------
+    variant : Variant
+    path : str
+    settings : Settings
+    batches : int
+        0 for as many as fit ``PATIENCE``.
+    shown : Stage
+
+    Returns
+    -------
+    Outcome, Run
+        What was measured, and the trained model.
+    """
+    gc.collect()  # what the variant before held must not count here
+    batches = batches or MOST_BATCHES
+    losses: list[float] = []
+    sizes = [(0, 0)]
+    with Profiler() as profile:
+        run = Run(variant, settings)
+        source = iter(reader(path, settings))
+        start = time.monotonic()
+        while len(losses) < batches:
+            with profile.span("batch"):
+                batch = next(source, None)
+                loss = run.step(batch) if batch is not None else None
+            if loss is None:
+                break
+            losses.append(float(loss.asnumpy().mean()))
+            sizes.append(_size(run.gradient()))
+            if not settings.batches and len(losses) == FEWEST_BATCHES:
+                each = (time.monotonic() - start) / FEWEST_BATCHES
+                batches = max(FEWEST_BATCHES, min(batches, int(PATIENCE / each)))
+                shown.shorten(batches)
+            shown.advance(f"loss {losses[-1]:.3f}")
+    times, lanes = split(profile.records)
+    nbytes, rows = max(sizes)
+    peak = int(profile.memory["peak_bytes"])
+    weight = int(run.model[0].weight.data()._store.nbytes)
+    return Outcome(variant, losses, times, lanes, weight, nbytes, rows, peak, profile), run
+
+
+def _size(gradient: Any) -> tuple[int, int]:
+    """Bytes and stored rows of a gradient."""
+    store = gradient._store
+    return int(store.nbytes), int(store.data.shape[0] if gradient.stype == "row_sparse" else store.shape[0])
+
+
+def split(records: list[dict[str, Any]]) -> tuple[float, dict[str, float]]:
+    """Median time of a batch, and of each lane within one, in microseconds.
+
+    Parameters
+    ----------
+    records : list of dict
+        A profile with a span named ``batch`` around each batch.
+    """
+    spans = [record for record in records if record["kind"] == "span" and record["name"] == "batch"]
+    spans = spans[FIRST:] or spans
+    if not spans:
+        return 0.0, {}
+    parts = [_parts(records, span["start"], span["start"] + span["duration"]) for span in spans]
+    found = {lane: statistics.median(part.get(lane, 0.0) for part in parts) for lane in LANES}
+    rest = [span["duration"] - sum(part.get(lane, 0.0) for lane in LANES)
+            for span, part in zip(spans, parts, strict=True)]
+    return statistics.median(span["duration"] for span in spans), {**found, "other": statistics.median(rest)}
+
+
+def _parts(records: list[dict[str, Any]], start: float, end: float) -> dict[str, float]:
+    """Own time of each lane between two times."""
+    parts: dict[str, float] = {}
+    for record in records:
+        if start <= record["start"] < end:
+            parts[record["lane"]] = parts.get(record["lane"], 0.0) + record["self"]
+    return parts
+
+
+def further(run: Run, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
+    """Train on, over all the data, and test after each epoch."""
+    source, tests = reader(train_path, settings), reader(test_path, settings, "test")
+    accuracies: list[float] = []
+    losses: list[float] = []
+    batches, seconds = 0, 0.0
+    for epoch in range(settings.epochs):
+        source.reset()
+        start = time.perf_counter()
+        sums = [float(run.step(batch).asnumpy().mean()) for batch in source]
+        seconds += time.perf_counter() - start
+        batches += len(sums)
+        losses.append(statistics.fmean(sums))
+        accuracies.append(accuracy(run.predict, tests))
+        shown.advance(f"epoch {epoch + 1}: {100 * accuracies[-1]:.1f} % right")
+    return Trained(accuracies, losses, batches, seconds)
+
+
+def accuracy(predict: Callable[[Any], Any], source: Any) -> float:
+    """Share of the rows whose class is predicted; rows that only fill up a batch do not count."""
+    right = rows = 0
+    source.reset()
+    for batch in source:
+        count = source.batch_size - batch.pad
+        said = predict(batch).asnumpy()[:count, 0] > 0
+        right += int(np.sum(said == (batch.label[0].asnumpy()[:count] > 0)))
+        rows += count
+    return right / rows

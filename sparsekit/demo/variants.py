@@ -1,0 +1,121 @@
+"""The same model three ways: dense, sparse input, sparse input with a row-sparse gradient."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import gluon
+from .settings import Settings
+
+__all__ = ["VARIANTS", "Variant", "build", "needed_memory"]
+
+FLOAT = 4  # bytes
+#: Initial weights of the two layers are uniform from minus to plus these.
+WIDTHS = (0.07, 0.3)
+#: Rows of the first weight that are drawn at a time, so that no second copy of it is ever held.
+DRAWN = 1 << 14
+
+
+class Variant(NamedTuple):
+    """One way to store the batch, the weight and its gradient.
+
+    Attributes
+    ----------
+    key, name : str
+        For files, for people.
+    dense_batch : bool
+        Whether a batch is made dense before it enters the model.
+    transposed : bool
+        Whether the first weight is (units, features), as ``FullyConnected`` takes it.
+    gradient : str
+        Storage type of the gradient of the first weight.
+    what : str
+        One sentence for those who have not seen the code.
+    """
+
+    key: str
+    name: str
+    dense_batch: bool
+    transposed: bool
+    gradient: str
+    what: str
+
+
+VARIANTS = (
+    Variant("dense", "dense", True, True, "default",
+            "Every batch is made dense and goes through FullyConnected; weight and gradient are dense."),
+    Variant("sparse_input", "sparse input", False, False, "default",
+            "The batch stays CSR and dot reads only what is stored; the gradient is still a dense array."),
+    Variant("row_sparse", "row-sparse gradient", False, False, "row_sparse",
+            "The gradient, too, holds only the rows of the weight that the batch touched, and only they are updated."),
+)
+
+
+class FullyConnected(gluon.HybridBlock):
+    """A dense layer, weight (units, features)."""
+
+    def __init__(self, in_units: int, units: int) -> None:
+        super().__init__()
+        with self.name_scope():
+            self._units = units
+            self.weight = self.params.get("weight", shape=(units, in_units))
+            self.bias = self.params.get("bias", shape=(units,), init="zeros")
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+        """x · weightᵀ + bias."""
+        return F.FullyConnected(x, weight, bias, num_hidden=self._units)
+
+
+class FullyConnectedSparse(gluon.HybridBlock):
+    """A layer for CSR input, weight (features, units), whose gradient may be row-sparse."""
+
+    def __init__(self, in_units: int, units: int, gradient: str) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(in_units, units), grad_stype=gradient)
+            self.bias = self.params.get("bias", shape=(units,), init="zeros")
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+        """x · weight + bias."""
+        return F.sparse.dot(x, weight) + bias
+
+
+def _fill(array: Any, random: Any, width: float, transposed: bool) -> None:
+    """Fill a weight block by block with values that are the same whichever way round it is stored."""
+    rows, columns = array.shape[::-1] if transposed else array.shape
+    for start in range(0, rows, DRAWN):
+        stop = min(start + DRAWN, rows)
+        block = (2 * random.random((stop - start, columns), np.float32) - 1) * np.float32(width)
+        if transposed:
+            array[:, start:stop] = np.ascontiguousarray(block.T)
+        else:
+            array[start:stop] = block
+
+
+def build(variant: Variant, settings: Settings) -> Any:
+    """Make the model, its parameters filled with the same values for every variant."""
+    if variant.transposed:
+        first: Any = FullyConnected(settings.features, settings.units)
+    else:
+        first = FullyConnectedSparse(settings.features, settings.units, variant.gradient)
+    model = gluon.nn.Sequential()
+    model.add(first, gluon.nn.Activation("relu"), gluon.nn.Dense(1, in_units=settings.units))
+    model.initialize("zeros")
+    random = np.random.default_rng(settings.seed)
+    _fill(model[0].weight.data(), random, WIDTHS[0], variant.transposed)
+    _fill(model[2].weight.data(), random, WIDTHS[1], False)
+    return model
+
+
+def needed_memory(variant: Variant, settings: Settings) -> dict[str, int]:
+    """Give the bytes that training a variant takes at most, by what takes them; small things left out."""
+    weight = FLOAT * settings.features * settings.units
+    need = {"weight": weight}
+    if variant.gradient == "default":
+        need["gradient"] = weight
+        need["a second gradient, before it is handed over"] = weight
+    if variant.dense_batch:
+        need["a dense batch"] = FLOAT * settings.features * settings.batch_size
+    return need

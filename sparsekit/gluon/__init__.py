@@ -1,0 +1,11 @@
+"""Layers, parameters, losses and the trainer: ``mx.gluon``."""
+
+from __future__ import annotations
+
+from . import loss, nn
+from .block import Block, HybridBlock
+from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
+from .trainer import Trainer
+
+__all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Trainer",
+           "loss", "nn"]

@@ -1,0 +1,56 @@
+"""Compile what the tutorials need, ahead of time."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from .. import FILES
+
+__all__ = ["warm"]
+
+
+def _arguments(name: str) -> tuple[Any, ...]:
+    """Small arguments of the types that a kernel meets in practice: float32 values, int64 indices."""
+    data, places, pointers = np.ones(2, np.float32), np.array([0, 1]), np.array([0, 1, 2])
+    square, one = np.ones((2, 2), np.float32), np.float32(1)
+    flat, triple = np.ones(4, np.float32), (data, places, pointers)
+    room, rows = np.zeros(4, np.float32), (square, places)
+    return {
+        "csr_dot_dense": (*triple, square, square.copy()),
+        "csr_dot_row_sparse": (*triple, *rows, square.copy()),
+        "csr_dot_csr": (*triple, *triple, square.copy()),
+        "csr_transposed_dot_dense": (*triple, square, square.copy()),
+        "csr_transposed_dot_row_sparse": (*triple, *rows, square.copy()),
+        "csr_sum_rows": (data, pointers, data.copy()),
+        "csr_sum_columns": (data, places, data.copy()),
+        "csr_row_scale": (data, pointers, data, data.copy()),
+        "csr_column_scale": (data, places, data, data.copy()),
+        "csr_add_csr": (*triple, *triple, one, room, np.zeros(4, np.int64), pointers.copy()),
+        "csr_multiply_csr": (*triple, *triple, room, np.zeros(4, np.int64), pointers.copy()),
+        "csr_add_dense": (*triple, one, square.copy()),
+        "dense_dot_csr": (square, *triple, square.copy()),
+        "dense_dot_csr_transposed": (square, *triple, square.copy()),
+        "dense_sgd_update": (flat, flat, one, one, one, one),
+        "dense_sgd_momentum_update": (flat, flat, room, one, one, one, one, one),
+        "unique_with_rank": (places,),
+        "row_sparse_sgd_update": (square.copy(), *rows, one, one, one, one),
+        "row_sparse_sgd_momentum_update": (square.copy(), *rows, square.copy(), one, one, one, one, one),
+        "row_sparse_sgd_momentum_standard_update": (square.copy(), *rows, square.copy(), one, one, one, one, one),
+        "row_sparse_merge": (*rows, *rows, one, np.zeros((4, 2), np.float32), np.zeros(4, np.int64)),
+        "add_rows": (*rows, one, square.copy()),
+        "copy_rows": (*rows, square.copy()),
+    }[name]
+
+
+def warm() -> int:
+    """Call every kernel once with arguments of the usual types; returns how many."""
+    count = 0
+    for file, names in FILES.items():
+        module = importlib.import_module(f"sparsekit.kernels.cpu.{file}")
+        for name in names:
+            getattr(module, name)(*_arguments(name))
+            count += 1
+    return count

@@ -45,6 +45,8 @@ class Outcome(NamedTuple):
         Rows that the gradient stored, at most.
     peak : int
         Bytes of all arrays at the moment when they were most.
+    seconds : float
+        For all batches.
     profile : Profiler
     """
 
@@ -56,6 +58,7 @@ class Outcome(NamedTuple):
     gradient: int
     rows: int
     peak: int
+    seconds: float
     profile: Any
 
 
@@ -106,10 +109,10 @@ class Run:
         return self.model[0].weight.grad()
 
 
-def reader(path: str, settings: Settings, name: str = "train") -> Any:
-    """The batches of a LibSVM file, the last one filled up with empty rows."""
+def reader(path: str, settings: Settings, testing: bool = False) -> Any:
+    """The batches of a LibSVM file; the last one is filled up, for testing with rows that do not count."""
     return LibSVMIter(data_libsvm=path, data_shape=(settings.features,), batch_size=settings.batch_size,
-                      round_batch=False, data_name=name)
+                      round_batch=not testing, data_name="batch")
 
 
 def warm_up(variants: list[Variant], path: str, settings: Settings) -> None:
@@ -120,7 +123,7 @@ def warm_up(variants: list[Variant], path: str, settings: Settings) -> None:
         run.step(batch).asnumpy()
 
 
-def train(variant: Variant, path: str, settings: Settings, batches: int, shown: Stage) -> tuple[Outcome, Run]:
+def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> tuple[Outcome, Run]:
     """Train a variant on the first batches of a file under the profiler.
 
     Parameters
@@ -128,8 +131,7 @@ def train(variant: Variant, path: str, settings: Settings, batches: int, shown: 
     variant : Variant
     path : str
     settings : Settings
-    batches : int
-        0 for as many as fit ``PATIENCE``.
+        Where it does not say how many batches, as many are trained as fit ``PATIENCE``.
     shown : Stage
 
     Returns
@@ -138,19 +140,18 @@ def train(variant: Variant, path: str, settings: Settings, batches: int, shown: 
         What was measured, and the trained model.
     """
     gc.collect()  # what the variant before held must not count here
-    batches = batches or MOST_BATCHES
+    run = Run(variant, settings)
+    source = iter(reader(path, settings))
     losses: list[float] = []
     sizes = [(0, 0)]
+    batches, start = settings.batches or MOST_BATCHES, time.monotonic()
     with Profiler() as profile:
-        run = Run(variant, settings)
-        source = iter(reader(path, settings))
-        start = time.monotonic()
         while len(losses) < batches:
             with profile.span("batch"):
                 batch = next(source, None)
-                loss = run.step(batch) if batch is not None else None
-            if loss is None:
-                break
+                if batch is None:
+                    break
+                loss = run.step(batch)
             losses.append(float(loss.asnumpy().mean()))
             sizes.append(_size(run.gradient()))
             if not settings.batches and len(losses) == FEWEST_BATCHES:
@@ -162,7 +163,7 @@ def train(variant: Variant, path: str, settings: Settings, batches: int, shown: 
     nbytes, rows = max(sizes)
     peak = int(profile.memory["peak_bytes"])
     weight = int(run.model[0].weight.data()._store.nbytes)
-    return Outcome(variant, losses, times, lanes, weight, nbytes, rows, peak, profile), run
+    return Outcome(variant, losses, times, lanes, weight, nbytes, rows, peak, profile.wall * 1e-6, profile), run
 
 
 def _size(gradient: Any) -> tuple[int, int]:
@@ -201,7 +202,7 @@ def _parts(records: list[dict[str, Any]], start: float, end: float) -> dict[str,
 
 def further(run: Run, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
     """Train on, over all the data, and test after each epoch."""
-    source, tests = reader(train_path, settings), reader(test_path, settings, "test")
+    source, tests = reader(train_path, settings), reader(test_path, settings, testing=True)
     accuracies: list[float] = []
     losses: list[float] = []
     batches, seconds = 0, 0.0

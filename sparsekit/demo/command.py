@@ -1,0 +1,203 @@
+"""The course of the demo, and what it says on the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import fill
+
+from ..base.errors import InsufficientMemoryError
+from ..datasets import DocstringData, load_docstrings
+from ..datasets.docstrings import PACKAGES
+from ..io import save_libsvm
+from ..widgets.display import text_table
+from ..widgets.units import format_bytes
+from . import machine
+from .compare import MARGIN, conclusion, judge, table
+from .page import Findings, about_data, write
+from .progress import stage
+from .settings import Settings, parse
+from .training import Outcome, Run, further, train, warm_up
+from .variants import VARIANTS, Variant, needed_memory
+
+__all__ = ["main"]
+
+INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
+WIDTH = 100
+
+PLAN = """\
+sparsekit demo: the same model, trained three ways on real text
+
+  1  read the docstrings of the Python packages that are installed here; no network is used
+  2  count their words, hashed into {features:,} features: a sparse data set, saved and read as LibSVM
+  3  train on the same batches with dense arrays, with sparse input, and with a row-sparse gradient
+  4  check that the losses agree, compare time and memory, write one HTML report
+
+{length}; Ctrl-C stops it and leaves nothing behind.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Options; see ``sparsekit demo --help``.
+
+    Returns
+    -------
+    int
+        0 when the losses agree, 1 when they do not, 130 after Ctrl-C.
+
+    Raises
+    ------
+    InsufficientMemoryError
+        If not even the smallest variant fits the memory that is free.
+    """
+    settings = parse(argv)
+    try:
+        return _run(settings)
+    except KeyboardInterrupt:
+        print(f"\nInterrupted: nothing was written to {settings.output}.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(settings: Settings) -> int:
+    start = time.monotonic()
+    length = "Some seconds" if settings.units * settings.features < 2**24 else "About a minute"
+    _say(PLAN.format(features=settings.features, length=length))
+    chosen, skipped = _fitting(settings, machine.available_memory())
+    with _folder(settings.output) as folder:
+        data = _data(settings)
+        train_path, test_path = _save(data, folder)
+        _say(fill(f"Data: {about_data(data, settings)}", WIDTH), "")
+        outcomes, last = _compare(chosen, train_path, settings)
+        with stage("row-sparse, all data", settings.epochs) as shown:
+            trained = further(last, train_path, test_path, settings, shown)
+        verdict = judge(outcomes)
+        share = float(data.test.label.mean())
+        found = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share),
+                         conclusion(outcomes, trained, verdict.same))
+        _tell(found)
+        write(folder, found)
+        if not settings.keep_data:
+            os.unlink(train_path)
+            os.unlink(test_path)
+    _say(f"Report: {settings.output / 'report.html'} (open it in a browser; it needs no network)",
+         f"        with traces and results.json beside it; all of it in {time.monotonic() - start:.0f} s.")
+    return 0 if verdict.same else 1
+
+
+def _say(*lines: str) -> None:
+    print(*lines, sep="\n", flush=True)
+
+
+# --------------------------------------------------------------------------- memory
+
+
+def _fitting(settings: Settings, free: int | None) -> tuple[list[Variant], list[str]]:
+    """The variants that fit the free memory, and why others are skipped."""
+    chosen, skipped = [], []
+    free_text = "unknown on this system" if free is None else format_bytes(free)
+    _say(f"Memory: {free_text} free; needed, as far as arrays go:")
+    for variant in VARIANTS:
+        needs = needed_memory(variant, settings)
+        total = sum(needs.values())
+        parts = ", ".join(f"{what} {format_bytes(size)}" for what, size in needs.items())
+        _say(f"  {variant.name:<20} {format_bytes(total):>8}  ({parts})")
+        if variant.key == "dense" and not settings.dense:
+            skipped.append("The dense variant was left out, as --no-dense asked.")
+        elif free is not None and total > free:
+            skipped.append(_too_large(variant, settings, total, free))
+        else:
+            chosen.append(variant)
+    _say("", *(fill(f"Skipped: {reason}", WIDTH) for reason in skipped), *([""] if skipped else []))
+    if not any(variant.key == "row_sparse" for variant in chosen):
+        raise InsufficientMemoryError(
+            f"The weight alone needs {format_bytes(needed_memory(VARIANTS[-1], settings)['weight'])}, and "
+            f"{free_text} of memory is free.", hint=_smaller(VARIANTS[-1], settings, free or 0))
+    return chosen, skipped
+
+
+def _too_large(variant: Variant, settings: Settings, total: int, free: int) -> str:
+    return (f"{variant.name} needs {format_bytes(total)} of memory, and {format_bytes(free)} is free; "
+            f"{_smaller(variant, settings, free)}")
+
+
+def _smaller(variant: Variant, settings: Settings, free: int) -> str:
+    """What to ask for so that a variant fits."""
+    units = settings.units
+    while units > 1 and sum(needed_memory(variant, settings._replace(units=units)).values()) > free:
+        units //= 2
+    if sum(needed_memory(variant, settings._replace(units=units)).values()) <= free:
+        return f"--units {units} would fit."
+    return "try fewer --features, or a machine with more memory."
+
+
+# --------------------------------------------------------------------------- work
+
+
+@contextmanager
+def _folder(output: Path) -> Iterator[Path]:
+    """A hidden folder beside ``output`` to work in, whose files move into place when all has gone well."""
+    work = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.resolve().parent))
+    try:
+        yield work
+        output.mkdir(exist_ok=True)
+        for path in sorted(work.iterdir()):
+            os.replace(path, output / path.name)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _data(settings: Settings) -> DocstringData:
+    """Read the docstrings."""
+    packages = settings.packages
+    with stage("reading docstrings", len(packages or PACKAGES)) as shown:
+        return load_docstrings(settings.features, packages[:1] if packages else ("numpy", "scipy"), packages,
+                               seed=settings.seed, progress=shown.advance)
+
+
+def _save(data: DocstringData, folder: Path) -> tuple[str, str]:
+    """Write both parts as LibSVM."""
+    paths = []
+    with stage("writing LibSVM", 2) as shown:
+        for name, part in (("train", data.train), ("test", data.test)):
+            paths.append(str(folder / f"{name}.libsvm"))
+            save_libsvm(paths[-1], part.data, part.label)
+            shown.advance(name)
+    return paths[0], paths[1]
+
+
+def _compare(chosen: list[Variant], path: str, settings: Settings) -> tuple[list[Outcome], Run]:
+    """Train every variant on the same batches; the last one's model is what is trained further."""
+    with stage("compiling kernels", 1) as shown:
+        warm_up(chosen, path, settings)
+        shown.advance()
+    outcomes: list[Outcome] = []
+    for variant in chosen:
+        with stage(variant.name, settings.batches or 40) as shown:
+            outcome, run = train(variant, path, settings, shown)
+        settings = settings._replace(batches=len(outcome.losses))
+        outcomes.append(outcome)
+        _say(f"  {variant.name:<20} {settings.batches} batches in {outcome.seconds:5.1f} s")
+    _say("")
+    return outcomes, run
+
+
+def _tell(found: Findings) -> None:
+    """Print the table and what it means."""
+    columns, rows = table(found.outcomes, found.settings)
+    _say(text_table(columns, rows), "", fill(found.verdict.text, WIDTH), "")
+    right, baseline = found.trained.accuracies[-1], found.baseline
+    words = f"Trained on, it is right on {100 * right:.1f} % of the test data; the commoner class alone gives "
+    words += f"{100 * baseline:.1f} %"
+    words += "." if right >= baseline + MARGIN else ", which it does not beat clearly: train longer, with --epochs."
+    _say(fill(words, WIDTH), "", fill(found.conclusion, WIDTH), "")

@@ -1,0 +1,98 @@
+"""What the variants' figures say side by side: the table, the verdict, the conclusion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..widgets.units import format_bytes, format_count, format_duration, format_ratio
+from .settings import Settings
+from .training import Outcome, Trained
+
+__all__ = ["TOLERANCE", "Verdict", "conclusion", "judge", "table", "times"]
+
+#: Share by which losses may differ: sums of float32 in another order round differently, and training amplifies it.
+TOLERANCE = 1e-4
+#: By how much the accuracy must exceed that of always answering with the commoner class.
+MARGIN = 0.05
+
+_LANES = (("io", "· read it"), ("convert", "· make it dense"), ("forward", "· forward"), ("backward", "· backward"),
+          ("update", "· update the weights"), ("other", "· Python in between"))
+
+
+class Verdict(NamedTuple):
+    """Whether the losses are the same to rounding, and how far apart they are."""
+
+    same: bool
+    apart: float
+    text: str
+
+
+def judge(outcomes: Sequence[Outcome]) -> Verdict:
+    """Compare the loss of every batch with that of the first variant."""
+    first = np.array(outcomes[0].losses)
+    apart = max((float(np.max(np.abs(np.array(other.losses) - first) / np.abs(first))) for other in outcomes[1:]),
+                default=0.0)
+    same = bool(np.isfinite(first).all() and apart <= TOLERANCE)
+    if len(outcomes) == 1:
+        return Verdict(same, apart, "Only one variant ran, so there is nothing to compare its loss with.")
+    names = {2: "both", 3: "the three"}.get(len(outcomes), "all")
+    if same:
+        return Verdict(same, apart, f"Same loss: over {len(first)} batches {names} differ by at most {apart:.0e} of it "
+                                    f"({TOLERANCE:.0e} is allowed), which is rounding.")
+    return Verdict(same, apart, f"The losses differ by {apart:.0e}, more than the {TOLERANCE:.0e} that rounding explains: "
+                                "something is wrong. Please report this with the file results.json.")
+
+
+def times(outcomes: Sequence[Outcome]) -> list[list[str]]:
+    """Rows of the table about time: what, then one figure a variant."""
+    rows = [["time of a batch", *(format_duration(outcome.batch) for outcome in outcomes)]]
+    for lane, name in _LANES:
+        if any(outcome.lanes.get(lane, 0.0) > 0 for outcome in outcomes):
+            rows.append([name, *(_duration(outcome.lanes.get(lane, 0.0)) for outcome in outcomes)])
+    if len(outcomes) > 1:
+        slowest = outcomes[0]
+        rows.append([f"faster than {slowest.variant.name}",
+                     *("" if outcome is slowest else _ratio(slowest, outcome) for outcome in outcomes)])
+    return rows
+
+
+def table(outcomes: Sequence[Outcome], settings: Settings) -> tuple[list[str], list[list[str]]]:
+    """Column names and rows of the whole table."""
+    rows = times(outcomes)
+    rows.append(["weight", *(format_bytes(outcome.weight) for outcome in outcomes)])
+    rows.append(["gradient", *(format_bytes(outcome.gradient) for outcome in outcomes)])
+    rows.append(["rows in the gradient", *(format_count(_rows(outcome, settings)) for outcome in outcomes)])
+    rows.append(["memory at the peak", *(format_bytes(outcome.peak) for outcome in outcomes)])
+    rows.append(["loss, first batch", *(f"{outcome.losses[0]:.6f}" for outcome in outcomes)])
+    rows.append([f"loss, batch {len(outcomes[0].losses)}", *(f"{outcome.losses[-1]:.6f}" for outcome in outcomes)])
+    return ["", *(outcome.variant.name for outcome in outcomes)], rows
+
+
+def _rows(outcome: Outcome, settings: Settings) -> int:
+    return outcome.rows if outcome.variant.gradient == "row_sparse" else settings.features
+
+
+def _duration(microseconds: float) -> str:
+    return format_duration(microseconds) if microseconds > 0 else "-"
+
+
+def _ratio(slow: Outcome, fast: Outcome) -> str:
+    return format_ratio(slow.batch / fast.batch) if fast.batch > 0 else "-"
+
+
+def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool) -> str:
+    """The one sentence to remember."""
+    first, last = outcomes[0], outcomes[-1]
+    if first is last:
+        return f"With a {last.variant.name} a batch takes {format_duration(last.batch)} and {format_bytes(last.peak)}."
+    loss = "for the same loss" if same else "but the losses differ"
+    faster = _ratio(first, last)
+    compared = f"{faster} faster than {first.variant.name}" if first.batch > last.batch else f"{faster} of the speed"
+    whole = first.batch * 1e-6 * trained.batches
+    return (f"With a {last.variant.name} a batch takes {format_duration(last.batch)} instead of "
+            f"{format_duration(first.batch)} ({compared}) and {format_bytes(last.peak)} instead of "
+            f"{format_bytes(first.peak)}, {loss}. The {format_count(trained.batches)} batches that it then trained took "
+            f"{format_duration(1e6 * trained.seconds)}; {first.variant.name} would need {format_duration(1e6 * whole)}.")

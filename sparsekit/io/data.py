@@ -78,7 +78,9 @@ class DataBatch:
             raise _no_list("data", data)
         if label is not None and not isinstance(label, (list, tuple)):
             raise _no_list("label", label)
-        self.data, self.label, self.pad, self.index = data, label, pad, index
+        self.data: Any = data
+        self.label: Any = label
+        self.pad, self.index = pad, index
         self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
 
     def __str__(self) -> str:

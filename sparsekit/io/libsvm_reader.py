@@ -316,9 +316,10 @@ class LibSVMReader:
         for piece in range(count):
             length = edges[piece + 1] - edges[piece]
             if piece == len(self._scratch):
-                self._scratch.append(_Scratch(length))
-            elif self._scratch[piece].length < length:
-                self._scratch[piece] = _Scratch(length)
+                self._scratch.append(_Scratch(0))
+            if self._scratch[piece].length < length:
+                self._scratch[piece] = _Scratch(0)  # let the old one go before the larger one comes
+                self._scratch[piece] = _Scratch(length + length // 8)
         return edges
 
     def _parse_piece(self, text: Any, start: int, stop: int, base: int, width: int,

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import os
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -346,6 +347,22 @@ def test_every_row_is_in_exactly_one_part(tmp_path, ending, count):
                                                                    part_index=part, chunk_bytes=100)
              for row in rows.labels.tolist()]
     assert found == list(range(60))
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_memory_does_not_grow_with_the_file(tmp_path, ending):
+    matrix, label = some_rows(2000)
+    peaks = []
+    for times in (4, 40):
+        path = tmp_path / f"rows{ending}"
+        save_libsvm(path, scipy.sparse.vstack([matrix] * times), np.tile(label, times))
+        reader = LibSVMReader(path, chunk_bytes=1 << 16)
+        tracemalloc.start()
+        count = sum(len(rows) for rows in reader)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert count == 2000 * times
+    assert peaks[1] < 1.1 * peaks[0]
 
 
 def test_a_stream_has_no_parts():

@@ -12,6 +12,7 @@ The file stands alone, since numba's cache of a kernel does not notice changes i
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from .jit import kernel
 __all__ = ["count_lines", "last_newline", "parse_rows", "reading_powers"]
 
 #: For kernels that only other kernels of this file call: compiled faster, and cached inside their callers.
-INNER = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER: dict[str, Any] = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 U0, U1, U3, U10 = (np.uint64(n) for n in (0, 1, 3, 10))
 U32, U48, U63, LOW32 = np.uint64(32), np.uint64(48), np.uint64(63), np.uint64(0xFFFFFFFF)
@@ -38,7 +39,7 @@ FINISHED, BAD_LABEL, BAD_FEATURE, REPEATED, TOO_WIDE, BELOW_BASE, BAD_QUERY, NO_
 def _reading_power(exponent: int) -> int:
     """5**exponent scaled into [2**127, 2**128), rounded the way the reading algorithm's proof asks."""
     if exponent >= 0:
-        power = 5**exponent
+        power: int = 5**exponent
         shift = power.bit_length() - 128
         return power >> shift if shift > 0 else power << -shift
     power = 5**-exponent
@@ -215,7 +216,7 @@ def _parse_number(text, place, powers, mantissa_bits):
     if digits == 0:
         bits, place, status = _parse_name(text, first, mantissa_bits)
         return bits | sign, place, status
-    end, written = place, 0
+    end, written = place, np.int64(0)
     if text[place] == 101 or text[place] == 69:
         place += 1
         minus = text[place] == 45
@@ -223,7 +224,8 @@ def _parse_number(text, place, powers, mantissa_bits):
             place += 1
         start = place
         while 48 <= text[place] <= 57:
-            written = min(written * 10 + np.int64(text[place]) - 48, 1 << 40)
+            if written < 1 << 40:
+                written = written * 10 + np.int64(text[place]) - 48
             place += 1
         if place == start:
             return U0, place, NOT_A_NUMBER

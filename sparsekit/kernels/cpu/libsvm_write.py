@@ -10,6 +10,7 @@ The file stands alone, since numba's cache of a kernel does not notice changes i
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from .jit import kernel
 __all__ = ["PAIR_BYTES", "format_rows", "writing_powers"]
 
 #: For kernels that only other kernels of this file call: compiled faster, and cached inside their callers.
-INNER = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER: dict[str, Any] = {"cache": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 U0, U1, U2, U4, U10 = (np.uint64(n) for n in (0, 1, 2, 4, 10))
 U32, U48, U63, LOW32 = np.uint64(32), np.uint64(48), np.uint64(63), np.uint64(0xFFFFFFFF)
@@ -30,7 +31,7 @@ PAIR_BYTES = 48
 def _writing_power(exponent: int) -> int:
     """10**exponent scaled into [2**127, 2**128), rounded up."""
     if exponent >= 0:
-        power = 5**exponent
+        power: int = 5**exponent
         shift = power.bit_length() - 128
         return -(-power >> shift) if shift > 0 else power << -shift
     power = 5**-exponent

@@ -57,21 +57,13 @@ class Plan:
         Storage type of the (first) result.
     """
 
-    __slots__ = ("attrs", "call", "cast", "fallback", "function", "k", "op", "rule", "shapes", "stype", "takes_out")
+    __slots__ = ("attrs", "call", "cast", "fallback", "function", "k", "op", "rule", "stype", "takes_out")
 
     def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any) -> None:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
         self.fallback, self.cast = fallback, cast
         self.function, self.takes_out = rule.function, rule.takes_out
         self.stype = cast or rule.outputs[0]
-        self.shapes: dict[Any, Any] = {}
-
-    def check(self, shapes: tuple[Any, ...]) -> Any:
-        """The output shape for these input shapes, which are thereby known to fit."""
-        if len(self.shapes) >= REMEMBERED:
-            self.shapes.clear()
-        found = self.shapes[shapes] = self.call.infer_shape(list(shapes))
-        return found
 
 
 def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rule, bool, str | None]:
@@ -105,7 +97,7 @@ def _describe(call: Call, stores: Any) -> str:
     return ", ".join(f"{stype_of(store)} {tuple(store.shape)} {store.dtype}" for store in stores)
 
 
-def run(plan: Plan, stores: list[Any], out: Any = None, node: Any = None) -> Any:
+def run(plan: Plan, stores: Any, out: Any = None, node: Any = None) -> Any:
     """Run a plan on stores, reporting it to the recorder if there is one.
 
     Parameters
@@ -127,7 +119,7 @@ def run(plan: Plan, stores: list[Any], out: Any = None, node: Any = None) -> Any
     return result
 
 
-def _run(plan: Plan, stores: list[Any], out: Any) -> Any:
+def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
     if out is not None and plan.takes_out and plan.cast is None and _fits(out, plan, stores):
@@ -145,7 +137,7 @@ def _fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
     """Whether the kernel may write its result straight into ``out``."""
     if stype_of(out) != plan.stype or not isinstance(out, np.ndarray) or not out.flags.c_contiguous:
         return False
-    if tuple(out.shape) != tuple(plan.check(tuple([store.shape for store in stores]))):
+    if tuple(out.shape) != tuple(plan.call.infer_shape([store.shape for store in stores])):
         return False
     if out.dtype != plan.op.dtype([store.dtype for store in stores], plan.attrs):
         return False
@@ -193,30 +185,45 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     -------
     NDArray or list of NDArray
     """
+    count = len(inputs)
     try:
-        stores = [array._store for array in inputs]
+        if count == 1:
+            array, = inputs
+            store = array._store
+            ctx = array._ctx
+            stores = (store,)
+            key: Any = (ctx, type(store), store.shape)
+        elif count == 2:
+            left, right = inputs
+            store, other = stores = (left._store, right._store)
+            ctx = left._ctx
+            key = (ctx, type(store), store.shape, type(other), other.shape) if right._ctx is ctx else None
+        else:
+            stores = tuple([array._store for array in inputs])
+            ctx = inputs[0]._ctx if inputs else ctx
+            key = (ctx, *map(type, stores), *[store.shape for store in stores])
+            for array in inputs:
+                if array._ctx is not ctx:
+                    key = None
     except AttributeError:
         raise not_an_array(call, inputs) from None
-    if inputs:
-        ctx = inputs[0]._ctx
-        for array in inputs:
-            if array._ctx is not ctx:
-                raise _contexts_differ(call, inputs)
-    key = (ctx, *map(type, stores))
-    plan = call.plans.get(key)
+    plan = call.ready.get(key)
     if plan is None:
-        assert ctx is not None
-        plan = call.plans[key] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
-    shapes = tuple([store.shape for store in stores])
-    if shapes not in plan.shapes:
-        plan.check(shapes)
+        if key is None:
+            raise _contexts_differ(call, inputs)
+        plan = _prepare(call, stores, ctx, key)
     state = hooks.state
     node = None
-    if state.recording:
-        entries = tuple([array._entry for array in inputs])
-        if entries.count(None) != len(entries):
-            node = _record(call, entries, stores, ctx)
-    result = run(plan, stores, None if out is None else out._store, node)
+    if state.recording and not call.op.mutates:
+        for array in inputs:
+            if array._entry is not None:
+                node = Node(call, tuple([array._entry for array in inputs]), stores if call.op.saves_inputs else None)
+                node.ctx = ctx
+                break
+    if hooks.sink is None and out is None and not plan.fallback and plan.cast is None:
+        result = plan.function(plan.k, *stores, plan.attrs)
+    else:
+        result = run(plan, stores, None if out is None else out._store, node)
     if node is not None and call.op.saves_outputs:
         node.results = result if type(result) is tuple else (result,)
     if out is not None:
@@ -229,13 +236,17 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     return array
 
 
-def _record(call: Call, entries: tuple[Any, ...], stores: list[Any], ctx: Any) -> Node | None:
-    """The node of a call that gradients will flow through; mutating operators leave none."""
-    if call.op.mutates:
-        return None
-    node = Node(call, entries, tuple(stores) if call.op.saves_inputs else None)
-    node.ctx = ctx
-    return node
+def _prepare(call: Call, stores: Any, ctx: Any, key: Any) -> Plan:
+    """The plan of a call for these stores, whose shapes have been checked; remembered under ``key``."""
+    types = (ctx, *map(type, stores))
+    plan = call.plans.get(types)
+    if plan is None:
+        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
+    call.infer_shape([tuple(store.shape) for store in stores])
+    if len(call.ready) >= REMEMBERED:
+        call.ready.clear()
+    call.ready[key] = plan
+    return plan
 
 
 def _into(out: Any, result: Any, ctx: Any, node: Any) -> Any:

@@ -135,17 +135,18 @@ def _count_uses(nodes: list[Node]) -> dict[Node, int]:
     return uses
 
 
+_ANY = Want()
+
+
 def _want(entry: Any, uses: dict[Node, int]) -> Want | None:
+    """What one input's gradient should be like: a variable's buffer decides, anything else takes what comes."""
     if entry is None:
         return None
     node = entry[0]
-    if node.call is not None or node.grad is None:
+    if node.grad is None or node.call is not None:
         return _ANY
-    sole = uses.get(node) == 1 and node.grad_req == "write"
+    sole = node.grad_req == "write" and uses.get(node) == 1
     return Want(node.grad.stype, node.grad if sole else None)
-
-
-_ANY = Want()
 
 
 def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any], uses: dict[Node, int]) -> Any:
@@ -155,25 +156,32 @@ def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any]
     if node.function is not None:
         return node.function(given)
     call: Any = node.call
-    rule = call.op.gradient_function
+    op = call.op
+    rule = op.gradient_function
     if rule is None:
-        raise GradientError(f"The operator {call.op.name!r} has no gradient.",
+        raise GradientError(f"The operator {op.name!r} has no gradient.",
                             hint="take it out of the recorded part, or call .detach() on its result.")
-    want = tuple([_want(entry, uses) for entry in node.inputs])
+    entries, ctx = node.inputs, node.ctx
+    want = [_want(entry, uses) for entry in entries]
     if node.values is None:
-        inputs: Any = [None] * len(node.inputs)
+        inputs: Any = [None] * len(entries)
     else:
-        inputs = [wrap(store, node.ctx, entry) for store, entry in zip(node.values, node.inputs, strict=True)]
-    results = None if node.results is None else [wrap(store, node.ctx, (node, i)) for i, store in enumerate(node.results)]
-    many = call.op.outputs > 1
-    gradient = tuple(given) if many else given[0]
-    out = None if results is None else tuple(results) if many else results[0]
-    if call.op.variadic:
+        inputs = [wrap(store, ctx, entry) for store, entry in zip(node.values, entries, strict=True)]
+    if op.outputs > 1:
+        gradient: Any = tuple(given)
+        out = node.results and tuple([wrap(store, ctx, (node, i)) for i, store in enumerate(node.results)])
+    else:
+        gradient = given[0]
+        out = node.results and wrap(node.results[0], ctx, (node, 0))
+    if op.variadic:
         made = rule(F, gradient, inputs, out, call.attrs, want)
     else:
-        padding = [None] * (len(call.op.inputs) - len(inputs))
-        made = rule(F, gradient, *inputs, *padding, out, call.attrs, want + tuple(padding))
-    return (made if isinstance(made, (tuple, list)) else (made,))[: len(node.inputs)]
+        absent = len(op.inputs) - len(entries)
+        if absent:
+            inputs, want = inputs + [None] * absent, want + [None] * absent
+        made = rule(F, gradient, *inputs, out, call.attrs, want)
+    made = made if type(made) is tuple or type(made) is list else (made,)
+    return made[: len(entries)]
 
 
 def _give(waiting: dict[Node, list[Any]], node: Node, place: int, gradient: Any, F: Any) -> None:

@@ -228,13 +228,17 @@ class Op:
 
 
 class Call:
-    """An operator with its attributes fixed, and the plans made for it so far."""
+    """An operator with its attributes fixed, and the plans made for it so far.
 
-    __slots__ = ("attrs", "op", "plans")
+    ``plans`` are by context and kind of store; ``ready`` are by their shapes too, which have been checked.
+    """
+
+    __slots__ = ("attrs", "op", "plans", "ready")
 
     def __init__(self, op: Op, attrs: dict[str, Any]) -> None:
         self.op, self.attrs = op, attrs
         self.plans: dict[Any, Any] = {}
+        self.ready: dict[Any, Any] = {}
 
     def infer_shape(self, shapes: list[tuple[int, ...]]) -> Any:
         """Output shape for these input shapes; the error names the operator."""

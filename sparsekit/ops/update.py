@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..base.errors import StorageTypeError
@@ -41,9 +42,14 @@ momentum_update = Op(
 momentum_update.attrs = {**_SHARED, "momentum": 0.0}
 
 
+@functools.lru_cache(maxsize=1024)
+def _cast(kind: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([kind(value) for value in values])
+
+
 def _numbers(weight: Any, attrs: dict[str, Any], *names: str) -> tuple[Any, ...]:
-    kind = weight.dtype.type
-    return tuple(kind(attrs[name] if attrs[name] is not None else -1) for name in names)
+    """Attributes as scalars of the weight's type, so that kernels compute in that type."""
+    return _cast(weight.dtype.type, tuple([attrs[name] for name in names]))
 
 
 def _rows_of(store: Any, what: str) -> Any:

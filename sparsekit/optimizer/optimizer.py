@@ -15,6 +15,8 @@ __all__ = ["SGD", "Optimizer", "Updater", "create", "get_updater", "register", "
 
 registry: dict[str, type[Optimizer]] = {}
 
+_SGD, _MOMENTUM = find("sgd_update"), find("sgd_mom_update")
+
 
 def register(cls: type[Optimizer]) -> type[Optimizer]:
     """Make an optimizer known under its lower-case name."""
@@ -121,12 +123,14 @@ class SGD(Optimizer):
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """One step, writing to ``weight`` and ``state``."""
         lr, wd = self._step(index)
-        attrs = {"lr": lr, "wd": wd, "rescale_grad": self.rescale_grad, "lazy_update": self.lazy_update,
-                 "clip_gradient": -1.0 if self.clip_gradient is None else self.clip_gradient}
+        clip = -1.0 if self.clip_gradient is None else self.clip_gradient
+        attrs = {"lr": lr, "wd": wd, "rescale_grad": self.rescale_grad, "clip_gradient": clip,
+                 "lazy_update": self.lazy_update}
         if state is None:
-            invoke(find("sgd_update").bind(attrs), (weight, grad), weight)
+            invoke(_SGD.bind(attrs), (weight, grad), weight)
         else:
-            invoke(find("sgd_mom_update").bind({**attrs, "momentum": self.momentum}), (weight, grad, state), weight)
+            attrs["momentum"] = self.momentum
+            invoke(_MOMENTUM.bind(attrs), (weight, grad, state), weight)
 
 
 class Updater:

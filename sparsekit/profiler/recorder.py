@@ -48,6 +48,9 @@ STRIDE = 15
 #: Stands in the first place if there are more inputs than two or none, and in that of the shape for several outputs.
 MANY: Any = "many"
 
+#: First of the four items that stand for a view.
+VIEW = "view"
+
 #: Events that may wait before they are digested; about 400 bytes each.
 WAITING = 100_000
 
@@ -86,6 +89,7 @@ class Recorder:
         self._buried = 0
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._inner: dict[str, bool] = {}
+        self._meet = self._make_meet()
         self.op = self._make_op()
 
     def _make_op(self) -> Callable[..., None]:
@@ -157,7 +161,7 @@ class Recorder:
         if getattr(store, "stype", "default") != "default":
             self._lasting[id(store)] = (weakref.ref(store), role, owner)
         now = time.perf_counter_ns()
-        self._note(ASSIGN, now, now, hooks.state.lane, (self.entry(store), role, owner))
+        self._note(ASSIGN, now, now, hooks.state.lane, (self._meet(store), role, owner))
 
     def _note(self, kind: str, start: int, end: int, lane: str, content: Any) -> None:
         self._notes.extend((kind, start, end, lane, hooks.state.layer, None, get_ident(), content, None, None, None,
@@ -165,60 +169,73 @@ class Recorder:
         if len(self._notes) > self.waiting * STRIDE:
             self.drain(True)
 
-    def _meet(self, store: Any) -> Any:
-        """What stands for a store in a note: its weak reference, or the entry of anything but a plain array."""
-        found = self._known.get(id(store))
-        if found is not None and found() is store:
-            return found
-        entry = self.entry(store)
-        return entry[0] if entry[0].__class__ is weakref.ref else entry
+    def _make_meet(self) -> Callable[[Any], Any]:
+        """Build the function that gives what stands for a store in a note; called for what is new or no plain array."""
+        known, met, lasting, get = self._known, self._met, self._lasting, self._known.get
+        reference, died, ndarray = weakref.ref, self.dead.append, np.ndarray
 
-    def entry(self, store: Any) -> tuple[Any, ...]:
-        """The entry of a store, made if the store is new."""
-        found = self._known.get(id(store))
-        if found is not None and found() is store:
-            # The operator that made it noted shape and dtype; here they are as good.
-            return found, store.shape, store.dtype
-        if store.__class__ is not np.ndarray:
-            stype = getattr(store, "stype", None)
-            if stype is not None and hasattr(store, "components"):
-                return self._sparse(stype, store)
-            if store is None or not hasattr(store, "dtype"):
+        def owner(store: Any) -> Any:
+            try:
+                made = known[id(store)] = reference(store, died)
+            except TypeError:
+                return None, store.shape, store.dtype
+            return made, store.shape, store.dtype
+
+        def sparse(store: Any) -> Any:
+            found = met.get(id(store))
+            data = store.data
+            # The same store with the same data: nothing can have changed but through both.
+            if found is not None and found[0]() is store and found[1]() is data:
+                return found[2]
+            parts = []
+            for name in store.components:
+                array = getattr(store, name)
+                part = get(id(array))
+                if part is None or part() is not array:
+                    if array.__class__ is ndarray and array.base is None:
+                        made = known[id(array)] = reference(array, died)
+                        part = made, array.shape, array.dtype
+                    else:
+                        part = meet(array)
+                parts.append(part)
+            role = lasting.get(id(store))
+            if role is not None and role[0]() is not store:
+                role = None
+            whole = store.stype, store.shape, parts, role
+            owner_of_data = known.get(id(data))
+            if owner_of_data is not None:
+                met[id(store)] = reference(store), owner_of_data, whole
+            return whole
+
+        def meet(store: Any) -> Any:
+            found = known.get(id(store))
+            if found is not None and found() is store:
+                return found
+            if store.__class__ is ndarray:
+                base = store.base
+            elif hasattr(store, "components"):
+                return sparse(store)
+            elif store is None or not hasattr(store, "dtype"):
                 return NOTHING
-        base = getattr(store, "base", None)
-        # A view belongs to the array that owns the memory; a base that is no array (numba's, a file's)
-        # cannot be followed, so the array itself stands for it.
-        if base is not None and hasattr(base, "dtype"):
-            return self.entry(base), store.shape, store.dtype
-        try:
-            made = self._known[id(store)] = weakref.ref(store, self.dead.append)
-        except TypeError:
-            return None, store.shape, store.dtype
-        entry = self._entries[id(made)] = made, store.shape, store.dtype
-        return entry
+            else:
+                base = getattr(store, "base", None)
+            # A view belongs to the array that owns the memory; a base that is no array (numba's, a file's)
+            # cannot be followed, so the array itself stands for it.
+            if base is not None and (base.__class__ is ndarray or hasattr(base, "dtype")):
+                return VIEW, meet(base), store.shape, store.dtype
+            return owner(store)
 
-    def _sparse(self, stype: str, store: Any) -> tuple[Any, ...]:
-        """The entry of a sparse store, remembered as long as its ``data`` is the same."""
-        found = self._met.get(id(store))
-        if found is not None and found[0]() is store and found[1]() is store.data:
-            entry: tuple[Any, ...] = found[2]
-            return entry
-        parts = tuple([self.entry(getattr(store, name)) for name in store.components])
-        entry = stype, tuple(store.shape), parts, self._lasting_role(store)
-        if parts[0][0].__class__ is weakref.ref:
-            self._met[id(store)] = weakref.ref(store), parts[0][0], entry
-        return entry
-
-    def _lasting_role(self, store: Any) -> tuple[str, str] | None:
-        found = self._lasting.get(id(store))
-        if found is None or found[0]() is not store:
-            return None
-        return found[1], found[2]
+        return meet
 
     def _caller(self) -> tuple[Any, int]:
         """Code and instruction of the nearest caller outside sparsekit; lines are worked out later."""
         inner = self._inner
-        frame: Any = sys._getframe(2)
+        try:
+            # Between the recorder and the user stand at least two functions of the dispatcher and one of a
+            # front end.  Only frames that are looked at are made into objects, so those are passed over.
+            frame: Any = sys._getframe(5)
+        except ValueError:
+            return None, 0
         while frame is not None:
             code = frame.f_code
             hidden = inner.get(code.co_filename)
@@ -255,10 +272,12 @@ class Recorder:
 
     def _unfold(self, note: list[Any]) -> tuple[Any, ...]:
         """The tuple form of one note."""
-        plan, start, end, lane, layer, node, thread, first, second, given, shape, dtype, deaths, code, instruction = note
-        if type(plan) is str:
-            return (*note[:8], None, deaths, None, None)
+        (plan, start, end, lane, layer, node, thread, first, second, given, shape, dtype,
+         deaths, code, instruction) = note
         unfold = self._entry_of
+        if type(plan) is str:
+            content = (unfold(first[0]), *first[1:]) if plan == ASSIGN else first
+            return plan, start, end, lane, layer, node, thread, content, None, deaths, None, None
         if first is MANY:
             inputs: Any = [unfold(part) for part in second]
         elif second is None:
@@ -273,9 +292,24 @@ class Recorder:
             outputs = self._entries[id(given)] = given, shape, dtype
         return plan, start, end, lane, layer, node, thread, inputs, outputs, deaths, code, instruction
 
-    def _entry_of(self, part: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self._entries[id(part)] if part.__class__ is weakref.ref else part
-        return found
+    def _entry_of(self, part: Any) -> Any:
+        if part.__class__ is weakref.ref:
+            found = self._entries.get(id(part))
+            if found is None:
+                # Another thread met the array first, but its note comes later.
+                array = part()
+                found = NOTHING if array is None else (part, array.shape, array.dtype)
+            return found
+        if part[0].__class__ is weakref.ref:
+            self._entries[id(part[0])] = part
+            return part
+        if part[0] is VIEW:
+            return self._entry_of(part[1]), part[2], part[3]
+        if len(part) == 4:
+            stype, shape, parts, lasting = part
+            role = None if lasting is None else lasting[1:]
+            return stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role
+        return part
 
     def _forget(self, before: int, dying: list[Any]) -> None:
         """Drop what was kept about arrays whose death has been digested; their addresses may come again."""

@@ -9,7 +9,7 @@ from typing import Any
 from .base.errors import GradientError
 from .core import hooks
 from .core.dispatch import wrap
-from .core.graph import Node
+from .core.graph import CustomNode
 from .core.graph import backward as _backward
 from .ndarray.functions import F
 from .ndarray.ndarray import NDArray, head_gradients, run_backward
@@ -175,8 +175,7 @@ class Function:
         outputs = _list(made)
         entries = tuple(array._entry for array in inputs)
         if recording and any(entry is not None for entry in entries):
-            node = Node(None, entries)
-            node.function, node.ctx = self._gradients(outputs), inputs[0]._ctx
+            node = CustomNode(self._gradients(outputs), entries, len(outputs), inputs[0]._ctx)
             outputs = [wrap(array._store, array._ctx, (node, place)) for place, array in enumerate(outputs)]
         return outputs if isinstance(made, (list, tuple)) else outputs[0]
 
@@ -185,7 +184,7 @@ class Function:
 
         def run(given: list[Any]) -> list[Any]:
             given = [F.zeros_like(like) if gradient is None else gradient
-                     for gradient, like in zip(given + [None] * (len(likes) - len(given)), likes, strict=True)]
+                     for gradient, like in zip(given, likes, strict=True)]
             return _list(self.backward(*given))
 
         return run

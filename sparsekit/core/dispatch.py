@@ -137,9 +137,9 @@ def _fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
     """Whether the kernel may write its result straight into ``out``."""
     if stype_of(out) != plan.stype or not isinstance(out, np.ndarray) or not out.flags.c_contiguous:
         return False
-    if tuple(out.shape) != tuple(plan.call.infer_shape([store.shape for store in stores])):
-        return False
     if out.dtype != plan.op.dtype([store.dtype for store in stores], plan.attrs):
+        return False
+    if out.shape != tuple(plan.call.infer_shape([store.shape for store in stores])):
         return False
     return not any(isinstance(store, np.ndarray) and np.may_share_memory(out, store) for store in stores)
 
@@ -217,8 +217,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     if state.recording and not call.op.mutates:
         for array in inputs:
             if array._entry is not None:
-                node = Node(call, tuple([array._entry for array in inputs]), stores if call.op.saves_inputs else None)
-                node.ctx = ctx
+                node = Node(call, tuple([array._entry for array in inputs]), stores if call.op.saves_inputs else None, ctx)
                 break
     if hooks.sink is None and out is None and not plan.fallback and plan.cast is None:
         result = plan.function(plan.k, *stores, plan.attrs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -10,13 +11,13 @@ from ..base.errors import GradientError
 from . import hooks
 from .op import Call, Want
 
-__all__ = ["Node", "backward", "order"]
+__all__ = ["CustomNode", "Node", "Variable", "backward", "order"]
 
 _numbers = itertools.count(1)
 
 
 class Node:
-    """One operator that was called, or one variable that gradients flow to.
+    """One operator that was called; subclasses are variables and functions of the user's own.
 
     A node keeps stores, never arrays that point back at it, so that dropping the last result frees
     the graph at once.
@@ -29,43 +30,71 @@ class Node:
         Where each input came from; None for one that no gradient flows to.
     values, results : tuple or None
         The stores that the gradient needs.
-    grad, grad_req : array, str
-        Of a variable: the gradient buffer and "write", "add" or "null".
     layer : str
         Layer that the operator ran in.
     id : int
         Running number; the link between forward and backward in a profile.
     """
 
-    __slots__ = ("__weakref__", "call", "ctx", "function", "grad", "grad_req", "id", "inputs", "layer", "name",
-                 "released", "results", "values")
+    __slots__ = ("__weakref__", "call", "ctx", "id", "inputs", "layer", "outputs", "results", "values")
 
-    def __init__(self, call: Call | None, inputs: tuple[Any, ...] = (), values: Any = None, results: Any = None) -> None:
-        self.call, self.inputs, self.values, self.results = call, inputs, values, results
+    function: Any = None
+    grad: Any = None
+    grad_req = "null"
+
+    def __init__(self, call: Call | None, inputs: tuple[Any, ...] = (), values: Any = None, ctx: Any = None) -> None:
+        self.call, self.inputs, self.values, self.ctx = call, inputs, values, ctx
         self.id = next(_numbers)
         self.layer = hooks.state.layer
-        self.grad: Any = None
-        self.grad_req = "null"
-        self.function: Any = None
-        self.released = False
-        self.ctx: Any = None
-        self.name = ""
+        self.outputs = 1 if call is None else call.op.outputs
+        self.results: Any = None
 
 
-def order(heads: Iterable[Node]) -> list[Node]:
-    """Nodes reachable from ``heads``, inputs before what uses them."""
-    done: list[Node] = []
-    seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(node, False) for node in heads]
+class Variable(Node):
+    """An array that gradients flow to: its buffer ``grad``, and what to do with it."""
+
+    __slots__ = ("grad", "grad_req")
+
+    def __init__(self, grad: Any, grad_req: str, ctx: Any) -> None:
+        super().__init__(None, (), None, ctx)
+        self.grad, self.grad_req = grad, grad_req
+
+
+class CustomNode(Node):
+    """A function of the user's own; ``function(gradients)`` gives those of its inputs."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Any) -> None:
+        super().__init__(None, inputs, None, ctx)
+        self.function, self.outputs = function, outputs
+
+
+#: Stands in ``values`` of a node whose saved stores have been dropped.
+RELEASED: Any = ("released",)
+
+
+def order(heads: Iterable[Node]) -> tuple[list[Node], dict[Node, int]]:
+    """Nodes reachable from ``heads``, latest first, and how often each variable among them is used.
+
+    A node is made after its inputs, so their running numbers are a topological order.
+    """
+    uses: dict[Node, int] = {}
+    stack = list(heads)
+    seen = set(stack)
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            done.append(node)
-        elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((entry[0], False) for entry in node.inputs if entry is not None and entry[0] not in seen)
-    return done
+        for entry in stack.pop().inputs:
+            if entry is not None:
+                node = entry[0]
+                if node.call is None:
+                    uses[node] = uses.get(node, 0) + 1
+                if node not in seen:
+                    seen.add(node)
+                    stack.append(node)
+    return sorted(seen, key=_number, reverse=True), uses
+
+
+_number = operator.attrgetter("id")
 
 
 def backward(
@@ -93,49 +122,53 @@ def backward(
     dict
         Gradient of each variable asked for.
     """
-    nodes = order(node for node, _ in heads)
-    waiting: dict[Node, list[Any]] = {}
-    for (node, place), gradient in zip(heads, gradients, strict=True):
-        _give(waiting, node, place, gradient, F)
-    uses = _count_uses(nodes) if variables is None else {}
+    nodes, uses = order([node for node, _ in heads])
+    if variables is not None:
+        uses = {}
+    waiting: dict[tuple[Node, int], Any] = {}
+    for entry, gradient in zip(heads, gradients, strict=True):
+        held = waiting.get(entry)
+        waiting[entry] = gradient if held is None else held + gradient
     found: dict[Node, Any] = {}
     state = hooks.state
     lane, layer = state.lane, state.layer
     state.lane = "backward"
     try:
-        for node in reversed(nodes):
-            given = waiting.pop(node, None)
+        for node in nodes:
+            given = _collect(node, waiting)
             if given is None:
                 continue
             if variables is not None and node in variables:
-                found[node] = given[0]
+                found[node] = given
             if node.call is None and node.function is None:
                 if variables is None:
-                    _deliver(node, given[0])
+                    _deliver(node, given)
                 continue
             state.layer, state.node = node.layer, node
-            for entry, gradient in zip(node.inputs, _gradients_of(node, given, F, wrap, uses), strict=True):
+            made = _gradients_of(node, given, F, wrap, uses)
+            for entry, gradient in zip(node.inputs, made, strict=True):
                 if entry is not None and gradient is not None:
-                    _give(waiting, entry[0], entry[1], gradient, F)
+                    held = waiting.get(entry)
+                    waiting[entry] = gradient if held is None else held + gradient
             if not retain:
-                node.values = node.results = None
-                node.released = True
+                node.values, node.results = RELEASED, None
     finally:
         state.lane, state.layer, state.node = lane, layer, None
     return found
 
 
-def _count_uses(nodes: list[Node]) -> dict[Node, int]:
-    """How often each variable is used: a buffer may be written directly only if that is once."""
-    uses: dict[Node, int] = {}
-    for node in nodes:
-        for entry in node.inputs:
-            if entry is not None and entry[0].call is None:
-                uses[entry[0]] = uses.get(entry[0], 0) + 1
-    return uses
+def _collect(node: Node, waiting: dict[tuple[Node, int], Any]) -> Any:
+    """The gradient that arrived at a node: one array, or a list for several outputs; None if nothing did."""
+    if node.outputs == 1:
+        return waiting.pop((node, 0), None)
+    given = [waiting.pop((node, place), None) for place in range(node.outputs)]
+    return given if any(gradient is not None for gradient in given) else None
 
 
 _ANY = Want()
+
+#: Bytes from which a gradient is computed straight into its buffer; below, copying it there is cheaper.
+LARGE = 1 << 16
 
 
 def _want(entry: Any, uses: dict[Node, int]) -> Want | None:
@@ -145,16 +178,18 @@ def _want(entry: Any, uses: dict[Node, int]) -> Want | None:
     node = entry[0]
     if node.grad is None or node.call is not None:
         return _ANY
-    sole = node.grad_req == "write" and uses.get(node) == 1
-    return Want(node.grad.stype, node.grad if sole else None)
+    grad = node.grad
+    if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
+        return Want("default", grad)
+    return Want(grad.stype)
 
 
 def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any], uses: dict[Node, int]) -> Any:
-    if node.released:
+    if node.values is RELEASED:
         raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                             hint="call backward(retain_graph=True) the first time.")
     if node.function is not None:
-        return node.function(given)
+        return node.function(given if node.outputs > 1 else [given])
     call: Any = node.call
     op = call.op
     rule = op.gradient_function
@@ -171,7 +206,7 @@ def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any]
         gradient: Any = tuple(given)
         out = node.results and tuple([wrap(store, ctx, (node, i)) for i, store in enumerate(node.results)])
     else:
-        gradient = given[0]
+        gradient = given
         out = node.results and wrap(node.results[0], ctx, (node, 0))
     if op.variadic:
         made = rule(F, gradient, inputs, out, call.attrs, want)
@@ -182,14 +217,6 @@ def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any]
         made = rule(F, gradient, *inputs, out, call.attrs, want)
     made = made if type(made) is tuple or type(made) is list else (made,)
     return made[: len(entries)]
-
-
-def _give(waiting: dict[Node, list[Any]], node: Node, place: int, gradient: Any, F: Any) -> None:
-    held = waiting.get(node)
-    if held is None:
-        count = 1 if node.call is None else node.call.op.outputs
-        held = waiting[node] = [None] * max(count, place + 1)
-    held[place] = gradient if held[place] is None else held[place] + gradient
 
 
 def _deliver(node: Node, gradient: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ def dot(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
     return (left_rest + right_rest) or (1,)
 
 
+@functools.lru_cache(maxsize=256)
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes as ascending non-negative numbers; None and () mean all of them."""
     if axis is None or axis == ():

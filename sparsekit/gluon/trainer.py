@@ -93,7 +93,7 @@ class Trainer:
     def _update_one(self, index: int, parameter: Parameter) -> None:
         if not parameter._arrays:
             parameter._explain_absence()
-        while len(self._updaters) < len(parameter._arrays):
-            self._updaters.append(Updater(self._optimizer))
+        if len(self._updaters) < len(parameter._arrays):
+            self._updaters += [Updater(self._optimizer) for _ in range(len(parameter._arrays) - len(self._updaters))]
         for updater, (ctx, values) in zip(self._updaters, parameter._arrays.items(), strict=False):
             updater(index, parameter._grads[ctx], values)

@@ -18,7 +18,7 @@ from ..base.errors import (
 )
 from ..core import hooks
 from ..core.dispatch import array_types, convert_store, invoke, wrap
-from ..core.graph import Node, backward
+from ..core.graph import Variable, backward
 from ..core.op import find
 from ..kernels import for_device
 from ..ops.cast import check_stype
@@ -232,7 +232,7 @@ class NDArray:
     @property
     def grad(self) -> NDArray | None:
         entry = self._entry
-        return entry[0].grad if entry is not None and entry[0].call is None else None
+        return None if entry is None else entry[0].grad
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
         """Make a gradient buffer, so that ``backward`` fills it.
@@ -252,9 +252,7 @@ class NDArray:
 
     def _mark(self, grad: NDArray, grad_req: str) -> None:
         """Become a variable with this gradient buffer."""
-        node = Node(None)
-        node.grad, node.grad_req, node.ctx = grad, grad_req, self._ctx
-        self._entry = (node, 0)
+        self._entry = (Variable(grad, grad_req, self._ctx), 0)
 
     def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """Send gradients from this array to the variables it was computed from.

@@ -11,7 +11,7 @@ from ..core import cost, infer
 from ..core.op import Op
 from ..storage import CSR, RowSparse, densify
 from . import samples
-from .unary import on_data
+from .unary import _sigmoid, on_data
 
 __all__ = ["add_stores"]
 
@@ -296,19 +296,65 @@ broadcasting("broadcast_power", lambda xp, a, b: a**b, lambda F, g, lhs, rhs, ou
 broadcasting("broadcast_mod", lambda xp, a, b: xp.mod(a, b), None, "Remainder with the divisor's sign, with broadcasting.",
              low=0.5)
 
-_sigmoid_backward = elemwise("_sigmoid_backward", "``g * y * (1 - y)``, the gradient of the logistic function.")
+
+def backward_of(name: str, function: Callable[..., Any], second: Callable[..., Any], doc: str, zero: bool = False) -> None:
+    """Declare the gradient of a unary function as one operator of ``g`` and the function's input or output.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(xp, g, x)``, linear in g.
+    second : callable or None
+        ``second(F, x)``, the derivative of the factor; None where it is flat.
+    zero : bool
+        Whether a zero in x makes the gradient zero, so that x's storage type is kept.
+    """
+    op = elemwise(name, doc)
+
+    @op.forward("default, default -> default")
+    def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
+        return function(k.xp, g, x)
+
+    if zero:
+        @op.forward("default, row_sparse -> row_sparse")
+        def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
+            return on_data(x, function(k.xp, g[x.indices], x.data))
+
+        @op.forward("default, csr -> csr")
+        def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
+            return on_data(x, function(k.xp, _values_at(k, x, g), x.data))
+
+        @op.forward("row_sparse, row_sparse -> row_sparse")
+        def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
+            indices, at, other = np.intersect1d(g.indices, x.indices, assume_unique=True, return_indices=True)
+            return RowSparse(function(k.xp, g.data[at], x.data[other]), indices, x.shape, check=False)
+
+    own = find_gradient(name)
+    op.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+        want[0] and own(F, g, rhs), want[1] and (F.zeros_like(g) if second is None else g * lhs * second(F, rhs))))
 
 
-@_sigmoid_backward.forward("default, default -> default")
-def _(k: Any, g: Any, y: Any, attrs: Any) -> Any:
+def find_gradient(name: str) -> Callable[..., Any]:
+    """The operator ``name`` of a namespace, to be looked up when it is called."""
+    return lambda F, g, x: getattr(F, name)(g, x)
+
+
+def _sigmoid_slope(xp: Any, g: Any, y: Any) -> Any:
     out = 1 - y
     out *= y
     out *= g
     return out
 
 
-_sigmoid_backward.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
-    want[0] and F._sigmoid_backward(g, rhs), want[1] and g * lhs * (rhs * -2.0 + 1)))
+backward_of("_sigmoid_backward", _sigmoid_slope, lambda F, y: y * -2.0 + 1,
+            "``g * y * (1 - y)``: the gradient of the logistic function, from its output.")
+backward_of("_relu_backward", lambda xp, g, y: g * (y > 0), None, "``g`` where the output of relu is positive, else zero.",
+            zero=True)
+backward_of("_abs_backward", lambda xp, g, x: g * xp.sign(x), None, "``g * sign(x)``: the gradient of the absolute value.",
+            zero=True)
+backward_of("_softrelu_backward", lambda xp, g, x: g * _sigmoid(xp, x),
+            lambda F, x: F._sigmoid_backward(F.ones_like(x), F.sigmoid(x)),
+            "``g * sigmoid(x)``: the gradient of softrelu.")
 
 add_n = Op("add_n", "*args", shape=infer.same_shape, sample=samples.pair(), doc="Sum of any number of arrays of one shape.",
            aliases=("ElementWiseSum",))

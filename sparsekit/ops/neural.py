@@ -125,13 +125,13 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     kind = attrs["act_type"]
     if kind == "relu":
-        return g * F._greater_scalar(out, scalar=0.0)
+        return F._relu_backward(g, out)
     if kind == "sigmoid":
         return F._sigmoid_backward(g, out)
     if kind == "tanh":
         return g * (F.square(out) * -1.0 + 1)
     if kind == "softrelu":
-        return g * F.sigmoid(data)
+        return F._softrelu_backward(g, data)
     if kind == "log_sigmoid":
         return g * F.sigmoid(F.negative(data))
     return g / F.square(F.abs(data) + 1)

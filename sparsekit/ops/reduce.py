@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from ..core import cost, infer
 from ..core.op import Op
@@ -48,7 +47,7 @@ def _spread(F: Any, g: Any, data: Any, attrs: dict[str, Any], factor: float = 1.
 
 
 def _reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    return int(np.prod([shape[axis] for axis in axes], dtype=np.int64)) if axes else 1
+    return math.prod([shape[axis] for axis in axes])
 
 
 def _sum_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
@@ -146,7 +145,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 @mean.forward("row_sparse -> default", exclude=False, axis=(None, ()))
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    made = k.xp.asarray(x.data.sum(dtype=x.dtype)) / x.dtype.type(int(np.prod(x.shape, dtype=np.int64)))
+    made = k.xp.asarray(x.data.sum(dtype=x.dtype)) / x.dtype.type(math.prod(x.shape))
     return made.astype(x.dtype).reshape((1,) * (len(x.shape) if attrs["keepdims"] else 1))
 
 

@@ -90,13 +90,13 @@ def _gammaln(xp: Any, x: Any) -> Any:
 
 
 #: Below these, exp(-x) would overflow; the sigmoid there is zero to within the type's smallest number.
-_SIGMOID_FLOOR = {"float16": -11.0, "float32": -87.0, "float64": -708.0}
+_SIGMOID_FLOOR = {"e": -11.0, "f": -87.0, "d": -708.0}
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
     if x.dtype.kind != "f":
         x = x.astype(np.float32)
-    y = xp.negative(xp.maximum(x, _SIGMOID_FLOOR[x.dtype.name]))
+    y = xp.negative(xp.maximum(x, _SIGMOID_FLOOR[x.dtype.char]))
     xp.exp(y, out=y)
     y += 1
     return xp.reciprocal(y, out=y)
@@ -106,21 +106,26 @@ def _softplus(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
+def _ones(xp: Any, x: Any) -> Any:
+    out = xp.empty(x.shape, x.dtype)
+    out.fill(1)
+    return out
+
+
 LOG2, LOG10 = math.log(2.0), math.log(10.0)
 HALF_TURN = math.pi / 180
 
 unary("negative", lambda xp, x: -x, lambda F, g, _x, _y: -g, zero=True, doc="Negation, ``-x``.")
-unary("abs", lambda xp, x: xp.abs(x), lambda F, g, x, _y: F.elemwise_mul(F.sign(x), g), zero=True, doc="Absolute value.")
+unary("abs", lambda xp, x: xp.abs(x), lambda F, g, x, _y: F._abs_backward(g, x), zero=True, doc="Absolute value.")
 unary("sign", lambda xp, x: xp.sign(x), None, zero=True, doc="Sign: -1, 0 or 1.")
 unary("square", lambda xp, x: x * x, lambda F, g, x, _y: F.elemwise_mul(x, g) * 2, zero=True, doc="Square.")
 unary("sqrt", lambda xp, x: xp.sqrt(x), lambda F, g, _x, y: g * 0.5 / F.cast_storage(y, stype="default"),
       zero=True, low=0.5, doc="Square root.")
 unary("cbrt", lambda xp, x: xp.cbrt(x), lambda F, g, _x, y: g / (F.square(F.cast_storage(y, stype="default")) * 3),
       zero=True, low=0.5, doc="Cube root.")
-unary("relu", lambda xp, x: xp.maximum(x, 0), lambda F, g, _x, y: F.elemwise_mul(F._greater_scalar(y, scalar=0.0), g),
-      zero=True, doc="Rectified linear unit, ``max(x, 0)``.")
+unary("relu", lambda xp, x: xp.maximum(x, 0), lambda F, g, _x, y: F._relu_backward(g, y), zero=True, doc="Rectified linear unit, ``max(x, 0)``.")
 unary("sigmoid", _sigmoid, lambda F, g, _x, y: F._sigmoid_backward(g, y), doc="Logistic function, ``1 / (1 + exp(-x))``.")
-unary("softrelu", _softplus, lambda F, g, x, _y: g * F.sigmoid(x), doc="Softplus, ``log(1 + exp(x))``.")
+unary("softrelu", _softplus, lambda F, g, x, _y: F._softrelu_backward(g, x), doc="Softplus, ``log(1 + exp(x))``.")
 unary("softsign", lambda xp, x: x / (1 + xp.abs(x)), lambda F, g, x, _y: g / F.square(F.abs(x) + 1), zero=True,
       doc="``x / (1 + |x|)``.")
 unary("exp", lambda xp, x: xp.exp(x), lambda F, g, _x, y: g * y, doc="Exponential.")
@@ -179,7 +184,7 @@ unary("make_loss", lambda xp, x: x.copy(), lambda F, g, _x, _y: F.ones_like(g), 
 unary("BlockGrad", lambda xp, x: x.copy(), None, zero=True, aliases=("stop_gradient",),
       doc="The value itself, through which no gradient flows.")
 unary("zeros_like", lambda xp, x: xp.zeros_like(x), None, zero=True, doc="Zeros of the same shape and type.")
-unary("ones_like", lambda xp, x: xp.ones_like(x), None, doc="Ones of the same shape and type.")
+unary("ones_like", _ones, None, doc="Ones of the same shape and type.")
 unary("_contrib_round_ste", lambda xp, x: xp.copysign(xp.floor(xp.abs(x) + 0.5), x), lambda F, g, _x, _y: g, zero=True,
       doc="Round, with the straight-through gradient of Bengio et al. 2013, https://arxiv.org/abs/1308.3432.")
 unary("_contrib_sign_ste", lambda xp, x: xp.sign(x), lambda F, g, _x, _y: g, zero=True,

@@ -127,10 +127,10 @@ class SGD(Optimizer):
         attrs = {"lr": lr, "wd": wd, "rescale_grad": self.rescale_grad, "clip_gradient": clip,
                  "lazy_update": self.lazy_update}
         if state is None:
-            invoke(_SGD.bind(attrs), (weight, grad), weight)
+            invoke(_SGD.bind(attrs), (weight, grad))
         else:
             attrs["momentum"] = self.momentum
-            invoke(_MOMENTUM.bind(attrs), (weight, grad, state), weight)
+            invoke(_MOMENTUM.bind(attrs), (weight, grad, state))
 
 
 class Updater:

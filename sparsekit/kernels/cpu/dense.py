@@ -58,8 +58,11 @@ def dense_sgd_update(weight, gradient, rate, decay, rescale, clip):
     clip : float
         Bound of the rescaled gradient's absolute value; negative for none.
     """
-    in_threads(lambda start, stop: _sgd(weight, gradient, rate, decay, rescale, clip, start, stop),
-               weight.shape[0], GRAIN)
+    count = weight.shape[0]
+    if count < 2 * GRAIN:
+        _sgd(weight, gradient, rate, decay, rescale, clip, 0, count)
+    else:
+        in_threads(lambda start, stop: _sgd(weight, gradient, rate, decay, rescale, clip, start, stop), count, GRAIN)
 
 
 def dense_sgd_momentum_update(weight, gradient, momentum, rate, friction, decay, rescale, clip):

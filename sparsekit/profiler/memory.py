@@ -37,6 +37,10 @@ class Buffer:
                 "component": self.component, "bytes": self.bytes, "layer": self.layer}
 
 
+def _bytes(entry: tuple[Any, ...]) -> int:
+    return int(math.prod(entry[1])) * dtype_of(entry[2])[2]
+
+
 def parts_of(entry: tuple[Any, ...]) -> Iterator[tuple[Any, str]]:
     """The owning entries behind an entry, with the component each is."""
     if len(entry) == 4:
@@ -52,7 +56,9 @@ def parts_of(entry: tuple[Any, ...]) -> Iterator[tuple[Any, str]]:
 class MemoryTracker:
     """Replays allocations, frees and roles in the order in which they happened.
 
-    An array counts from the end of the event that first mentions it until it is freed.  What is
+    An array counts from the end of the event that first mentions it until it is freed.  One that had its
+    role before the profile began (a parameter) counts from the very start, if any event mentions it at all:
+    what belongs to other models is no part of this run, and only summed up as idle.  What is
     freed between two operators goes before the second one allocates; what is freed inside an
     operator (the dense copies of a fallback) goes after, since it was there together with the result.
     """
@@ -65,6 +71,9 @@ class MemoryTracker:
         #: Most rows that a row_sparse gradient of each parameter stored.
         self.gradient_rows: dict[str, int] = {}
         self._roles: dict[str, int] = {}
+        # What was there before, kept apart: it adds the same to every moment.
+        self._before: dict[int, int] = {}
+        self._base_roles: dict[str, int] = {}
         self._buffers: dict[int, Buffer] = {}
         self._gone_since_peak: list[Buffer] = []
         self._assigned: dict[int, tuple[str, str]] = {}
@@ -90,7 +99,10 @@ class MemoryTracker:
                 if event[3] == "update" or event[0].op.lane == "update":
                     self._infer(event)
             elif event[0] == ASSIGN:
-                self._give(*event[7])
+                entry, role, owner, before = event[7]
+                self._give(entry, role, owner)
+                if before:
+                    self._before.update({id(part[0]): _bytes(part) for part, _ in parts_of(entry)})
 
     def _give(self, entry: tuple[Any, ...], role: str, owner: str) -> None:
         if role == "gradient" and entry[0] == "row_sparse":
@@ -124,7 +136,7 @@ class MemoryTracker:
             self._bury(dead, event[9], start)
         if type(event[0]) is not str:
             self._meet_operator(event, end)
-        elif event[0] == ASSIGN:
+        elif event[0] == ASSIGN and not event[7][3]:
             for part, component in parts_of(event[7][0]):
                 self._meet(part, component, event[7][0], event, "workspace", end)
         if self._changed:
@@ -152,7 +164,8 @@ class MemoryTracker:
         if key in self._buffers or key in self._freed:
             return
         self._count += 1
-        made = self._buffers[key] = Buffer(part, math.prod(part[1]) * dtype_of(part[2])[2], self._count)
+        earlier = self._before.pop(key, None) is not None
+        made = self._buffers[key] = Buffer(part, _bytes(part), 0 if earlier else self._count)
         name = event[0].op.name if type(event[0]) is not str else ""
         made.layer = event[4]
         given = self._assigned.get(key)
@@ -164,6 +177,9 @@ class MemoryTracker:
         made.component = component
         if len(whole) == 4:
             made.stype, made.shape = whole[0], tuple(whole[1])
+        if earlier:
+            self._base_roles[made.role] = self._base_roles.get(made.role, 0) + made.bytes
+            return
         self.total += made.bytes
         self._roles[made.role] = self._roles.get(made.role, 0) + made.bytes
         self._changed = True
@@ -172,8 +188,9 @@ class MemoryTracker:
             self._gone_since_peak.clear()
 
     def _change_role(self, held: Buffer, role: str, owner: str) -> None:
-        self._roles[held.role] = self._roles.get(held.role, 0) - held.bytes
-        self._roles[role] = self._roles.get(role, 0) + held.bytes
+        roles = self._roles if held.born else self._base_roles
+        roles[held.role] = roles.get(held.role, 0) - held.bytes
+        roles[role] = roles.get(role, 0) + held.bytes
         held.role, held.owner = role, owner
 
     def _bury(self, dead: list[Any], count: int, now: int) -> None:
@@ -182,10 +199,11 @@ class MemoryTracker:
             key = id(reference)
             self._freed.add(key)
             self._assigned.pop(key, None)
+            self._before.pop(key, None)
             held = self._buffers.pop(key, None)
             if held is not None:
                 self.total -= held.bytes
-                self._roles[held.role] -= held.bytes
+                self._roles[held.role] = self._roles.get(held.role, 0) - held.bytes
                 self._changed = True
                 if held.born <= self._peak_count:
                     self._gone_since_peak.append(held)
@@ -215,13 +233,20 @@ class MemoryTracker:
         rows = [held.row() for held in (*alive, *self._gone_since_peak)]
         return sorted(rows, key=lambda row: (-row["bytes"], row["role"], row["owner"], row["component"], row["shape"]))
 
+    def _all_roles(self, roles: dict[str, int]) -> dict[str, int]:
+        names = sorted({*self._base_roles, *roles})
+        sums = {name: self._base_roles.get(name, 0) + roles.get(name, 0) for name in names}
+        return {name: size for name, size in sums.items() if size}
+
     def profile(self) -> dict[str, Any]:
         """The memory profile as plain data; times in microseconds."""
+        base = sum(self._base_roles.values())
+        samples = [(0, 0, {}), *self.samples] if base else self.samples
         return {
-            "peak_bytes": self.peak,
+            "peak_bytes": base + self.peak,
             "peak_time": self.peak_time / 1000,
-            "samples": [[now / 1000, total, {role: roles[role] for role in sorted(roles) if roles[role]}]
-                        for now, total, roles in self.samples],
+            "samples": [[now / 1000, base + total, self._all_roles(roles)] for now, total, roles in samples],
+            "idle_bytes": sum(self._before.values()),
             "at_peak": self.at_peak(),
             "process_peak_bytes": process_peak_bytes(),
         }

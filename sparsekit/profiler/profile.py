@@ -101,10 +101,11 @@ class Profile:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """Memory as plain data: ``peak_bytes peak_time samples at_peak process_peak_bytes``.
+        """Memory as plain data: ``peak_bytes peak_time samples idle_bytes at_peak process_peak_bytes``.
 
-        Only arrays of the library are counted; ``process_peak_bytes`` is what the whole process
-        held at most since it began, None where the system does not say.
+        Counted are the arrays of the library that took part in the run; ``idle_bytes`` sums up
+        parameters and the like that were there and that nothing touched.  ``process_peak_bytes`` is
+        what the whole process held at most since it began, None where the system does not say.
         """
         found: dict[str, Any] = self._data().memory
         return found

@@ -72,7 +72,7 @@ class Profiler(Profile):
         for reference, role, owner in list(hooks.owned.values()):
             array = reference()
             if array is not None:
-                self._run.recorder.assign(array, role, owner)
+                self._run.recorder.assign(array, role, owner, before=True)
         return self
 
     def stop(self) -> Profiler:

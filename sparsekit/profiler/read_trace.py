@@ -225,6 +225,7 @@ class _Reader:
         return {
             "peak_bytes": int(self.number(found, "peak_bytes")), "peak_time": self.number(found, "peak_time"),
             "samples": [self.sample(sample) for sample in self.listed(found, "samples")],
+            "idle_bytes": int(self.number(found, "idle_bytes")),
             "at_peak": [self.alive(item) for item in self.items(found, "at_peak")],
             "process_peak_bytes": peak if peak is None else int(self.number(found, "process_peak_bytes")),
         }

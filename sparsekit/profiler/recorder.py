@@ -51,6 +51,9 @@ MANY: Any = "many"
 #: First of the four items that stand for a view.
 VIEW = "view"
 
+#: Events digested in one go: few enough to stay in the processor's cache.
+SLICE = 4096
+
 #: Events that may wait before they are digested; about 400 bytes each.
 WAITING = 100_000
 
@@ -155,13 +158,16 @@ class Recorder:
         now = time.perf_counter_ns()
         self._note(kind, now, now, "user", (str(name), value))
 
-    def assign(self, array: Any, role: str, owner: str) -> None:
-        """Note that an NDArray serves as ``role`` for ``owner``, however its components change."""
+    def assign(self, array: Any, role: str, owner: str, before: bool = False) -> None:
+        """Note that an NDArray serves as ``role`` for ``owner``, however its components change.
+
+        ``before`` says that it did so before the profile began.
+        """
         store = array._store
         if getattr(store, "stype", "default") != "default":
             self._lasting[id(store)] = (weakref.ref(store), role, owner)
         now = time.perf_counter_ns()
-        self._note(ASSIGN, now, now, hooks.state.lane, (self._meet(store), role, owner))
+        self._note(ASSIGN, now, now, hooks.state.lane, (self._meet(store), role, owner, before))
 
     def _note(self, kind: str, start: int, end: int, lane: str, content: Any) -> None:
         self._notes.extend((kind, start, end, lane, hooks.state.layer, None, get_ident(), content, None, None, None,
@@ -261,8 +267,9 @@ class Recorder:
             del self._notes[: len(notes)]
             before = self._buried
             dying = self.dead[before:]
-            if notes:
-                self._digest([self._unfold(notes[place: place + STRIDE]) for place in range(0, len(notes), STRIDE)],
+            for begins in range(0, len(notes), SLICE * STRIDE):
+                ends = min(begins + SLICE * STRIDE, len(notes))
+                self._digest([self._unfold(notes[place: place + STRIDE]) for place in range(begins, ends, STRIDE)],
                              self.dead)
             self._forget(before, dying)
         finally:

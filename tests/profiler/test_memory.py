@@ -71,13 +71,30 @@ def test_roles_are_given_before_or_after_and_hold_for_the_whole_life(library):
     assert set(prof.memory["samples"][-1][2]) == {"parameter", "optimizer state"}
 
 
-def test_arrays_with_lasting_roles_are_there_from_the_start(library):
-    holder = library.Array(library.dense(10))
+def test_arrays_with_lasting_roles_that_take_part_are_there_from_the_start(library):
+    used, idle = library.Array(library.dense(10)), library.Array(library.dense(1000))
+    hooks.assign(used, "parameter", "weight")
+    hooks.assign(idle, "parameter", "other model's weight")
+    with Profiler() as prof:
+        temporary = library.run("zeros", (), library.dense(100))
+        del temporary
+        library.run("add", (used._store,), library.dense(1))
+    assert prof.memory["peak_bytes"] == 440
+    assert prof.memory["idle_bytes"] == 4000
+    assert prof.memory["samples"][0] == [0, 40, {"parameter": 40}]
+    assert {row["owner"] for row in prof.memory["at_peak"]} == {"weight", "zeros"}
+
+
+def test_a_parameter_that_is_freed_during_the_run_counts_until_then(library):
+    holder = library.Array(library.dense(1000))
     hooks.assign(holder, "parameter", "weight")
     with Profiler() as prof:
-        pass
-    assert prof.memory["peak_bytes"] == 40
-    assert prof.memory["at_peak"][0]["owner"] == "weight"
+        library.run("norm", (holder._store,), library.dense(1))
+        del holder
+        library.run("zeros", (), library.dense(10))
+    assert prof.memory["peak_bytes"] == 4004
+    assert prof.memory["samples"][-1][1] == 0
+    assert [row["owner"] for row in prof.memory["at_peak"]] == ["weight", "norm"]
 
 
 def test_an_update_tells_gradient_and_state(library, step):

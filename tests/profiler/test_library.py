@@ -1,0 +1,149 @@
+"""The profiler on the real library: what it says must be what ran."""
+
+import gc
+import re
+import weakref
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.core import hooks
+
+FEATURES, UNITS, BATCH, STORED = 1000, 16, 4, 3
+
+
+class SparseDense(mx.gluon.HybridBlock):
+    def __init__(self, grad_stype):
+        super().__init__(prefix="first_")
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(FEATURES, UNITS), grad_stype=grad_stype)
+
+    def hybrid_forward(self, F, x, weight):
+        return F.sparse.dot(x, weight)
+
+
+@pytest.fixture
+def training():
+    """A function that trains one step, for either storage type of the gradient."""
+
+    def make(grad_stype):
+        rng = np.random.default_rng(0)
+        columns = np.sort(np.stack([rng.choice(FEATURES, STORED, False) for _ in range(BATCH)]), axis=1).ravel()
+        batch = mx.nd.sparse.csr_matrix((np.ones(BATCH * STORED, np.float32), columns,
+                                         np.arange(BATCH + 1) * STORED), shape=(BATCH, FEATURES))
+        net = SparseDense(grad_stype)
+        net.initialize()
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+
+        def step():
+            with mx.autograd.record():
+                loss = (net(batch) ** 2).sum()
+            loss.backward()
+            trainer.step(BATCH)
+
+        step()  # compiles, and makes the gradient's buffer
+        step.rows = len(set(columns.tolist()))
+        return step
+
+    return make
+
+
+def test_a_training_step_is_recorded_in_its_lanes_and_layers(training):
+    step = training("row_sparse")
+    with mx.Profiler() as prof:
+        for _ in range(3):
+            step()
+    dots = [record for record in prof.records if record["name"] == "dot"]
+    assert [record["lane"] for record in dots] == ["forward", "backward"] * 3
+    assert all(dot["node"] == other["node"] is not None for dot, other in zip(dots[::2], dots[1::2], strict=True))
+    assert {dot["layer"].rstrip("_") for dot in dots} == {"first"}
+    assert dots[1]["outputs"][0]["rows"] == step.rows
+    assert dots[0]["flops"] == 2 * BATCH * STORED * UNITS
+    assert dots[0]["dense_flops"] == 2 * BATCH * FEATURES * UNITS
+    assert all(re.fullmatch(r"test_library\.py:\d+", dot["line"]) for dot in dots)
+    assert sum(record["self"] for record in prof.records) <= prof.wall
+
+
+def test_contracts_tell_the_row_sparse_gradient_from_the_dense_one(training):
+    sparse, dense = training("row_sparse"), training("default")
+    with mx.Profiler() as first:
+        sparse()
+    with mx.Profiler() as second:
+        dense()
+    mx.expect(first).no_densify().grad_rows("first_weight", at_most=sparse.rows).update_rows(at_most=sparse.rows) \
+        .storage("dot", "csr, default -> default", lane="forward").calls("dot", 2)
+    with pytest.raises(mx.ContractError, match="dense gradient"):
+        mx.expect(second).update_rows(at_most=sparse.rows)
+    moved = [sum(row["bytes"] for row in prof.totals if row["lane"] == "update") for prof in (first, second)]
+    assert moved[0] * 10 < moved[1]
+
+
+def test_memory_is_known_by_role_and_name(training):
+    step = training("row_sparse")
+    with mx.Profiler() as prof:
+        step()
+    alive = {(row["role"], row["owner"], row["component"]): row for row in prof.memory["at_peak"]}
+    assert alive["parameter", "first_weight", "data"]["bytes"] == FEATURES * UNITS * 4
+    gradient = alive["gradient", "first_weight", "data"]
+    assert gradient["stype"] == "row_sparse"
+    assert gradient["bytes"] == step.rows * UNITS * 4
+    assert sum(row["bytes"] for row in prof.memory["at_peak"]) == prof.memory["peak_bytes"]
+
+
+def test_runs_of_the_same_step_have_the_same_skeleton_and_peak(training):
+    step = training("row_sparse")
+    found = set()
+    for _ in range(3):
+        with mx.Profiler() as prof:
+            step()
+            step()
+        found.add((prof.skeleton(), prof.memory["peak_bytes"], repr(prof.gradient_rows)))
+    assert len(found) == 1
+
+
+def test_a_fallback_shows_as_a_conversion_inside_the_operator():
+    matrix = mx.nd.sparse.csr_matrix((np.ones(3, np.float32), [0, 2, 1], [0, 2, 3]), shape=(2, 4))
+    with mx.config.set(densify="allow"), mx.Profiler() as prof:
+        mx.nd.sigmoid(matrix)
+    outer = next(record for record in prof.records if record["fallback"] and record["lane"] == "forward")
+    inner = prof.records[prof.records.index(outer) + 1]
+    assert outer["name"] == "sigmoid"
+    assert (inner["name"], inner["lane"], inner["depth"]) == ("cast_storage", "convert", outer["depth"] + 1)
+    assert prof.densified == 1
+    assert (prof.ledger[0].op, prof.ledger[0].source, prof.ledger[0].target) == ("sigmoid", "csr", "default")
+    with pytest.raises(mx.ContractError, match="sigmoid at test_library"):
+        mx.expect(prof).no_densify()
+
+
+def test_the_profiler_keeps_no_array_of_the_library_alive(training):
+    step = training("row_sparse")
+    with mx.Profiler() as prof:
+        array = mx.nd.ones((10, 10)) * 2
+        step()
+    watched = weakref.ref(array._store)
+    prof._repr_mimebundle_()
+    del array
+    gc.collect()
+    assert watched() is None
+    assert prof.records
+
+
+def test_an_operator_that_refuses_leaves_the_profiler_sound():
+    with mx.Profiler() as prof:
+        mx.nd.ones((2, 3))
+        with pytest.raises(mx.ShapeError):
+            mx.nd.dot(mx.nd.ones((2, 3)), mx.nd.ones((2, 3)))
+        mx.nd.ones((2, 3))
+    assert hooks.sink is None
+    assert len({record["name"] for record in prof.records}) == 1
+
+
+def test_a_trace_of_the_real_library_reads_back(training, tmp_path):
+    step = training("row_sparse")
+    with mx.Profiler() as prof:
+        step()
+    prof.save_trace(tmp_path / "run.json.gz")
+    loaded = mx.profiler.load_trace(tmp_path / "run.json.gz")
+    assert loaded.records == prof.records
+    assert loaded.skeleton() == prof.skeleton()

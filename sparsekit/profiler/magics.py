@@ -37,7 +37,8 @@ class ProfileMagics(magic.Magics):  # type: ignore[misc]
         options, code = self._options(line, cell)
         if options.output is not None and not options.output.isidentifier():
             raise ProfilerError(f"{options.output!r} cannot be a variable.", hint="-o prof keeps it as `prof`.")
-        pieces = self._compile(code)
+        # The magic itself is a cell's first line; in tracebacks and profiles lines count from there.
+        pieces = self._compile(code, before="" if cell is None else "\n")
         prof = Profiler(lines=not options.no_lines)
         try:
             with prof:
@@ -64,11 +65,13 @@ class ProfileMagics(magic.Magics):  # type: ignore[misc]
                                 hint="the code stands below it; options are -o, --trace, --no-display, --no-lines.")
         return options, cell
 
-    def _compile(self, code: str) -> list[Any]:
+    def _compile(self, code: str, before: str) -> list[Any]:
         """The code as one piece, and its last expression as another that displays what it gives."""
         shell = self.shell
-        source = shell.transform_cell(code)
-        name = shell.compile.cache(source, shell.execution_count, raw_code=code)
+        source = before + shell.transform_cell(code)
+        # The number that the cell is shown with: the counter may have moved on already.
+        number = max(len(shell.user_ns.get("In", ())) - 1, 1)
+        name = shell.compile.cache(source, number, raw_code=code)
         flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | shell.compile.flags
         tree: Any = shell.transform_ast(compile(source, name, "exec", flags, True))
         body, last = tree.body, []

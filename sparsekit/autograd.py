@@ -169,6 +169,7 @@ class Function:
         raise GradientError(f"{type(self).__name__} has no backward().", hint="override it.")
 
     def __call__(self, *inputs: NDArray) -> Any:
+        """Apply the function, and note how its gradient is computed."""
         recording = hooks.state.recording
         with _Switch(False, None):
             made = self.forward(*inputs)

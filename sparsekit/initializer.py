@@ -106,7 +106,8 @@ class Xavier(Initializer):
     """
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
-        for kind, value, known in (("rnd_type", rnd_type, ("uniform", "gaussian")), ("factor_type", factor_type, ("avg", "in", "out"))):
+        for kind, value, known in (("rnd_type", rnd_type, ("uniform", "gaussian")),
+                                   ("factor_type", factor_type, ("avg", "in", "out"))):
             if value not in known:
                 raise UnknownNameError.of(kind, value, known)
         self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, magnitude

@@ -48,7 +48,7 @@ def uniform(low: float = 0.0, high: float = 1.0, shape: Any = 1, dtype: Any = No
     """
     shape = out.shape if out is not None else shape_of(shape)
     dtype = np.dtype(dtype or np.float32)
-    values = generator(rng).random(shape, np.float32 if dtype.itemsize <= 4 else np.float64)
+    values: Any = generator(rng).random(shape, np.float32 if dtype.itemsize <= 4 else np.float64)
     values *= high - low
     values += low
     return _deliver(values.astype(dtype, copy=False), ctx, out)
@@ -59,7 +59,7 @@ def normal(loc: float = 0.0, scale: float = 1.0, shape: Any = 1, dtype: Any = No
     """Values drawn from a normal distribution with this mean and standard deviation."""
     shape = out.shape if out is not None else shape_of(shape)
     dtype = np.dtype(dtype or np.float32)
-    values = generator(rng).standard_normal(shape, np.float32 if dtype.itemsize <= 4 else np.float64)
+    values: Any = generator(rng).standard_normal(shape, np.float32 if dtype.itemsize <= 4 else np.float64)
     values *= scale
     values += loc
     return _deliver(values.astype(dtype, copy=False), ctx, out)

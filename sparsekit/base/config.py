@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from .errors import UnknownNameError
 
@@ -27,7 +27,7 @@ class Config:
         Validate the components of sparse arrays on construction, O(nnz).  Default True.
     """
 
-    _choices: dict[str, tuple[Any, ...]] = {"densify": ("warn", "error", "allow"), "check_format": (True, False)}
+    _choices: ClassVar[dict[str, tuple[Any, ...]]] = {"densify": ("warn", "error", "allow"), "check_format": (True, False)}
     __slots__ = ("check_format", "densify", "densify_limit")
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from .errors import GPUNotFound, UnknownNameError
 
@@ -28,10 +28,13 @@ class Context:
     cpu(0)
     """
 
-    __slots__ = ("_outer", "device_id", "device_type")
-    _known: dict[tuple[str, int], Context] = {}
+    __slots__ = ("device_id", "device_type")
+    device_type: str
+    device_id: int
+    _known: ClassVar[dict[tuple[str, int], Context]] = {}
 
-    def __new__(cls, device_type: str | Context = "cpu", device_id: int = 0) -> Context:
+    def __new__(cls, device_type: str | Context = "cpu", device_id: int = 0) -> Context:  # noqa: PYI034 - one object a device
+        """The one object of that device."""
         if isinstance(device_type, Context):
             return device_type
         if device_type not in ("cpu", "gpu"):
@@ -41,7 +44,6 @@ class Context:
         if found is None:
             found = super().__new__(cls)
             found.device_type, found.device_id = key
-            found._outer = []
             found = cls._known.setdefault(key, found)
         return found
 
@@ -53,7 +55,7 @@ class Context:
     def __reduce__(self) -> tuple[Any, ...]:
         return Context, (self.device_type, self.device_id)
 
-    def __enter__(self) -> Context:
+    def __enter__(self) -> Self:
         _current.stack.append(self)
         return self
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 __all__ = [
@@ -76,6 +75,8 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError):
     @classmethod
     def of(cls, kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
         """Build the error, with the nearest known names as the hint."""
+        import difflib  # by the first such error, not by importing sparsekit
+
         names = sorted(known)
         near = difflib.get_close_matches(str(name), names, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Self
 
 __all__ = ["NameManager", "Prefix", "current_names"]
 
@@ -21,7 +22,7 @@ class NameManager:
         self._counts[hint] = number + 1
         return f"{hint}{number}"
 
-    def __enter__(self) -> NameManager:
+    def __enter__(self) -> Self:
         _local.stack.append(self)
         return self
 
@@ -37,6 +38,7 @@ class Prefix(NameManager):
         self._prefix = prefix
 
     def get(self, name: str | None, hint: str) -> str:
+        """As in ``NameManager``, with the prefix."""
         return self._prefix + super().get(name, hint)
 
 

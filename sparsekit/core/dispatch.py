@@ -159,7 +159,7 @@ def convert_store(store: Any, stype: str, k: Any) -> Any:
 array_types: dict[type, Any] = {}
 
 
-def wrap(store: Any, ctx: Context, entry: Any = None) -> Any:
+def wrap(store: Any, ctx: Any, entry: Any = None) -> Any:
     """The array object of a store; ``entry`` is its place in a recorded graph."""
     cls = array_types[type(store)]
     array = cls.__new__(cls)
@@ -191,7 +191,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
             array, = inputs
             store = array._store
             ctx = array._ctx
-            stores = (store,)
+            stores: Any = (store,)
             key: Any = (ctx, type(store), store.shape)
         elif count == 2:
             left, right = inputs

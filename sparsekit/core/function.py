@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -33,8 +32,10 @@ def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | N
     return function
 
 
-def _signature(op: Op) -> inspect.Signature:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+def _signature(op: Op) -> Any:
+    import inspect  # by the first function made, not by importing sparsekit
+
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if op.variadic:
         first = [inspect.Parameter(op.inputs[0], inspect.Parameter.VAR_POSITIONAL)]
         kind = inspect.Parameter.KEYWORD_ONLY

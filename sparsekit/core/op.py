@@ -6,7 +6,6 @@ the fallback, ``nd``, the gradient, the profiler's label and the test sweep.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -72,7 +71,7 @@ class Rule:
         self.when = {name: value if hasattr(value, "__contains__") and not isinstance(value, str) else (value,)
                      for name, value in when.items()}
         self.function = function
-        self.takes_out = "out" in inspect.signature(function).parameters
+        self.takes_out = "out" in _parameters(function)
 
     def takes(self, stypes: tuple[str, ...]) -> bool:
         """Whether these storage types fit the row."""
@@ -95,6 +94,12 @@ class Rule:
 
 def _fits(word: str, stype: str) -> bool:
     return word == "*" or stype in word.split("|")
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of a function's parameters; ``inspect.signature`` would take a tenth of the import."""
+    code: Any = function.__code__
+    return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 class Op:
@@ -166,8 +171,8 @@ class Op:
         Parameters whose name starts with ``_`` are not used, so their arrays are not kept for the
         backward pass; ``None`` arrives in their place.
         """
-        names = list(inspect.signature(function).parameters)[2:-2]
-        used = [not name.lstrip("*").startswith("_") for name in names]
+        names = _parameters(function)[2:-2]
+        used = [not name.startswith("_") for name in names]
         self.saves_inputs, self.saves_outputs = any(used[:-1]), used[-1] if used else False
         self.gradient_function = function
         return function

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Self
 
 from .. import ndarray
 from ..base.errors import DTypeError, ShapeError, SparsekitError, UnsupportedError
@@ -41,7 +41,7 @@ class _Scope:
         made = ParameterDict(prefix_in_parent, parent.params._shared) if params is None else ParameterDict(params.prefix, params)
         return parent.prefix + prefix, made
 
-    def __enter__(self) -> _Scope:
+    def __enter__(self) -> Self:
         self._outer.append(getattr(_Scope._current, "value", None))
         _Scope._current.value = self
         return self
@@ -66,9 +66,13 @@ class Block:
         self._reg_params: dict[str, Parameter] = {}
         self._forward_hooks: list[Any] = []
         self._forward_pre_hooks: list[Any] = []
-        self._prefix, self._params = _Scope.create(prefix, params, type(self).__name__.lower())
+        self._prefix, self._params = _Scope.create(prefix, params, self._alias())
         self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
         self._scope = _Scope(self)
+
+    def _alias(self) -> str:
+        """What automatic names of such blocks start with."""
+        return type(self).__name__.lower()
 
     @property
     def prefix(self) -> str:
@@ -149,6 +153,7 @@ class Block:
                                    hint="leave the call out; the results are the same.")
 
     def __call__(self, *args: Any) -> Any:
+        """Run the hooks and ``forward``."""
         for hook in self._forward_pre_hooks:
             hook(self, args)
         state = hooks.state
@@ -192,6 +197,7 @@ class HybridBlock(Block):
                          hint="give every size, or override infer_shape(self, *inputs) to set them.")
 
     def forward(self, x: Any, *args: Any) -> Any:
+        """Call ``hybrid_forward`` with the parameters, completing deferred shapes first."""
         if not isinstance(x, NDArray):
             raise DTypeError(f"{self._name} takes NDArrays, not {type(x).__name__}.", hint="make one with mx.nd.array(…).")
         ctx = x._ctx

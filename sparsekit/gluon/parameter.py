@@ -269,7 +269,7 @@ class Parameter:
 def _no_entries(store: Any) -> list[Any]:
     """Components of the same store with nothing stored."""
     parts = [store.data[:0], store.indices[:0]]
-    return parts + [np.zeros_like(store.indptr)] if hasattr(store, "indptr") else parts
+    return [*parts, np.zeros_like(store.indptr)] if hasattr(store, "indptr") else parts
 
 
 class Constant(Parameter):
@@ -302,8 +302,8 @@ class ParameterDict:
         return self._prefix
 
     def __repr__(self) -> str:
-        body = "".join(f"  {parameter}\n" for parameter in self.values())
-        return f"{self._prefix}{' ' if self._prefix else ''}(\n{body})"
+        body = "\n".join(f"  {parameter}" for parameter in self.values())
+        return f"{self._prefix}{' ' if self._prefix else ''}(\n{body}\n)"
 
     def __getitem__(self, name: str) -> Parameter:
         try:

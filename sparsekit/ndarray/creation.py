@@ -33,6 +33,17 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
+def element_type(dtype: Any) -> Any:
+    """A numpy dtype for the elements: real numbers or integers; float32 for None."""
+    try:
+        found = np.dtype(dtype or np.float32)
+    except TypeError:
+        found = np.dtype(object)
+    if found.kind not in "fiub":
+        raise DTypeError(f"Arrays hold real numbers or integers, not {dtype!r}.", hint="use float32, float64, int32 or int64.")
+    return found
+
+
 def to_device(values: Any, ctx: Context) -> Any:
     """A numpy array as a dense store on ``ctx``."""
     return values if ctx.device_type == "cpu" else for_device("gpu").xp.asarray(values)
@@ -55,7 +66,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
         return sparse_makers["csr_matrix"](source_array, ctx=ctx, dtype=dtype)
     place = context_of(ctx)
     try:
-        values = np.array(source_array, dtype=dtype or np.float32, order="C")
+        values = np.array(source_array, dtype=element_type(dtype), order="C")
     except (ValueError, TypeError) as error:
         raise DTypeError(f"A {type(source_array).__name__} cannot become an array: {error}.",
                          hint="give nested lists of numbers of equal length, or a numpy array.") from None
@@ -70,7 +81,7 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
 
 def full(shape: Any, val: float, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None) -> NDArray:
     """An array with one value everywhere."""
-    call = find("_full").bind({"shape": shape_of(shape), "value": val, "dtype_": np.dtype(dtype or np.float32).name})
+    call = find("_full").bind({"shape": shape_of(shape), "value": val, "dtype_": element_type(dtype).name})
     return invoke(call, (), out, context_of(ctx))
 
 
@@ -96,7 +107,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
     """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times."""
     start, stop = (0, start) if stop is None else (start, stop)
     call = find("_arange").bind({"start": start, "stop": stop, "step": step, "repeat": repeat,
-                                 "dtype_": np.dtype(dtype or np.float32).name})
+                                 "dtype_": element_type(dtype).name})
     return invoke(call, (), None, context_of(ctx))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -49,6 +50,11 @@ class NDArray:
     """
 
     __slots__ = ("__weakref__", "_ctx", "_entry", "_store")
+    _ctx: Context
+    _entry: Any
+    _store: Any
+    #: Operators as methods are added below the class, from the registry.
+    transpose: Any
     __array_priority__ = 1000.0
     __hash__ = object.__hash__
     stype = "default"
@@ -61,26 +67,30 @@ class NDArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Sizes of the axes."""
         return tuple(self._store.shape)
 
     @property
     def dtype(self) -> Any:
+        """Element type."""
         return self._store.dtype
 
     @property
     def context(self) -> Context:
+        """Where the array lives."""
         return self._ctx
 
     ctx = context
 
     @property
     def ndim(self) -> int:
+        """Number of axes."""
         return len(self._store.shape)
 
     @property
     def size(self) -> int:
         """Number of elements, absent zeros of a sparse array counted."""
-        return int(np.prod(self._store.shape, dtype=object))
+        return math.prod(self._store.shape)
 
     @property
     def nbytes(self) -> int:
@@ -231,6 +241,7 @@ class NDArray:
 
     @property
     def grad(self) -> NDArray | None:
+        """The gradient buffer, if the array is a variable."""
         entry = self._entry
         return None if entry is None else entry[0].grad
 
@@ -284,7 +295,8 @@ class NDArray:
             try:
                 return wrap(np.asarray(self._store[key]).reshape(self._store.shape[1:] or (1,)), self._ctx)
             except IndexError:
-                raise RowIndexError(f"Index {key} is outside axis 0, which has {self._store.shape[0] if self.ndim else 0} entries.",
+                entries = self._store.shape[0] if self.ndim else 0
+                raise RowIndexError(f"Index {key} is outside axis 0, which has {entries} entries.",
                                     hint="indices run from -size to size - 1.") from None
         return invoke(find("_getitem").bind({"key": encode_key(key)}), (self,))
 
@@ -324,8 +336,12 @@ class NDArray:
 
 def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...]) -> NDArray:
     """An array from its components, validated like any other input."""
-    store = {"default": lambda: parts[0], "csr": lambda: CSR(*parts, shape), "row_sparse": lambda: RowSparse(*parts, shape)}
-    return wrap(store[stype](), Context("cpu", 0))
+    store: Any = parts[0]
+    if stype == "csr":
+        store = CSR(parts[0], parts[1], parts[2], shape)
+    elif stype == "row_sparse":
+        store = RowSparse(parts[0], parts[1], shape)
+    return wrap(store, Context("cpu", 0))
 
 
 def _to_device(part: Any, xp: Any) -> Any:
@@ -357,7 +373,8 @@ def encode_key(key: Any) -> Any:
         return ("list", tuple(key))
     if key is None or isinstance(key, (int, np.integer)):
         return key if key is None else int(key)
-    raise RowIndexError(f"{key!r} of type {type(key).__name__} is no index.", hint="use integers, slices, lists or arrays of integers.")
+    raise RowIndexError(f"{key!r} of type {type(key).__name__} is no index.",
+                        hint="use integers, slices, lists or arrays of integers.")
 
 
 def run_backward(heads: list[NDArray], gradients: list[Any] | None, retain: bool, train_mode: bool) -> None:
@@ -402,12 +419,11 @@ array_types[np.ndarray] = NDArray
 
 def _method(name: str) -> Any:
     """An operator as a method: the array is its first input."""
-    function = getattr(F, name)
 
     def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
-        return function(self, *args, **kwargs)
+        return getattr(F, name)(self, *args, **kwargs)
 
-    method.__name__, method.__doc__ = name, function.__doc__
+    method.__name__, method.__doc__ = name, f"{find(name).doc}\n\nSee ``mx.nd.{name}``."
     return method
 
 
@@ -459,4 +475,4 @@ for _name, _functions in {
     "lt": arithmetic.lesser, "le": arithmetic.lesser_equal,
 }.items():
     setattr(NDArray, f"__{_name}__", _operator(_functions))
-NDArray.__hash__ = object.__hash__  # type: ignore[method-assign]
+NDArray.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]

@@ -233,7 +233,8 @@ def _csr_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> CSR:
             shape = (indptr.shape[0] - 1, int(indices.max()) + 1 if indices.size else 0)
         return CSR(data, indices, indptr, shape_of(shape), check=config.check_format)
     if len(parts) == 2 and isinstance(parts[1], (tuple, list)) and len(parts[1]) == 2:
-        return _csr_of_places(_values(parts[0], dtype), *(_index(part, "row and col") for part in parts[1]), shape)
+        row, column = (_index(part, "row and col") for part in parts[1])
+        return _csr_of_places(_values(parts[0], dtype), row, column, shape)
     raise SparseFormatError(f"A tuple of {len(parts)} parts does not describe a csr array.",
                             hint="give (data, indices, indptr), (data, (row, col)) or (rows, columns).")
 

@@ -297,7 +297,7 @@ broadcasting("broadcast_mod", lambda xp, a, b: xp.mod(a, b), None, "Remainder wi
              low=0.5)
 
 
-def backward_of(name: str, function: Callable[..., Any], second: Callable[..., Any], doc: str, zero: bool = False) -> None:
+def backward_of(name: str, function: Callable[..., Any], second: Callable[..., Any] | None, doc: str, zero: bool = False) -> None:
     """Declare the gradient of a unary function as one operator of ``g`` and the function's input or output.
 
     Parameters

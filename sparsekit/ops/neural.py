@@ -20,7 +20,7 @@ __all__ = ["ACTIVATIONS", "fully_connected"]
 def _fc_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     data, weight = shapes[:2]
     if len(weight) != 2 or weight[0] != attrs["num_hidden"]:
-        raise ShapeError(f"weight has shape {weight}, but num_hidden={attrs['num_hidden']} needs ({attrs['num_hidden']}, inputs).",
+        raise ShapeError(f"weight has shape {weight}; num_hidden={attrs['num_hidden']} needs ({attrs['num_hidden']}, inputs).",
                          hint="the weight of FullyConnected is (num_hidden, inputs).")
     inner = math.prod(data[1:]) if attrs["flatten"] else data[-1]
     if inner != weight[1]:

@@ -123,7 +123,8 @@ unary("sqrt", lambda xp, x: xp.sqrt(x), lambda F, g, _x, y: g * 0.5 / F.cast_sto
       zero=True, low=0.5, doc="Square root.")
 unary("cbrt", lambda xp, x: xp.cbrt(x), lambda F, g, _x, y: g / (F.square(F.cast_storage(y, stype="default")) * 3),
       zero=True, low=0.5, doc="Cube root.")
-unary("relu", lambda xp, x: xp.maximum(x, 0), lambda F, g, _x, y: F._relu_backward(g, y), zero=True, doc="Rectified linear unit, ``max(x, 0)``.")
+unary("relu", lambda xp, x: xp.maximum(x, 0), lambda F, g, _x, y: F._relu_backward(g, y), zero=True,
+      doc="Rectified linear unit, ``max(x, 0)``.")
 unary("sigmoid", _sigmoid, lambda F, g, _x, y: F._sigmoid_backward(g, y), doc="Logistic function, ``1 / (1 + exp(-x))``.")
 unary("softrelu", _softplus, lambda F, g, x, _y: F._softrelu_backward(g, x), doc="Softplus, ``log(1 + exp(x))``.")
 unary("softsign", lambda xp, x: x / (1 + xp.abs(x)), lambda F, g, x, _y: g / F.square(F.abs(x) + 1), zero=True,

@@ -141,6 +141,7 @@ class Updater:
         self.states: dict[Any, Any] = {}
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
+        """Update one weight by its gradient."""
         if index not in self.states:
             state = self.states[index] = self.optimizer.create_state(index, weight)
             parameter = self.optimizer.param_dict.get(index)

@@ -54,7 +54,7 @@ except MissingPackageError as missing:
 else:
     Base: Any = anywidget.AnyWidget
 
-    class TimelineWidget(Base):  # type: ignore[misc, no-redef]
+    class TimelineWidget(Base):  # type: ignore[no-redef]
         """Live timeline: zoom, pan, search, click an operator to read what it did to which arrays.
 
         Parameters
@@ -112,7 +112,7 @@ else:
             events = sum(len(records) for records in self._runs.values())
             return f"TimelineWidget({format_count(events)} events, color_by={self.color_by!r})"
 
-    class MemoryWidget(Base):  # type: ignore[misc, no-redef]
+    class MemoryWidget(Base):  # type: ignore[no-redef]
         """Live memory view: by role over time, and what was alive at the peak.
 
         Parameters

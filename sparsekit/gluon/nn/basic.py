@@ -111,7 +111,7 @@ class Dense(HybridBlock):
 
     def __repr__(self) -> str:
         inputs = self.weight.shape[0 if self._turned else 1]
-        return f"Dense({inputs or None} -> {self._units}, {self.act._kind if self.act is not None else 'linear'})"
+        return f"Dense({inputs or None} -> {self._units}, {self.act or 'linear'})"
 
 
 class Activation(HybridBlock):
@@ -122,6 +122,9 @@ class Activation(HybridBlock):
             raise UnknownNameError.of("activation", activation, ACTIVATIONS)
         self._kind = activation
         super().__init__(**more)
+
+    def _alias(self) -> str:
+        return self._kind
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         return F.Activation(x, act_type=self._kind)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ...base.errors import DTypeError
@@ -62,6 +62,7 @@ class Kernel:
         return made
 
     def __call__(self, *arguments: Any) -> Any:
+        """Compile for these types if that has not been done, and run."""
         try:
             return self.dispatcher(*arguments)
         except Exception as error:
@@ -80,8 +81,9 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 @functools.cache
-def _pool(_process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=worker_count(), thread_name_prefix="sparsekit")
+def _pool(_process: int) -> Any:
+    futures: Any = importlib.import_module("concurrent.futures")
+    return futures.ThreadPoolExecutor(max_workers=worker_count(), thread_name_prefix="sparsekit")
 
 
 @functools.cache
@@ -106,7 +108,7 @@ def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
         return
     edges = [count * piece // pieces for piece in range(pieces + 1)]
     pool = _pool(os.getpid())
-    waiting = [pool.submit(work, start, stop) for start, stop in zip(edges[1:-1], edges[2:], strict=True)]
+    waiting = [pool.submit(work, start, stop) for start, stop in itertools.pairwise(edges[1:])]
     work(edges[0], edges[1])
     for future in waiting:
         future.result()

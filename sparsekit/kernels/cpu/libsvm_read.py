@@ -144,7 +144,7 @@ def _to_bits(word, exponent, powers, mantissa_bits):
 @kernel(**INNER)
 def _word_at(text, place, length, word):
     """Whether ``text[place:place + length]`` spells ``word`` (lower case), whatever its case."""
-    for offset in range(length):
+    for offset in range(length):  # noqa: SIM110 - numba compiles loops, not generators
         if text[place + offset] == 10 or (text[place + offset] | 32) != word[offset]:
             return False
     return True

@@ -84,10 +84,10 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         label = _like(F, label, pred)
         if self._from_sigmoid:
             return self._finish(F, self._of_probability(F, pred, label, pos_weight), sample_weight)
-        soft = F.Activation(F.negative(F.abs(pred)), act_type="softrelu")
         if pos_weight is None:
-            loss = F.relu(pred) - F.elemwise_mul(pred, label) + soft
+            loss = F._sigmoid_cross_entropy(pred, label)
         else:
+            soft = F.Activation(F.negative(F.abs(pred)), act_type="softrelu")
             factor = F.broadcast_mul(pos_weight - 1, label) + 1
             loss = pred - F.elemwise_mul(pred, label) + factor * (soft + F.relu(F.negative(pred)))
         return self._finish(F, loss, sample_weight)

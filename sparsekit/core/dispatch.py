@@ -219,10 +219,14 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
             if array._entry is not None:
                 node = Node(call, tuple([array._entry for array in inputs]), stores if call.op.saves_inputs else None, ctx)
                 break
-    if hooks.sink is None and out is None and not plan.fallback and plan.cast is None:
+    if out is not None or plan.fallback or plan.cast is not None:
+        result = run(plan, stores, None if out is None else out._store, node)
+    elif hooks.sink is None:
         result = plan.function(plan.k, *stores, plan.attrs)
     else:
-        result = run(plan, stores, None if out is None else out._store, node)
+        sink, start = hooks.sink, _clock()
+        result = plan.function(plan.k, *stores, plan.attrs)
+        sink.op(plan, start, _clock(), stores, result if type(result) is tuple else (result,), node or state.node)
     if node is not None and call.op.saves_outputs:
         node.results = result if type(result) is tuple else (result,)
     if out is not None:

@@ -237,9 +237,9 @@ class Recorder:
         """Code and instruction of the nearest caller outside sparsekit; lines are worked out later."""
         inner = self._inner
         try:
-            # Between the recorder and the user stand at least two functions of the dispatcher and one of a
+            # Between the recorder and the user stand at least one function of the dispatcher and one of a
             # front end.  Only frames that are looked at are made into objects, so those are passed over.
-            frame: Any = sys._getframe(5)
+            frame: Any = sys._getframe(4)
         except ValueError:
             return None, 0
         while frame is not None:

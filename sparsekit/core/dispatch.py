@@ -215,10 +215,11 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     state = hooks.state
     node = None
     if state.recording and not call.op.mutates:
-        for array in inputs:
-            if array._entry is not None:
-                node = Node(call, tuple([array._entry for array in inputs]), stores if call.op.saves_inputs else None, ctx)
-                break
+        entries = [array._entry for array in inputs]
+        for place in call.op.flat:
+            entries[place] = None
+        if entries.count(None) != count:
+            node = Node(call, tuple(entries), stores if call.op.saves_inputs else None, ctx)
     if out is not None or plan.fallback or plan.cast is not None:
         result = run(plan, stores, None if out is None else out._store, node)
     elif hooks.sink is None:

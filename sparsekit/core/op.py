@@ -125,6 +125,8 @@ class Op:
         ``cost(attrs, inputs, outputs)`` gives useful and dense-equivalent floating-point operations.
     mutates : tuple of int
         Inputs that the operator writes to.
+    flat : tuple of int
+        Inputs that no gradient ever flows to, such as indices.
     sparse_output : str, optional
         Attribute that may ask for a storage type of the result.
     **attrs
@@ -135,14 +137,15 @@ class Op:
         self, name: str, inputs: str, *, shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same,
         sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
         cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: tuple[int, ...] = (),
-        aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: int = 1, **attrs: Any,
+        aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: int = 1, flat: tuple[int, ...] = (),
+        **attrs: Any,
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
         self.variadic = bool(words) and words[0].startswith("*")
         self.inputs = tuple(word.strip("*?") for word in words)
         self.needed = sum(not word.endswith("?") for word in words)
-        self.attrs, self.sparse_output, self.outputs = attrs, sparse_output, outputs
+        self.attrs, self.sparse_output, self.outputs, self.flat = attrs, sparse_output, outputs, flat
         self.shape, self.dtype, self.sample = shape, dtype, sample
         self.rules: list[Rule] = []
         self.gradient_function: Callable[..., Any] | None = None

@@ -70,7 +70,7 @@ def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 pick = Op("pick", "data index", axis=-1, keepdims=False, mode="clip", shape=_picked_shape,
-          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
+          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, flat=(1,),
           sample=lambda: [([samples.grid(), np.array([0, 1, 4, 3], np.float32)], {})],
           doc="One element of each slice along ``axis``, chosen by ``index``; indices beyond the ends are clipped or wrapped.")
 
@@ -94,7 +94,7 @@ pick.gradient(lambda F, g, data, index, _out, attrs, want: (
     F._pick_backward(g, index, axis=attrs["axis"], mode=attrs["mode"], shape=tuple(data.shape)), None))
 
 pick_backward = Op("_pick_backward", "data index", cost=cost.none, shape=lambda shapes, attrs: attrs["shape"],
-                   dtype=lambda dtypes, attrs: dtypes[0],
+                   dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
                    sample=lambda: [([np.ones(4, np.float32), np.array([0, 1, 4, 3], np.float32)], {"shape": (4, 5)})],
                    doc="Values placed where ``pick`` took them from: its gradient.")
 pick_backward.attrs = {"axis": -1, "mode": "clip", "shape": None}
@@ -132,7 +132,7 @@ def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
     return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
 
 
-where = Op("where", "condition x y", cost=cost.elementwise, dtype=lambda dtypes, attrs: dtypes[1],
+where = Op("where", "condition x y", flat=(0,), cost=cost.elementwise, dtype=lambda dtypes, attrs: dtypes[1],
            shape=lambda shapes, attrs: infer.same_shape(shapes[1:], attrs),
            sample=lambda: [([samples.grid(), samples.grid(seed=1), samples.grid(seed=2)], {})],
            doc="``x`` where the condition is nonzero, else ``y``.")

@@ -50,7 +50,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 reshape.gradient(lambda F, g, data, _out, attrs, want: F.Reshape(g, shape=tuple(data.shape)))
 
 reshape_like = Op("reshape_like", "lhs rhs", shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), tuple(shapes[1])),
-                  dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, sample=samples.pair((4, 5), (5, 4)),
+                  dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, sample=samples.pair((4, 5), (5, 4)), flat=(1,),
                   doc="The elements of ``lhs`` in the shape of ``rhs``.")
 
 
@@ -168,7 +168,7 @@ place_rows.gradient(lambda F, g, data, _out, attrs, want: F._slice_rows(
     g, begin=attrs["begin"], end=attrs["begin"] + data.shape[0]))
 
 retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
-            aliases=("sparse_retain", "retain"), sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})],
+            flat=(1,), aliases=("sparse_retain", "retain"), sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})],
             doc="Only the given rows of a row_sparse array; all others become absent.")
 
 

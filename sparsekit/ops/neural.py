@@ -162,7 +162,7 @@ def _scaled(gradient: Any, attrs: dict[str, Any]) -> Any:
     return gradient / attrs["temperature"] if attrs["temperature"] else gradient
 
 
-embedding = Op("Embedding", "data weight", input_dim=REQUIRED, output_dim=REQUIRED, sparse_grad=False, cost=cost.none,
+embedding = Op("Embedding", "data weight", input_dim=REQUIRED, output_dim=REQUIRED, sparse_grad=False, cost=cost.none, flat=(0,),
                shape=lambda shapes, attrs: (*shapes[0], *shapes[1][1:]), dtype=lambda dtypes, attrs: dtypes[1],
                sample=lambda: [([np.array([[0, 3], [1, 1]], np.float32), samples.grid()],
                                 {"input_dim": 4, "output_dim": 5, "sparse_grad": sparse}) for sparse in (False, True)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -22,8 +23,9 @@ from . import machine
 from .compare import MARGIN, conclusion, judge, table
 from .page import Findings, about_data, write
 from .progress import stage
-from .settings import Settings, parse
-from .training import Outcome, Run, further, train, warm_up
+from .settings import MOST_BATCHES, Settings, parse
+from .stopping import check, stoppable
+from .training import Outcome, further, train, warm_up
 from .variants import VARIANTS, Variant, needed_memory
 
 __all__ = ["main"]
@@ -63,7 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     settings = parse(argv)
     try:
-        return _run(settings)
+        with stoppable():
+            return _run(settings)
     except KeyboardInterrupt:
         print(f"\nInterrupted: nothing was written to {settings.output}.", file=sys.stderr)
         return INTERRUPTED
@@ -78,9 +81,9 @@ def _run(settings: Settings) -> int:
         data = _data(settings)
         train_path, test_path = _save(data, folder)
         _say(fill(f"Data: {about_data(data, settings)}", WIDTH), "")
-        outcomes, last = _compare(chosen, train_path, settings)
+        outcomes = _compare(chosen, train_path, len(data.train.label), settings)
         with stage("row-sparse, all data", settings.epochs) as shown:
-            trained = further(last, train_path, test_path, settings, shown)
+            trained = further(VARIANTS[-1], train_path, test_path, settings, shown)
         verdict = judge(outcomes)
         share = float(data.test.label.mean())
         found = Findings(settings, data, outcomes, skipped, verdict, trained, max(share, 1 - share),
@@ -106,12 +109,12 @@ def _fitting(settings: Settings, free: int | None) -> tuple[list[Variant], list[
     """The variants that fit the free memory, and why others are skipped."""
     chosen, skipped = [], []
     free_text = "unknown on this system" if free is None else format_bytes(free)
-    _say(f"Memory: {free_text} free; needed, as far as arrays go:")
+    _say(f"Memory: {free_text} free; each variant needs")
     for variant in VARIANTS:
         needs = needed_memory(variant, settings)
         total = sum(needs.values())
-        parts = ", ".join(f"{what} {format_bytes(size)}" for what, size in needs.items())
-        _say(f"  {variant.name:<20} {format_bytes(total):>8}  ({parts})")
+        parts = " + ".join(f"{what} {format_bytes(size)}" for what, size in needs.items())
+        _say(f"  {variant.name:<20} {format_bytes(total):>8} = {parts}")
         if variant.key == "dense" and not settings.dense:
             skipped.append("The dense variant was left out, as --no-dense asked.")
         elif free is not None and total > free:
@@ -150,9 +153,15 @@ def _folder(output: Path) -> Iterator[Path]:
     work = Path(tempfile.mkdtemp(prefix=f".{output.name}.", suffix=".part", dir=output.resolve().parent))
     try:
         yield work
-        output.mkdir(exist_ok=True)
-        for path in sorted(work.iterdir()):
-            os.replace(path, output / path.name)
+        check()
+        mask = os.umask(0)
+        os.umask(mask)
+        work.chmod(0o777 & ~mask)  # mkdtemp makes it private
+        if not output.exists():
+            os.rename(work, output)
+        else:
+            for path in sorted(work.iterdir()):
+                os.replace(path, output / path.name)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -176,20 +185,27 @@ def _save(data: DocstringData, folder: Path) -> tuple[str, str]:
     return paths[0], paths[1]
 
 
-def _compare(chosen: list[Variant], path: str, settings: Settings) -> tuple[list[Outcome], Run]:
-    """Train every variant on the same batches; the last one's model is what is trained further."""
+def _compare(chosen: list[Variant], path: str, rows: int, settings: Settings) -> list[Outcome]:
+    """Train every variant on the same batches."""
     with stage("compiling kernels", 1) as shown:
         warm_up(chosen, path, settings)
         shown.advance()
+    settings = _with_batches(settings, rows)
     outcomes: list[Outcome] = []
     for variant in chosen:
-        with stage(variant.name, settings.batches or 40) as shown:
-            outcome, run = train(variant, path, settings, shown)
+        with stage(variant.name, settings.batches or MOST_BATCHES) as shown:
+            outcome = train(variant, path, settings, shown)
         settings = settings._replace(batches=len(outcome.losses))
         outcomes.append(outcome)
         _say(f"  {variant.name:<20} {settings.batches} batches in {outcome.seconds:5.1f} s")
     _say("")
-    return outcomes, run
+    return outcomes
+
+
+def _with_batches(settings: Settings, rows: int) -> Settings:
+    """The settings, asking for no more batches than the data have."""
+    there = math.ceil(rows / settings.batch_size)
+    return settings._replace(batches=there) if there < (settings.batches or MOST_BATCHES) else settings
 
 
 def _tell(found: Findings) -> None:
@@ -197,7 +213,7 @@ def _tell(found: Findings) -> None:
     columns, rows = table(found.outcomes, found.settings)
     _say(text_table(columns, rows), "", fill(found.verdict.text, WIDTH), "")
     right, baseline = found.trained.accuracies[-1], found.baseline
-    words = f"Trained on, it is right on {100 * right:.1f} % of the test data; the commoner class alone gives "
-    words += f"{100 * baseline:.1f} %"
+    words = f"Trained on all the data, the model is right on {100 * right:.1f} % of the test data; always naming the "
+    words += f"commoner class is right on {100 * baseline:.1f} %"
     words += "." if right >= baseline + MARGIN else ", which it does not beat clearly: train longer, with --epochs."
     _say(fill(words, WIDTH), "", fill(found.conclusion, WIDTH), "")

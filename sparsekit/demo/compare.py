@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..widgets.units import format_bytes, format_count, format_duration, format_ratio
+from ..widgets.units import format_bytes, format_duration, format_ratio
 from .settings import Settings
 from .training import Outcome, Trained
 
@@ -39,11 +39,13 @@ def judge(outcomes: Sequence[Outcome]) -> Verdict:
     if len(outcomes) == 1:
         return Verdict(same, apart, "Only one variant ran, so there is nothing to compare its loss with.")
     names = {2: "both", 3: "the three"}.get(len(outcomes), "all")
+    if same and not apart:
+        return Verdict(same, apart, f"Same loss: over {len(first)} batches {names} agree to the last digit.")
     if same:
         return Verdict(same, apart, f"Same loss: over {len(first)} batches {names} differ by at most {apart:.0e} of it "
                                     f"({TOLERANCE:.0e} is allowed), which is rounding.")
-    return Verdict(same, apart, f"The losses differ by {apart:.0e}, more than the {TOLERANCE:.0e} that rounding explains: "
-                                "something is wrong. Please report this with the file results.json.")
+    return Verdict(same, apart, f"The losses differ by {apart:.0e}, more than the {TOLERANCE:.0e} that rounding "
+                                "explains: something is wrong. Please report this with the file results.json.")
 
 
 def times(outcomes: Sequence[Outcome]) -> list[list[str]]:
@@ -64,7 +66,7 @@ def table(outcomes: Sequence[Outcome], settings: Settings) -> tuple[list[str], l
     rows = times(outcomes)
     rows.append(["weight", *(format_bytes(outcome.weight) for outcome in outcomes)])
     rows.append(["gradient", *(format_bytes(outcome.gradient) for outcome in outcomes)])
-    rows.append(["rows in the gradient", *(format_count(_rows(outcome, settings)) for outcome in outcomes)])
+    rows.append(["rows in the gradient", *(f"{_rows(outcome, settings):,}" for outcome in outcomes)])
     rows.append(["memory at the peak", *(format_bytes(outcome.peak) for outcome in outcomes)])
     rows.append(["loss, first batch", *(f"{outcome.losses[0]:.6f}" for outcome in outcomes)])
     rows.append([f"loss, batch {len(outcomes[0].losses)}", *(f"{outcome.losses[-1]:.6f}" for outcome in outcomes)])
@@ -90,9 +92,11 @@ def conclusion(outcomes: Sequence[Outcome], trained: Trained, same: bool) -> str
         return f"With a {last.variant.name} a batch takes {format_duration(last.batch)} and {format_bytes(last.peak)}."
     loss = "for the same loss" if same else "but the losses differ"
     faster = _ratio(first, last)
-    compared = f"{faster} faster than {first.variant.name}" if first.batch > last.batch else f"{faster} of the speed"
+    compared = f"{faster} the speed: at this size it does not pay"
+    if first.batch > last.batch:
+        compared = f"{faster} faster than {first.variant.name}"
     whole = first.batch * 1e-6 * trained.batches
     return (f"With a {last.variant.name} a batch takes {format_duration(last.batch)} instead of "
             f"{format_duration(first.batch)} ({compared}) and {format_bytes(last.peak)} instead of "
-            f"{format_bytes(first.peak)}, {loss}. The {format_count(trained.batches)} batches that it then trained took "
-            f"{format_duration(1e6 * trained.seconds)}; {first.variant.name} would need {format_duration(1e6 * whole)}.")
+            f"{format_bytes(first.peak)}, {loss}. Training on {trained.batches:,} batches took "
+            f"{format_duration(1e6 * trained.seconds)}; the other way it would take {format_duration(1e6 * whole)}.")

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 from ..base.version import __version__
 from ..datasets import DocstringData
-from ..widgets import html_report, memory_bars
+from ..widgets import html_report, memory_bars, timelines_figure
 from ..widgets.display import write_file
 from ..widgets.units import format_bytes, format_count, format_density, format_duration, format_share
 from .compare import TOLERANCE, Verdict, table
 from .settings import LEARNING_RATE, Settings
-from .training import Outcome, Trained
+from .training import Outcome, Trained, spans
+from .variants import FLOAT
 
 __all__ = ["Findings", "about_data", "write"]
 
@@ -74,39 +75,53 @@ def _trained(found: Findings) -> list[Any]:
     ways = "\n\n".join(f"{outcome.variant.name.capitalize()}. {outcome.variant.what}" for outcome in found.outcomes)
     return [
         about_data(found.data, settings),
-        f"The model: a first layer from {settings.features:,} features to {settings.units} units, relu, and a second "
-        f"layer to one number, the log-odds. Its first weight has {settings.features * settings.units:,} values, "
-        f"{format_bytes(4 * settings.features * settings.units)}; nearly all time and memory go there. Stochastic "
-        f"gradient descent, learning rate {LEARNING_RATE:g}. Every variant starts from the same values and sees the "
-        "same batches.", ways]
+        (f"The model: a first layer from {settings.features:,} features to {settings.units} units, relu, and a second "
+         f"layer to one number, the log-odds. Its first weight has {settings.features * settings.units:,} values, "
+         f"{format_bytes(4 * settings.features * settings.units)}; nearly all time and memory go there. Stochastic "
+         f"gradient descent, learning rate {LEARNING_RATE:g}. Every variant starts from the same values and sees the "
+         "same batches."), ways]
 
 
 def _timelines(found: Findings) -> list[Any]:
-    records = {outcome.variant.name: outcome.profile.records for outcome in found.outcomes}
-    return [_what_one_sees(found), {"timeline": records, "title": "One training step, on one time axis"},
-            "Zoom with the wheel or + and -, move by dragging or with the arrow keys, click an operator to read the "
-            "shapes, storage types, stored values and bytes of its arrays."]
+    records = {outcome.variant.name: typical(outcome.profile.records) for outcome in found.outcomes}
+    title = f"The median batch of each, {len(records)} ways" if len(records) > 1 else "The median batch"
+    return [
+        _what_one_sees(found), timelines_figure(records, title=title, window="all"),
+        ("The same, live. Zoom with the wheel or + and -, move by dragging or with the arrow keys, click an operator "
+         "to read the shapes, storage types, stored values and bytes of its arrays."),
+        {"timeline": records, "title": title}]
+
+
+def typical(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records of the batch of median duration, on a clock that starts with it."""
+    batches = sorted(spans(records), key=lambda record: record["duration"])
+    if not batches:
+        return records
+    chosen = batches[(len(batches) - 1) // 2]
+    start, end = chosen["start"], chosen["start"] + chosen["duration"]
+    return [{**record, "start": record["start"] - start} for record in records
+            if start <= record["start"] < end and record is not chosen]
 
 
 def _what_one_sees(found: Findings) -> str:
     """Explain each lane by the figures of this run."""
-    by_key = {outcome.variant.key: outcome for outcome in found.outcomes}
+    by_key, features = {outcome.variant.key: outcome for outcome in found.outcomes}, f"{found.settings.features:,}"
     texts = []
     if dense := by_key.get("dense"):
         texts.append(
-            f"Dense: forward ({_lane(dense, 'forward')}) multiplies every one of the {found.settings.features:,} columns, "
-            f"nearly all of them zero; backward ({_lane(dense, 'backward')}) computes a gradient for every row of the "
-            f"weight, and the update ({_lane(dense, 'update')}) walks through all of it, zeros included. Making the batch "
-            f"dense costs another {_lane(dense, 'convert')}.")
+            f"Dense: forward ({_lane(dense, 'forward')}) multiplies every one of the {features} columns, nearly all of "
+            f"them zero; backward ({_lane(dense, 'backward')}) computes a gradient for every column of the weight, and "
+            f"the update ({_lane(dense, 'update')}) walks through all of it, zeros included. Making the batch dense "
+            f"costs another {_lane(dense, 'convert')}.")
     if middle := by_key.get("sparse_input"):
         texts.append(
-            f"Sparse input: forward shrinks to {_lane(middle, 'forward')}, since dot reads only the stored values. "
+            f"Sparse input: forward takes {_lane(middle, 'forward')}, since dot reads only the stored values. "
             f"Backward ({_lane(middle, 'backward')}) and update ({_lane(middle, 'update')}) still pass over the whole "
             "gradient, although only a few of its rows are not zero.")
     last = by_key["row_sparse"]
     texts.append(
-        f"Row-sparse gradient: only the rows that the batch touched are stored, at most {last.rows:,} of "
-        f"{found.settings.features:,}. Backward takes {_lane(last, 'backward')} and the update {_lane(last, 'update')}.")
+        f"Row-sparse gradient: only the rows that the batch touched are stored, at most {last.rows:,} of {features}. "
+        f"Backward takes {_lane(last, 'backward')} and the update {_lane(last, 'update')}.")
     return "\n\n".join(texts)
 
 
@@ -117,9 +132,13 @@ def _lane(outcome: Outcome, lane: str) -> str:
 def _memory(found: Findings) -> list[Any]:
     last = found.outcomes[-1]
     words = (
-        f"What was alive at the peak, by role. The weight is the same {format_bytes(last.weight)} every way; the gradient "
-        f"is {format_bytes(last.gradient)} when it is row-sparse, and as large as the weight when it is not. A new dense "
-        "gradient exists beside the old one for a moment, which shows as a second block.")
+        f"All arrays that were alive when they took most, by role. The weight is the same {format_bytes(last.weight)} "
+        f"every way. The gradient takes {format_bytes(last.gradient)} when it is row-sparse, and as much as the weight "
+        "when it is not.")
+    dense = [outcome for outcome in found.outcomes if outcome.variant.dense_batch]
+    if dense:
+        size = FLOAT * found.settings.features * found.settings.batch_size
+        words += f" The dense variant makes {format_bytes(size)} of every batch: the workspace that comes and goes."
     memories = {outcome.variant.name: outcome.profile.memory for outcome in found.outcomes}
     views = [{"memory": memory, "title": f"Memory over time: {name}"} for name, memory in memories.items()]
     return [words, memory_bars(memories), *views]
@@ -130,18 +149,19 @@ def _accuracy(found: Findings) -> list[Any]:
     rows = [[str(i + 1), f"{loss:.4f}", f"{100 * share:.1f} %"]
             for i, (loss, share) in enumerate(zip(trained.losses, trained.accuracies, strict=True))]
     words = (
-        f"The row-sparse variant went on over all training data. On docstrings that it had not seen it was right in "
+        f"The row-sparse variant was then trained on all the data. On docstrings that it had not seen it was right in "
         f"{100 * trained.accuracies[-1]:.1f} % of the cases; always answering with the commoner class is right in "
-        f"{100 * found.baseline:.1f} %. {format_count(trained.batches)} batches took "
-        f"{format_duration(1e6 * trained.seconds)}.")
+        f"{100 * found.baseline:.1f} %. {trained.batches:,} batches took {format_duration(1e6 * trained.seconds)}.")
     return [words, {"columns": ["epoch", "mean loss", "right on test data"], "rows": rows,
                     "caption": "Part of what it learns is how each project writes, its headings and its idiom."}]
 
 
 def _repeat(found: Findings) -> list[Any]:
     settings = found.settings
-    command = (f"sparsekit demo --units {settings.units} --batch-size {settings.batch_size} --batches "
-               f"{len(found.outcomes[0].losses)} --epochs {settings.epochs} --seed {settings.seed}")
+    switches = (" --quick" if settings.packages else "") + ("" if settings.dense else " --no-dense")
+    command = (f"sparsekit demo --features {settings.features} --units {settings.units} --batch-size "
+               f"{settings.batch_size} --batches {len(found.outcomes[0].losses)} --epochs {settings.epochs} "
+               f"--seed {settings.seed}{switches}")
     rows = [[package, version, format_count(found.data.counts[package])]
             for package, version in found.data.versions.items()]
     return [f"{command}. The figures depend on the versions of the packages below: their docstrings are the data.",

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from .stopping import check
+
 __all__ = ["Line", "Stage", "stage"]
 
 WIDTH = 24
@@ -25,7 +27,8 @@ class Stage:
         self.last = time.monotonic()
 
     def advance(self, note: str = "", by: int = 1) -> None:
-        """Note that ``by`` more are done."""
+        """Note that ``by`` more are done; a good place to stop if that was asked for."""
+        check()
         self.done += by
         self.note = note or self.note
         self.show()
@@ -38,7 +41,8 @@ class Stage:
         """In a log: a line now and then, so that a long silence is none."""
         if time.monotonic() - self.last > RELOG and self.done < self.total:
             self.last = time.monotonic()
-            print(f"  {self.name}: {self.done} of {self.total} {self.note}".rstrip(), file=self.stream, flush=True)
+            note = f", {self.note}" if self.note else ""
+            print(f"  {self.name}: {self.done} of {self.total}{note}", file=self.stream, flush=True)
 
     def close(self) -> None:
         """Take away what is not to stay."""
@@ -70,7 +74,7 @@ class _Bar(Stage):
     def __init__(self, name: str, total: int, stream: TextIO, tqdm: Any) -> None:
         super().__init__(name, total, stream)
         self.bar = tqdm.tqdm(total=total, desc=f"  {name}", file=stream, leave=False, dynamic_ncols=True,
-                             bar_format="{desc} |{bar:24}| {n_fmt} of {total_fmt}, {remaining} left {postfix}")
+                             bar_format="{desc:<22} |{bar:24}| {n_fmt} of {total_fmt}, {remaining} left{postfix}")
 
     def show(self) -> None:
         self.bar.set_postfix_str(self.note, refresh=False)

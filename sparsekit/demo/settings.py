@@ -69,7 +69,7 @@ def parse(argv: Sequence[str] | None) -> Settings:
     _check_output(words.output)
     usual = Settings(words.output)
     if words.quick:
-        usual = usual._replace(features=2**14, units=16, batches=8, epochs=2, packages=("numpy", "numba"))
+        usual = usual._replace(features=2**18, units=16, batches=10, epochs=2, packages=("numpy", "numba"))
     given = {name: getattr(words, name) for name in ("features", "units", "batch_size", "batches", "epochs")}
     return usual._replace(**{name: value for name, value in given.items() if value is not None}, seed=words.seed,
                           dense=not words.no_dense, keep_data=words.keep_data)

@@ -15,9 +15,10 @@ from ..io import LibSVMIter
 from ..profiler import Profiler
 from .progress import Stage
 from .settings import FEWEST_BATCHES, LEARNING_RATE, MOST_BATCHES, Settings
+from .stopping import check
 from .variants import Variant, build
 
-__all__ = ["LANES", "Outcome", "Trained", "further", "train", "warm_up"]
+__all__ = ["LANES", "Outcome", "Trained", "further", "spans", "train", "warm_up"]
 
 #: Parts of a batch that are told apart, in the order in which they happen.
 LANES = ("io", "convert", "forward", "backward", "update")
@@ -121,9 +122,10 @@ def warm_up(variants: list[Variant], path: str, settings: Settings) -> None:
     for variant in variants:
         run = Run(variant, settings._replace(units=2))
         run.step(batch).asnumpy()
+        check()
 
 
-def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> tuple[Outcome, Run]:
+def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outcome:
     """Train a variant on the first batches of a file under the profiler.
 
     Parameters
@@ -136,34 +138,38 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> tupl
 
     Returns
     -------
-    Outcome, Run
-        What was measured, and the trained model.
+    Outcome
     """
     gc.collect()  # what the variant before held must not count here
     run = Run(variant, settings)
-    source = iter(reader(path, settings))
     losses: list[float] = []
-    sizes = [(0, 0)]
+    sizes: list[tuple[int, int]] = []
+    source = iter(reader(path, settings))
     batches, start = settings.batches or MOST_BATCHES, time.monotonic()
     with Profiler() as profile:
         while len(losses) < batches:
             with profile.span("batch"):
-                batch = next(source, None)
-                if batch is None:
-                    break
-                loss = run.step(batch)
+                loss = run.step(next(source))
             losses.append(float(loss.asnumpy().mean()))
             sizes.append(_size(run.gradient()))
             if not settings.batches and len(losses) == FEWEST_BATCHES:
-                each = (time.monotonic() - start) / FEWEST_BATCHES
-                batches = max(FEWEST_BATCHES, min(batches, int(PATIENCE / each)))
+                batches = _affordable(batches, time.monotonic() - start)
                 shown.shorten(batches)
             shown.advance(f"loss {losses[-1]:.3f}")
-    times, lanes = split(profile.records)
-    nbytes, rows = max(sizes)
-    peak = int(profile.memory["peak_bytes"])
+    return _outcome(run, losses, max(sizes), profile)
+
+
+def _affordable(batches: int, seconds: float) -> int:
+    """How many batches fit ``PATIENCE``, when ``FEWEST_BATCHES`` of them took ``seconds``."""
+    return max(FEWEST_BATCHES, min(batches, int(PATIENCE * FEWEST_BATCHES / max(seconds, 1e-9))))
+
+
+def _outcome(run: Run, losses: list[float], gradient: tuple[int, int], profile: Any) -> Outcome:
+    """Read the figures off a finished profile."""
+    batch, lanes = split(profile.records)
     weight = int(run.model[0].weight.data()._store.nbytes)
-    return Outcome(variant, losses, times, lanes, weight, nbytes, rows, peak, profile.wall * 1e-6, profile), run
+    return Outcome(run.variant, losses, batch, lanes, weight, *gradient, int(profile.memory["peak_bytes"]),
+                   profile.wall * 1e-6, profile)
 
 
 def _size(gradient: Any) -> tuple[int, int]:
@@ -180,15 +186,19 @@ def split(records: list[dict[str, Any]]) -> tuple[float, dict[str, float]]:
     records : list of dict
         A profile with a span named ``batch`` around each batch.
     """
-    spans = [record for record in records if record["kind"] == "span" and record["name"] == "batch"]
-    spans = spans[FIRST:] or spans
-    if not spans:
+    batches = spans(records)[FIRST:] or spans(records)
+    if not batches:
         return 0.0, {}
-    parts = [_parts(records, span["start"], span["start"] + span["duration"]) for span in spans]
+    parts = [_parts(records, span["start"], span["start"] + span["duration"]) for span in batches]
     found = {lane: statistics.median(part.get(lane, 0.0) for part in parts) for lane in LANES}
     rest = [span["duration"] - sum(part.get(lane, 0.0) for lane in LANES)
-            for span, part in zip(spans, parts, strict=True)]
-    return statistics.median(span["duration"] for span in spans), {**found, "other": statistics.median(rest)}
+            for span, part in zip(batches, parts, strict=True)]
+    return statistics.median(span["duration"] for span in batches), {**found, "other": statistics.median(rest)}
+
+
+def spans(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records that say when each batch began and how long it took."""
+    return [record for record in records if record["kind"] == "span" and record["name"] == "batch"]
 
 
 def _parts(records: list[dict[str, Any]], start: float, end: float) -> dict[str, float]:
@@ -200,8 +210,13 @@ def _parts(records: list[dict[str, Any]], start: float, end: float) -> dict[str,
     return parts
 
 
-def further(run: Run, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
-    """Train on, over all the data, and test after each epoch."""
+def further(variant: Variant, train_path: str, test_path: str, settings: Settings, shown: Stage) -> Trained:
+    """Train a new model on all the data, as often as the settings say, and test it after each epoch.
+
+    It starts afresh so that its accuracy does not depend on how many batches were compared.
+    """
+    gc.collect()
+    run = Run(variant, settings)
     source, tests = reader(train_path, settings), reader(test_path, settings, testing=True)
     accuracies: list[float] = []
     losses: list[float] = []
@@ -209,7 +224,10 @@ def further(run: Run, train_path: str, test_path: str, settings: Settings, shown
     for epoch in range(settings.epochs):
         source.reset()
         start = time.perf_counter()
-        sums = [float(run.step(batch).asnumpy().mean()) for batch in source]
+        sums = []
+        for batch in source:
+            sums.append(float(run.step(batch).asnumpy().mean()))
+            check()
         seconds += time.perf_counter() - start
         batches += len(sums)
         losses.append(statistics.fmean(sums))

@@ -1,0 +1,179 @@
+"""The data set of docstrings: what is read, what is left out, and that it is the same every time."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import zlib
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import DataFileError, MissingPackageError, ShapeError, UnknownNameError
+from sparsekit.datasets import load_docstrings
+from sparsekit.datasets.sources import docstrings_in, source_files, version_of
+from sparsekit.datasets.words import count_words, number_words, split_words
+from sparsekit.storage import CSR
+
+TEXTS = ["Return the sorted copy of an array.", "Open a file for reading and writing.",
+         "Draw a line between two given points.", "Compute the inverse of a square matrix."]
+
+
+def package(folder, name, texts, extra=""):
+    """Write a package whose import would fail, so that reading it shows that nothing is imported."""
+    home = folder / name
+    home.mkdir()
+    functions = "\n".join(f'def function_{i}():\n    """{text}"""\n' for i, text in enumerate(texts))
+    (home / "__init__.py").write_text(f"raise SystemExit\n{functions}{extra}", encoding="utf-8")
+    importlib.invalidate_caches()
+    return home
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    """Two packages of many different docstrings each."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, flavour in (("alphapack", "tensor"), ("betapack", "widget")):
+        package(tmp_path, name, [f"{text[:-1]} for the {flavour} number word{i}." for i in range(40) for text in TEXTS])
+    return tmp_path
+
+
+def load(**options):
+    return load_docstrings(**{"features": 4096, "packages": ["alphapack", "betapack"], "target": ["alphapack"],
+                              **options})
+
+
+def dense(part):
+    return part.data.asnumpy()
+
+
+def test_both_classes_arrive_as_csr(two):
+    data = load()
+    assert data.names == ("betapack", "alphapack")
+    assert data.counts == {"alphapack": 160, "betapack": 160}
+    assert data.train.data.stype == data.test.data.stype == "csr"
+    assert data.train.data.shape[1] == 4096
+    assert len(data.train.label) + len(data.test.label) == 320
+    assert 30 < len(data.test.label) < 100  # a fifth, more or less
+    assert set(data.train.label.tolist()) == {0.0, 1.0}
+    assert "alphapack" not in sys.modules
+
+
+def test_rows_are_valid_and_of_length_one(two):
+    store = load().train.data._store
+    CSR(store.data, store.indices, store.indptr, store.shape, check=True)
+    lengths = np.sqrt(np.add.reduceat(store.data.astype(np.float64) ** 2, store.indptr[:-1]))
+    np.testing.assert_allclose(lengths, 1, rtol=1e-6)
+
+
+def test_twice_is_the_same_and_another_seed_is_not(two):
+    first, again, other = load(), load(), load(seed=1)
+    for part, same in zip(first[:2], again[:2], strict=True):
+        np.testing.assert_array_equal(dense(part), dense(same))
+        np.testing.assert_array_equal(part.label, same.label)
+    assert dense(first.train).shape != dense(other.train).shape or (dense(first.train) != dense(other.train)).any()
+    np.testing.assert_allclose(  # the same rows all the same, in another order
+        np.sort(np.vstack([dense(part) for part in first[:2]]).sum(axis=1)),
+        np.sort(np.vstack([dense(part) for part in other[:2]]).sum(axis=1)), rtol=1e-5)
+
+
+def test_the_hash_is_the_same_on_every_machine():
+    def mixed(value):
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            value = (value ^ (value >> shift)) * factor % 2**64
+        return value ^ (value >> 31)
+
+    matrix, sparse = (mixed(zlib.crc32(word)) for word in (b"matrix", b"sparse"))
+    counted = count_words(number_words(["Sparse matrix, sparse."], lambda word: False), 2**20, counts="raw",
+                          normalise=False)
+    pairs = [mixed((3 * a + b) % 2**64) for a, b in ((sparse, matrix), (matrix, sparse))]
+    expected = {sparse % 2**20: 2, matrix % 2**20: 1, pairs[0] % 2**20: 1, pairs[1] % 2**20: 1}
+    assert dict(zip(counted.indices.tolist(), counted.data.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(("counts", "expected"), [("raw", 3), ("log", np.log(4)), ("binary", 1)])
+def test_counts_are_stored_as_asked(counts, expected):
+    counted = count_words(number_words(["again again again"], lambda word: False), 64, False, counts, False)
+    np.testing.assert_allclose(counted.data, [expected], rtol=1e-6)
+
+
+def test_pairs_do_not_reach_from_one_text_into_the_next():
+    texts = number_words(["one two", "three", "", "four five six"], lambda word: False)
+    counted = count_words(texts, 2**40, counts="raw", normalise=False)
+    assert np.diff(counted.indptr).tolist() == [3, 1, 0, 5]
+
+
+def test_names_of_packages_do_not_give_the_label_away(two):
+    package(two, "gammapack", [f"Let gammapack, Gammapack_tools and np do step{i} of the work." for i in range(9)])
+    package(two, "deltapack", [f"Let deltapack, Deltapack_tools and np do step{i} of the work." for i in range(9)])
+    data = load(packages=["gammapack", "deltapack"], target=["gammapack"])
+    assert data.words == len({"let", "tools", "and", "do", "of", "the", "work"}) + 9
+
+
+def test_identical_docstrings_count_once_and_those_of_two_packages_not_at_all(two):
+    both = "This sentence stands in both of the packages."
+    package(two, "gammapack", [*TEXTS, TEXTS[0], both])
+    package(two, "deltapack", ["A sentence of quite another kind.", both, "Too short."])
+    data = load(packages=["gammapack", "deltapack"], target=None, test_share=0)
+    assert data.counts == {"gammapack": 4, "deltapack": 1}
+    assert data.names == ("gammapack", "deltapack")
+    assert sorted(data.train.label.tolist()) == [0, 0, 0, 0, 1]
+    assert data.test.data.shape == (0, 4096)
+
+
+def test_broken_files_tests_and_copies_of_others_are_passed_by(two):
+    home = package(two, "gammapack", TEXTS)
+    (home / "broken.py").write_text("def f(:\n", encoding="utf-8")
+    (home / "binary.py").write_bytes(b"\x00\xff\xfe" * 9)
+    (home / "gone.py").symlink_to(home / "nowhere.py")
+    for folder in ("tests", "_vendor"):
+        (home / folder).mkdir()
+        (home / folder / "inner.py").write_text('"""This must not be read by anyone at all."""', encoding="utf-8")
+    data = load(packages=["gammapack", "betapack"], target=["gammapack"])
+    assert data.counts["gammapack"] == 4
+
+
+def test_docstrings_of_modules_classes_and_methods_are_found_outer_first():
+    source = '"""Module."""\nclass A:\n    "A class."\n    async def b(self):\n        """A method.\n\n        More."""'
+    assert list(docstrings_in(source)) == ["Module.", "A class.", "A method.\n\nMore."]
+    assert list(docstrings_in("x = '\\d'  # an invalid escape is not our business")) == []
+
+
+def test_what_is_not_installed_as_files_has_none(two):
+    for name in ("no_such_package_here", "sys", "not a name", "_io"):
+        assert source_files(name, 10**9) == []
+    assert [path.name for path in source_files("textwrap", 10**9)] == ["textwrap.py"]
+    assert source_files("alphapack", 10) == []
+    assert version_of("no_such_package_here") == ""
+    assert version_of("numpy") == np.__version__
+
+
+def test_words_are_lower_case_and_parted_at_underscores():
+    assert split_words("The CSR_matrix x has 3 rows; row2!") == ["the", "csr", "matrix", "has", "rows", "row2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"packages": ["alphapack", "no_such_package_here"]}, MissingPackageError, "no_such_package_here"),
+        ({"packages": ["betapack"]}, DataFileError, "Only one class"),
+        ({"features": 0}, ShapeError, "features"),
+        ({"test_share": 1.5}, ShapeError, "test_share"),
+        ({"counts": "logarithmic"}, UnknownNameError, "logarithmic"),
+    ],
+)
+def test_mistakes_are_named(two, options, error, says):
+    with pytest.raises(error, match=says) as caught:
+        load(**options)
+    assert caught.value.hint
+
+
+def test_the_packages_of_this_installation_make_a_data_set():
+    named = []
+    data = mx.datasets.load_docstrings(packages=["numpy", "llvmlite"], target=["numpy"], progress=named.append)
+    assert named == ["numpy", "llvmlite"]
+    assert data.versions["numpy"] == np.__version__
+    assert data.train.data.shape[0] > 500
+    assert data.train.data.shape[1] == 2**20
+    assert 10 < data.train.data._store.nnz / data.train.data.shape[0] < 1000

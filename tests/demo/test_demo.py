@@ -1,0 +1,209 @@
+"""The demo as one runs it: what it says, what it leaves behind, and what it refuses."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sparsekit import cli
+from sparsekit.base.errors import DataFileError, InsufficientMemoryError, ShapeError
+from sparsekit.demo import command, machine
+from sparsekit.demo.settings import Settings, parse
+from sparsekit.demo.variants import needed_memory
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {"report.html", "results.json", "dense.trace.json.gz", "sparse_input.trace.json.gz", "row_sparse.trace.json.gz"}
+
+
+def demo(*words: str) -> tuple[int, str]:
+    """Run the command; its status and what it printed."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        status = cli.main(["demo", *words])
+    return status, said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One quick run: status, what was printed, the folder."""
+    folder = tmp_path_factory.mktemp("demo") / "made"
+    status, said = demo("--quick", "--output", str(folder))
+    return status, said, folder
+
+
+@pytest.fixture
+def results(run):
+    return json.loads((run[2] / "results.json").read_text(encoding="utf-8"))
+
+
+def test_it_says_first_what_will_happen_and_last_where_the_report_is(run):
+    status, said, folder = run
+    assert status == 0
+    assert said.startswith("sparsekit demo: the same model, trained three ways on real text")
+    assert said.index("Memory:") < said.index("Data:") < said.index("time of a batch") < said.index("Same loss:")
+    assert f"Report: {folder / 'report.html'}" in said
+    assert max(map(len, said.replace(str(folder), "").splitlines())) <= 110
+
+
+def test_the_table_is_aligned(run):
+    lines = run[1].splitlines()
+    rule = next(i for i, line in enumerate(lines) if line.startswith("-----"))
+    ends = [found.end() for found in re.finditer("-+", lines[rule])]
+    assert len(ends) == 4
+    for line in (lines[rule - 1], *lines[rule + 1:lines.index("", rule)]):
+        assert all(end >= len(line) or line[end] == " " for end in ends), line
+    assert any(line.startswith("· backward") for line in lines)
+
+
+def test_it_leaves_what_it_promised_and_nothing_else(run):
+    assert {path.name for path in run[2].iterdir()} == FILES
+    assert [path.name for path in run[2].parent.iterdir()] == [run[2].name]
+    assert run[2].stat().st_mode & 0o055 == (0o777 & ~umask()) & 0o055
+
+
+def umask() -> int:
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_the_three_reach_the_same_loss_and_learn_something(results):
+    assert results["same_loss"] is True
+    assert results["apart"] < 1e-5
+    assert list(results["variants"]) == ["dense", "sparse_input", "row_sparse"]
+    losses = [variant["losses"] for variant in results["variants"].values()]
+    assert len(losses[0]) == len(losses[1]) == len(losses[2]) == 10
+    assert losses[0][-1] != losses[0][0]
+    assert results["accuracies"][-1] > results["baseline"] + 0.05
+
+
+def test_the_sparser_the_smaller(results):
+    dense, middle, sparse = results["variants"].values()
+    weight = 4 * 2**18 * 16
+    assert {dense["weight_bytes"], middle["weight_bytes"], sparse["weight_bytes"]} == {weight}
+    assert dense["gradient_bytes"] == middle["gradient_bytes"] == weight
+    assert sparse["gradient_bytes"] == sparse["gradient_rows"] * (4 * 16 + 8)
+    assert sparse["gradient_rows"] < 2**18 // 20
+    batch = 4 * 64 * 2**18
+    assert dense["peak_bytes"] == pytest.approx(2 * weight + batch, rel=0.05)
+    assert middle["peak_bytes"] == pytest.approx(2 * weight, rel=0.05)
+    assert sparse["peak_bytes"] == pytest.approx(weight, rel=0.1)
+
+
+def test_what_a_variant_is_said_to_need_is_at_least_what_it_took(results):
+    settings = Settings(Path("unused"), features=2**18, units=16)
+    for variant in command.VARIANTS:
+        assert sum(needed_memory(variant, settings).values()) >= results["variants"][variant.key]["peak_bytes"]
+
+
+def test_time_is_split_over_the_lanes(results):
+    for variant in results["variants"].values():
+        lanes = variant["lanes_us"]
+        assert min(lanes[name] for name in ("io", "forward", "backward", "update")) > 0
+        assert max(lanes.values()) < variant["batch_us"]
+    assert results["variants"]["dense"]["lanes_us"]["convert"] > 0
+    assert results["variants"]["sparse_input"]["lanes_us"]["convert"] == 0
+
+
+def test_the_report_needs_no_network(run):
+    page = (run[2] / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
+    assert not re.search(r"<(?:link|iframe|object|embed)\b", page)
+    assert "default-src 'none'" in page
+    for words in ("In short", "The median batch of each, 3 ways", "Memory over time: row-sparse gradient",
+                  "sparse input", "What it learned", "docstrings"):
+        assert words in page
+    assert page.count('<figure data-view="timeline">') == 1
+    assert page.count('<figure data-view="memory">') == 3
+
+
+def test_the_traces_read_back(run):
+    from sparsekit.profiler import load_trace
+
+    profile = load_trace(run[2] / "row_sparse.trace.json.gz")
+    names = {record["name"] for record in profile.records if record["lane"] == "backward"}
+    assert "dot" in names
+    assert profile.densified == 0
+
+
+def test_a_variant_that_does_not_fit_is_skipped_with_the_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr(machine, "available_memory", lambda: 460_000_000)
+    folder = tmp_path / "again"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("kept", encoding="utf-8")
+    status, said = demo("--quick", "--output", str(folder), "--epochs", "1", "--batches", "3", "--keep-data")
+    assert status == 0
+    assert "Skipped: dense needs 501 MB of memory, and 460 MB is free" in " ".join(said.split())
+    assert "faster than sparse input" in said
+    expected = FILES - {"dense.trace.json.gz"} | {"mine.txt", "train.libsvm", "test.libsvm"}
+    assert {path.name for path in folder.iterdir()} == expected
+    assert (folder / "mine.txt").read_text(encoding="utf-8") == "kept"
+    assert "dense needs 501 MB" in (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_it_refuses_politely_when_nothing_fits(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(machine, "available_memory", lambda: 500_000_000)
+    assert cli.main(["demo", "--output", str(tmp_path / "none")]) == 2
+    refusal = capsys.readouterr().err
+    assert "The weight alone needs 268 MB, and 500 MB of memory is free" in " ".join(refusal.split())
+    assert "Hint: --units 16 would fit." in refusal
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(machine, "available_memory", lambda: 1000)
+    with pytest.raises(InsufficientMemoryError, match="more memory"):
+        command.main(["--quick", "--output", str(tmp_path / "none")])
+
+
+def test_without_dense_or_where_memory_is_unknown(capsys):
+    settings = Settings(Path("unused"), features=2**18, units=16, dense=False)
+    chosen, skipped = command._fitting(settings, None)
+    assert [variant.key for variant in chosen] == ["sparse_input", "row_sparse"]
+    assert skipped == ["The dense variant was left out, as --no-dense asked."]
+    assert "unknown" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)])
+def test_interrupted_it_leaves_nothing(tmp_path, number, status):
+    words = [sys.executable, "-m", "sparsekit", "demo", "--quick", "--epochs", "100000",
+             "--output", str(tmp_path / "none")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            for line in process.stdout:
+                if line.startswith("  row-sparse gradient  10 batches"):
+                    break
+            assert list(tmp_path.glob(".none.*.part/*.libsvm"))  # it was in the middle of its work
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == status, errors
+    assert "Traceback" not in errors
+    assert ("Interrupted: nothing was written" in errors) == (number == signal.SIGINT)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_are_read_and_mistakes_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = parse(["--units", "8", "--batch-size", "32", "--seed", "3", "--no-dense"])
+    assert settings == Settings(Path("sparsekit-demo"), units=8, batch_size=32, seed=3, dense=False)
+    assert parse(["--quick", "--features", "1000"]).features == 1000
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    for words, error, says in (
+        (["--units", "0"], ShapeError, "--units"),
+        (["--batch-size", "-1"], ShapeError, "--batch-size"),
+        (["--seed", "-1"], ShapeError, "--seed"),
+        (["--output", "file"], DataFileError, "is a file"),
+        (["--output", "no/where"], DataFileError, "there is no folder"),
+    ):
+        with pytest.raises(error, match=says) as caught:
+            parse(words)
+        assert caught.value.hint

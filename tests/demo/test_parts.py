@@ -1,0 +1,158 @@
+"""Parts of the demo on their own: memory, progress, the verdict, the split of a batch."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparsekit.demo import compare, progress
+from sparsekit.demo.machine import available_memory
+from sparsekit.demo.page import typical
+from sparsekit.demo.settings import Settings
+from sparsekit.demo.training import Outcome, Trained, split
+from sparsekit.demo.variants import VARIANTS, build, needed_memory
+
+
+def tree(folder: Path, files: dict[str, str]) -> tuple[Path, Path]:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="ascii")
+    return folder / "proc", folder / "groups"
+
+
+MACHINE = {"proc/meminfo": "MemTotal:       2000 kB\nMemAvailable:   1000 kB\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "free"),
+    [
+        ({}, 1_024_000),
+        ({"proc/self/cgroup": "0::/a/b\n", "groups/a/b/memory.max": "max\n", "groups/a/b/memory.current": "5\n"},
+         1_024_000),
+        ({"proc/self/cgroup": "0::/a/b\n", "groups/a/memory.max": "900\n", "groups/a/memory.current": "500\n",
+          "groups/a/memory.stat": "anon 1\ninactive_file 100\n"}, 500),
+        ({"proc/self/cgroup": "0::/elsewhere\n", "groups/memory.max": "900\n", "groups/memory.current": "1000\n"}, 0),
+        ({"proc/self/cgroup": "4:cpu,memory:/c\n0::/\n", "groups/memory/c/memory.limit_in_bytes": "900\n",
+          "groups/memory/c/memory.usage_in_bytes": "200\n"}, 700),
+        ({"proc/self/cgroup": "4:memory:/c\n", "groups/memory/memory.limit_in_bytes": "9223372036854771712\n",
+          "groups/memory/memory.usage_in_bytes": "200\n"}, 1_024_000),
+    ],
+)
+def test_free_memory_is_the_least_that_machine_and_groups_allow(tmp_path, files, free):
+    assert available_memory(*tree(tmp_path, {**MACHINE, **files})) == free
+
+
+def test_free_memory_is_unknown_where_the_system_does_not_say(tmp_path):
+    assert available_memory(tmp_path / "proc", tmp_path / "groups") is None
+
+
+def test_dense_arrays_are_what_costs():
+    settings = Settings(Path("unused"), units=128)
+    needs = {variant.key: needed_memory(variant, settings) for variant in VARIANTS}
+    assert needs["dense"]["weight"] == needs["dense"]["gradient"] == 2**29
+    assert needs["dense"]["dense batch"] == 4 * 64 * 2**20
+    assert "gradient" not in needs["row_sparse"]
+
+
+def test_every_variant_starts_from_the_same_values():
+    settings = Settings(Path("unused"), features=40_000, units=3)  # more rows than are drawn at a time
+    first, *others = [build(variant, settings) for variant in VARIANTS]
+    assert first[0].weight.data().shape == (3, 40_000)
+    for other in others:
+        np.testing.assert_array_equal(first[0].weight.data().asnumpy(), other[0].weight.data().asnumpy().T)
+        np.testing.assert_array_equal(first[2].weight.data().asnumpy(), other[2].weight.data().asnumpy())
+    values = first[0].weight.data().asnumpy()
+    assert 0.0699 < values.max() <= 0.07
+    assert values[:, 16384:].std() > 0.03
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_log_gets_no_bar(monkeypatch):
+    log = io.StringIO()
+    with progress.stage("work", 3, log) as shown:
+        shown.advance()
+        monkeypatch.setattr(progress, "RELOG", -1.0)
+        shown.advance("so far so good")
+    assert log.getvalue() == "  work: 2 of 3, so far so good\n"
+
+
+@pytest.mark.parametrize("bars", [True, False])
+def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch, bars):
+    if bars:
+        pytest.importorskip("tqdm")
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    terminal = Terminal()
+    with progress.stage("work", 4, terminal) as shown:
+        shown.advance("half way", 2)
+        shown.shorten(2)
+        shown.show()
+    said = terminal.getvalue()
+    assert "work" in said
+    assert "2 of 2" in said
+    assert said.endswith("\r")
+    assert said.rstrip("\r").rpartition("\r")[2].strip() == ""
+
+
+def outcome(variant: int, losses: list[float], batch: float = 1000.0) -> Outcome:
+    return Outcome(VARIANTS[variant], losses, batch, {"forward": batch / 2}, 800, 800, 10, 2000, 1.0, None)
+
+
+def test_losses_count_as_the_same_within_rounding_only():
+    same = compare.judge([outcome(0, [0.7, 0.5]), outcome(1, [0.7, 0.500001]), outcome(2, [0.7, 0.5])])
+    assert same.same
+    assert same.apart == pytest.approx(2e-6)
+    for wrong in (0.51, float("nan")):
+        verdict = compare.judge([outcome(0, [0.7, 0.5]), outcome(2, [0.7, wrong])])
+        assert not verdict.same
+        assert "wrong" in verdict.text
+    assert not compare.judge([outcome(0, [float("nan")]), outcome(2, [float("nan")])]).same
+
+
+def test_the_conclusion_follows_the_figures():
+    trained = Trained([0.9], [0.1], 500, 2.0)
+    fast = compare.conclusion([outcome(0, [1.0], 90_000.0), outcome(2, [1.0], 900.0)], trained, True)
+    assert "900 µs instead of 90.0 ms (100× faster than dense)" in fast
+    assert "for the same loss. Training on 500 batches took 2.00 s; the other way it would take 45.0 s." in fast
+    slow = compare.conclusion([outcome(0, [1.0], 500.0), outcome(2, [1.0], 1000.0)], trained, False)
+    assert "0.5× the speed" in slow
+    assert "losses differ" in slow
+    assert "dense" not in compare.conclusion([outcome(2, [1.0])], trained, True)
+
+
+def record(name, lane, start, duration, own=None, kind="op"):
+    return {"name": name, "lane": lane, "start": start, "duration": duration, "self": duration if own is None else own,
+            "kind": kind}
+
+
+BATCHES = [record("batch", "user", 0.0, 500.0, 100.0, "span"), record("dot", "forward", 10.0, 400.0)] + [
+    entry for i in range(4) for entry in (
+        record("batch", "user", 1000.0 * (i + 1), 100.0 + i, 10.0, "span"),
+        record("LibSVMIter", "io", 1000.0 * (i + 1), 10.0, kind="span"),
+        record("dot", "forward", 1000.0 * (i + 1) + 10, 30.0 + i, 20.0),
+        record("inner", "convert", 1000.0 * (i + 1) + 12, 10.0 + i),
+        record("dot", "backward", 1000.0 * (i + 1) + 50, 40.0))]
+
+
+def test_a_batch_is_split_by_lane_without_the_first_two():
+    batch, lanes = split(BATCHES)
+    assert batch == 102.0
+    assert lanes == {"io": 10.0, "convert": 12.0, "forward": 20.0, "backward": 40.0, "update": 0.0, "other": 20.0}
+    assert split([]) == (0.0, {})
+
+
+def test_the_typical_batch_starts_at_zero():
+    chosen = typical(BATCHES)
+    assert [entry["name"] for entry in chosen] == ["LibSVMIter", "dot", "inner", "dot"]
+    assert [entry["start"] for entry in chosen] == [0.0, 10.0, 12.0, 50.0]
+    assert chosen[1]["duration"] == 32.0
+    json.dumps(chosen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -80,7 +81,7 @@ def _run(settings: Settings) -> int:
     with _folder(settings.output) as folder:
         data = _data(settings)
         train_path, test_path = _save(data, folder)
-        _say(fill(f"Data: {about_data(data, settings)}", WIDTH), "")
+        _say(wrapped(f"Data: {about_data(data, settings)}"), "")
         outcomes = _compare(chosen, train_path, len(data.train.label), settings)
         with stage("row-sparse, all data", settings.epochs) as shown:
             trained = further(VARIANTS[-1], train_path, test_path, settings, shown)
@@ -96,6 +97,12 @@ def _run(settings: Settings) -> int:
     _say(f"Report: {settings.output / 'report.html'} (open it in a browser; it needs no network)",
          f"        with traces and results.json beside it; all of it in {time.monotonic() - start:.0f} s.")
     return 0 if verdict.same else 1
+
+
+def wrapped(text: str) -> str:
+    """Break text into lines, but no number from its unit."""
+    kept = re.sub(r"(?<=\d) (?=(?:%|[kMGT]?B|ns|µs|ms|s|min|h)(?!\w))", "\xa0", text)
+    return fill(kept, WIDTH).replace("\xa0", " ")
 
 
 def _say(*lines: str) -> None:
@@ -121,7 +128,7 @@ def _fitting(settings: Settings, free: int | None) -> tuple[list[Variant], list[
             skipped.append(_too_large(variant, settings, total, free))
         else:
             chosen.append(variant)
-    _say("", *(fill(f"Skipped: {reason}", WIDTH) for reason in skipped), *([""] if skipped else []))
+    _say("", *(wrapped(f"Skipped: {reason}") for reason in skipped), *([""] if skipped else []))
     if not any(variant.key == "row_sparse" for variant in chosen):
         raise InsufficientMemoryError(
             f"The weight alone needs {format_bytes(needed_memory(VARIANTS[-1], settings)['weight'])}, and "
@@ -211,9 +218,9 @@ def _with_batches(settings: Settings, rows: int) -> Settings:
 def _tell(found: Findings) -> None:
     """Print the table and what it means."""
     columns, rows = table(found.outcomes, found.settings)
-    _say(text_table(columns, rows), "", fill(found.verdict.text, WIDTH), "")
+    _say(text_table(columns, rows), "", wrapped(found.verdict.text), "")
     right, baseline = found.trained.accuracies[-1], found.baseline
     words = f"Trained on all the data, the model is right on {100 * right:.1f} % of the test data; always naming the "
     words += f"commoner class is right on {100 * baseline:.1f} %"
     words += "." if right >= baseline + MARGIN else ", which it does not beat clearly: train longer, with --epochs."
-    _say(fill(words, WIDTH), "", fill(found.conclusion, WIDTH), "")
+    _say(wrapped(words), "", wrapped(found.conclusion), "")

@@ -145,23 +145,24 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
     losses: list[float] = []
     sizes: list[tuple[int, int]] = []
     source = iter(reader(path, settings))
-    batches, start = settings.batches or MOST_BATCHES, time.monotonic()
+    batches, times = settings.batches or MOST_BATCHES, [time.monotonic()]
     with Profiler() as profile:
         while len(losses) < batches:
             with profile.span("batch"):
                 loss = run.step(next(source))
             losses.append(float(loss.asnumpy().mean()))
             sizes.append(_size(run.gradient()))
+            times.append(time.monotonic())
             if not settings.batches and len(losses) == FEWEST_BATCHES:
-                batches = _affordable(batches, time.monotonic() - start)
+                batches = _affordable(batches, float(np.median(np.diff(times))))
                 shown.shorten(batches)
             shown.advance(f"loss {losses[-1]:.3f}")
     return _outcome(run, losses, max(sizes), profile)
 
 
 def _affordable(batches: int, seconds: float) -> int:
-    """How many batches fit ``PATIENCE``, when ``FEWEST_BATCHES`` of them took ``seconds``."""
-    return max(FEWEST_BATCHES, min(batches, int(PATIENCE * FEWEST_BATCHES / max(seconds, 1e-9))))
+    """How many batches of ``seconds`` each fit ``PATIENCE``."""
+    return max(FEWEST_BATCHES, min(batches, int(PATIENCE / max(seconds, 1e-9))))
 
 
 def _outcome(run: Run, losses: list[float], gradient: tuple[int, int], profile: Any) -> Outcome:

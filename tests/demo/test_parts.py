@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsekit.demo import compare, progress
+from sparsekit.demo import command, compare, progress
 from sparsekit.demo.machine import available_memory
 from sparsekit.demo.page import typical
 from sparsekit.demo.settings import Settings
@@ -156,3 +156,9 @@ def test_the_typical_batch_starts_at_zero():
     assert [entry["start"] for entry in chosen] == [0.0, 10.0, 12.0, 50.0]
     assert chosen[1]["duration"] == 32.0
     json.dumps(chosen)
+
+
+def test_a_number_stays_with_its_unit():
+    text = command.wrapped("word " * 18 + "takes 12.5 MB")
+    assert text.splitlines()[-1] == "12.5 MB"
+    assert "\xa0" not in text

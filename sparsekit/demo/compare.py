@@ -19,7 +19,7 @@ TOLERANCE = 1e-4
 MARGIN = 0.05
 
 _LANES = (("io", "· read it"), ("convert", "· make it dense"), ("forward", "· forward"), ("backward", "· backward"),
-          ("update", "· update the weights"), ("other", "· Python in between"))
+          ("update", "· update the weights"), ("other", "· everything else"))
 
 
 class Verdict(NamedTuple):

@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     batch : float
         Median time of a batch in microseconds, the first ones left out.
     lanes : dict of str to float
-        Median own time of each lane in one batch, microseconds; ``"other"`` is Python between operators.
+        Median own time of each lane in one batch, microseconds; ``"other"`` is everything else: Python, giving back memory.
     weight, gradient : int
         Bytes of the first weight and, at most, of its gradient.
     rows : int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any, Self
 
 from .. import ndarray
@@ -21,7 +22,8 @@ class _Scope:
     _current = threading.local()
 
     def __init__(self, block: Block) -> None:
-        self._block = block
+        # A strong reference would make a cycle, and a deleted network would keep its memory until a collection.
+        self._block = weakref.ref(block)
         self._counts: dict[str, int] = {}
         self._outer: list[Any] = []
 
@@ -36,7 +38,7 @@ class _Scope:
             count = scope._counts.get(hint, 0)
             scope._counts[hint] = count + 1
             prefix = f"{hint}{count}_"
-        parent = scope._block
+        parent = scope._block()
         prefix_in_parent = parent.params.prefix + prefix
         made = ParameterDict(prefix_in_parent, parent.params._shared) if params is None else ParameterDict(params.prefix, params)
         return parent.prefix + prefix, made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +28,7 @@ def densify(store: Any, xp: Any = np, out: Any = None) -> Any:
     if not isinstance(store, (CSR, RowSparse)):
         return store
     if out is None:
-        out = xp.zeros(store.shape, store.dtype)
+        out = _thin_zeros(store) if xp is np else xp.zeros(store.shape, store.dtype)
     else:
         out.fill(0)
     if isinstance(store, RowSparse):
@@ -34,6 +36,23 @@ def densify(store: Any, xp: Any = np, out: Any = None) -> Any:
     else:
         out[row_ids(store, xp), store.indices] = store.data
     return out
+
+
+#: Bytes from which a dense copy of a sparse array is laid out in small pages.
+THIN = 1 << 28
+
+
+def _thin_zeros(store: Any) -> Any:
+    """Zeros for a dense copy, of which memory is taken only for the pages that are written.
+
+    numpy asks for huge pages, so ten thousand values scattered over 4 GB would take all of it.
+    """
+    size = math.prod(store.shape) * store.dtype.itemsize
+    if size < THIN or store.nnz * mmap.PAGESIZE > size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.zeros(store.shape, store.dtype)
+    pages = mmap.mmap(-1, size)
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, store.dtype).reshape(store.shape)
 
 
 def row_ids(store: CSR, xp: Any = np) -> Any:

@@ -18,6 +18,7 @@ Times are ``time.perf_counter_ns()`` values.
 from __future__ import annotations
 
 import collections
+import functools
 import sys
 import threading
 import weakref
@@ -87,7 +88,8 @@ owned: dict[int, tuple[weakref.ref[Any], str, str]] = {}
 def assign(array: Any, role: str, owner: str) -> None:
     """Note that ``array`` (an NDArray) serves as ``role`` for ``owner``, as long as it lives."""
     key = id(array)
-    owned[key] = (weakref.ref(array, lambda _: owned.pop(key, None)), role, owner)
+    # No Python code runs when the array dies, where an interrupt would be swallowed: owned.pop(key, reference).
+    owned[key] = (weakref.ref(array, functools.partial(owned.pop, key)), role, owner)
     if sink is not None:
         sink.assign(array, role, owner)
 

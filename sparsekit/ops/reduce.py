@@ -81,12 +81,30 @@ def _mean(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
 total = reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))
 mean = reduction("mean", _mean, _mean_gradient, "Mean of the elements along ``axis``, or of all.")
 reduction("prod", lambda xp, x, axes, keep: xp.prod(x, axis=axes, keepdims=keep, dtype=x.dtype),
-          lambda F, g, data, out, attrs, want: _spread(F, g, data, attrs) * _spread(F, out, data, attrs) / data,
+          lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F._others(data, axes=_axes(data, attrs)),
           "Product of the elements along ``axis``, or of all.")
 reduction("max", lambda xp, x, axes, keep: xp.max(x, axis=axes, keepdims=keep), _extreme_gradient,
           "Largest element along ``axis``, or of all.", ("max_axis",))
 reduction("min", lambda xp, x, axes, keep: xp.min(x, axis=axes, keepdims=keep), _extreme_gradient,
           "Smallest element along ``axis``, or of all.", ("min_axis",))
+
+others = Op("_others", "data", axes=(), shape=infer.unchanged, cost=cost.reduction,
+            sample=lambda: [([samples.grid()], {"axes": axes}) for axes in ((0,), (1,), (0, 1))],
+            doc="For each element the product of all others along ``axes``: the gradient of a product, right at zeros too.")
+
+
+@others.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    axes = attrs["axes"]
+    kept = tuple(axis for axis in range(x.ndim) if axis not in axes)
+    turned = x.transpose(kept + axes)
+    flat = turned.reshape(math.prod(x.shape[axis] for axis in kept), -1)
+    before, after = k.xp.ones_like(flat), k.xp.ones_like(flat)
+    k.xp.cumprod(flat[:, :-1], axis=1, out=before[:, 1:])
+    after[:, :-1] = k.xp.cumprod(flat[:, :0:-1], axis=1)[:, ::-1]
+    back = (before * after).reshape(turned.shape)
+    return k.xp.ascontiguousarray(k.xp.moveaxis(back, range(x.ndim), kept + axes))
+
 
 norm = Op("norm", "data", ord=2, axis=None, keepdims=False, shape=infer.reduced, sample=_samples, cost=cost.reduction,
           doc="The 1-norm or 2-norm of the elements along ``axis``, or of all.")

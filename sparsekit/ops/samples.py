@@ -17,8 +17,9 @@ def grid(rows: int = 4, columns: int = 5, seed: int = 0, low: float = -2.0, high
     rng = np.random.default_rng(seed)
     values = rng.uniform(low, high, (rows, columns)).astype(np.float32)
     values[rng.random((rows, columns)) < 0.4] = 0
-    values[rows // 2] = 0
-    values[:, columns // 2] = 0
+    if rows > 1:
+        values[rows // 2] = 0
+        values[:, columns // 2] = 0
     return values
 
 
@@ -28,9 +29,14 @@ def one(low: float = -2.0, high: float = 2.0, **attrs: Any) -> Callable[[], Samp
 
 
 def pair(*shapes: tuple[int, int], low: float = -2.0, **attrs: Any) -> Callable[[], Samples]:
-    """Two matrices; by default of one shape."""
+    """Two matrices, by default of one shape; with ``low`` above zero the second has no zeros, to divide by."""
     first, second = shapes or ((4, 5), (4, 5))
-    return lambda: [([grid(*first), grid(*second, seed=1, low=low)], dict(attrs))]
+
+    def make() -> Samples:
+        right = grid(*second, seed=1, low=low)
+        return [([grid(*first), np.where(right == 0, np.float32(low), right) if low > 0 else right], dict(attrs))]
+
+    return make
 
 
 def scalars(*values: float, low: float = -2.0, high: float = 2.0) -> Callable[[], Samples]:

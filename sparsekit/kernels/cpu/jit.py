@@ -66,6 +66,8 @@ class Kernel:
         try:
             return self.dispatcher(*arguments)
         except Exception as error:
+            if isinstance(error.__cause__, (KeyboardInterrupt, SystemExit)):
+                raise error.__cause__ from None  # numba hides an interrupt in a SystemError
             if type(error).__name__ != "TypingError":
                 raise
             kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)

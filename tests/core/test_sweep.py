@@ -1,0 +1,187 @@
+"""Every operator of the registry, in every storage type it declares: value, type, form, inference and gradient."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import GradientError, StorageFallbackWarning
+from sparsekit.core import dispatch, spec
+from sparsekit.core.dispatch import invoke, wrap
+from sparsekit.core.op import registry
+from sparsekit.storage import CSR, RowSparse, convert, densify, stype_of
+
+#: Functions are also tried where they are singular; numpy says so, and the comparison leaves those places out.
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+OPS = {op.name: op for op in registry.values()}
+STYPES = ("default", "row_sparse", "csr")
+CPU = mx.cpu()
+
+#: Operators whose gradient is by definition not the derivative of their value.
+NOT_A_DERIVATIVE = {
+    "make_loss", "BlockGrad", "_contrib_round_ste", "_contrib_sign_ste", "LinearRegressionOutput",
+    "LogisticRegressionOutput", "MAERegressionOutput",
+}
+
+
+def can_be(array, stype):
+    return stype == "default" or (array.ndim == 2 and stype == "csr") or (array.ndim >= 1 and stype == "row_sparse")
+
+
+def of_type(array, stype):
+    return convert(np.ascontiguousarray(array), stype)
+
+
+def whole_weight(op, stypes, arrays):
+    """A row_sparse weight of an update must hold all its rows; make it so."""
+    stores = [of_type(array, stype) for array, stype in zip(arrays, stypes, strict=True)]
+    for place in op.mutates:
+        if stypes[place] == "row_sparse":
+            stores[place] = RowSparse(arrays[place].copy(), np.arange(len(arrays[place])), arrays[place].shape)
+    return stores
+
+
+def cases():
+    for name, op in sorted(OPS.items()):
+        for number, (arrays, attrs) in enumerate(op.sample()):
+            for stypes in itertools.product(STYPES, repeat=len(arrays)):
+                if all(can_be(array, stype) for array, stype in zip(arrays, stypes, strict=True)):
+                    yield pytest.param(op, arrays, attrs, stypes, id=f"{name}-{number}-{'-'.join(stypes) or 'none'}")
+
+
+CASES = list(cases())
+
+
+def call(op, arrays, attrs, stypes):
+    inputs = tuple(wrap(store, CPU) for store in whole_weight(op, stypes, [array.copy() for array in arrays]))
+    return inputs, invoke(op.bind(attrs), inputs, None, CPU)
+
+
+def has_dense_row(op, count, attrs):
+    plain = {**op.bind(attrs).attrs, **({op.sparse_output: None} if op.sparse_output else {})}
+    return op.find_rule(("default",) * count, plain) is not None
+
+
+@pytest.fixture(autouse=True)
+def forget_warnings():
+    dispatch._warned.clear()
+    yield
+    dispatch._warned.clear()
+
+
+@pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), CASES)
+def test_value_type_form_and_inference(op, arrays, attrs, stypes):
+    bound = op.bind(attrs)
+    if op.find_rule(stypes, bound.attrs) is None and not has_dense_row(op, len(arrays), attrs):
+        with pytest.raises(mx.StorageTypeError, match=op.name):
+            call(op, arrays, attrs, stypes)
+        return
+    inferred = spec.infer(bound, tuple(
+        spec.Spec(array.shape, array.dtype, stype) for array, stype in zip(arrays, stypes, strict=True)))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", StorageFallbackWarning)
+        _, result = call(op, arrays, attrs, stypes)
+    assert any(issubclass(warning.category, StorageFallbackWarning) for warning in seen) == inferred.fallback
+    store = result._store
+    assert (stype_of(store), tuple(store.shape), store.dtype) == (inferred.stype, tuple(inferred.shape), inferred.dtype)
+    if isinstance(store, CSR):
+        CSR(store.data, store.indices, store.indptr, store.shape)
+    elif isinstance(store, RowSparse):
+        RowSparse(store.data, store.indices, store.shape)
+    if has_dense_row(op, len(arrays), attrs) and not op.mutates:
+        hint = {op.sparse_output: None} if op.sparse_output else {}
+        _, plain = call(op, arrays, {**attrs, **hint}, ("default",) * len(arrays))
+        assert np.isfinite(plain.asnumpy()).any()
+        np.testing.assert_allclose(densify(store), densify(plain._store), rtol=2e-5, atol=1e-6)
+
+
+def differentiable():
+    for case in CASES:
+        op, arrays, attrs, stypes = case.values
+        fits = op.find_rule(stypes, op.bind(attrs).attrs) is not None
+        if op.gradient_function and fits and arrays and not op.mutates and op.name not in NOT_A_DERIVATIVE:
+            yield case
+
+
+@pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), list(differentiable()))
+def test_gradient_by_projection(op, arrays, attrs, stypes):
+    """The directional derivative of a projected result, by central differences in float64, only where values are stored."""
+    rng = np.random.default_rng(5)
+    arrays = [array.astype(np.float64) for array in arrays]
+    if op.name == "Cast":
+        attrs = {"dtype": "float64"}
+    stores = whole_weight(op, stypes, arrays)
+    places = [place for place in range(len(arrays)) if place not in op.flat]
+    steps = [np.where(array != 0, rng.standard_normal(array.shape), 0) if place in places else np.zeros(array.shape)
+             for place, array in enumerate(arrays)]
+    inputs = tuple(wrap(store, CPU) for store in stores)
+    for place in places:
+        inputs[place].attach_grad(stype="default")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StorageFallbackWarning)
+        with mx.autograd.record():
+            result = invoke(op.bind(attrs), inputs)
+        along = np.where(np.isfinite(result.asnumpy()), rng.standard_normal(result.shape), 0)
+        try:
+            result.backward(wrap(along, CPU))
+        except GradientError as error:
+            pytest.fail(f"{error}")
+        expected = 0.0
+        size = 1e-6
+        for sign in (1, -1):
+            moved = tuple(wrap(array + sign * size * step, CPU) for array, step in zip(arrays, steps, strict=True))
+            plain = {**attrs, op.sparse_output: None} if op.sparse_output else attrs
+            value = invoke(op.bind(plain), moved).asnumpy() if has_dense_row(op, len(arrays), attrs) else None
+            if value is None:
+                value = invoke(op.bind(attrs), tuple(wrap(of_type(array._store, stype), CPU) for array, stype in
+                                                     zip(moved, stypes, strict=True))).asnumpy()
+            expected += sign * float((value[along != 0] * along[along != 0]).sum()) / (2 * size)
+    got = 0.0
+    for place in places:
+        moving = steps[place] != 0
+        got += float((inputs[place].grad.asnumpy()[moving] * steps[place][moving]).sum())
+    assert got == pytest.approx(expected, rel=2e-4, abs=2e-5)
+
+
+def sgd(weight, grad, lr, wd, rescale, clip):
+    step = rescale * grad
+    step = np.clip(step, -clip, clip) if clip >= 0 else step
+    return weight - lr * (step + wd * weight)
+
+
+@pytest.mark.parametrize("weight_stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("grad_stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.parametrize("clip", [-1.0, 0.4])
+def test_sgd_update_is_its_formula(weight_stype, grad_stype, lazy, clip):
+    op = OPS["sgd_update"]
+    (weight, grad), _ = op.sample()[0]
+    attrs = {"lr": 0.1, "wd": 0.01, "rescale_grad": 0.5, "clip_gradient": clip, "lazy_update": lazy}
+    inputs, result = call(op, [weight, grad], attrs, (weight_stype, grad_stype))
+    expected = sgd(weight, grad, 0.1, 0.01, 0.5, clip)
+    if lazy and grad_stype == "row_sparse":
+        expected = np.where(grad.any(axis=1, keepdims=True), expected, weight)
+    np.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(inputs[0].asnumpy(), result.asnumpy())
+
+
+@pytest.mark.parametrize("grad_stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("state_stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("lazy", [True, False])
+def test_momentum_update_is_its_formula(grad_stype, state_stype, lazy):
+    op = OPS["sgd_mom_update"]
+    (weight, grad, state), _ = op.sample()[0]
+    attrs = {"lr": 0.1, "momentum": 0.9, "wd": 0.01, "rescale_grad": 0.5, "lazy_update": lazy}
+    inputs, result = call(op, [weight, grad, state], attrs, ("default", grad_stype, state_stype))
+    moved = 0.9 * state - 0.1 * (0.5 * grad + 0.01 * weight)
+    expected = weight + moved
+    if lazy and grad_stype == "row_sparse":
+        stored = grad.any(axis=1, keepdims=True)
+        moved, expected = np.where(stored, moved, state), np.where(stored, expected, weight)
+    np.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(inputs[2].asnumpy(), moved, rtol=1e-5, atol=1e-6)

@@ -10,7 +10,6 @@ from sparsekit.core import hooks
 from sparsekit.profiler import Profiler
 from sparsekit.storage import CSR, RowSparse
 
-
 #: A folder of one machine, which must not reach a trace; put together here, because no file may name one.
 FOLDER = "/".join(("", "home", "someone"))
 

@@ -329,7 +329,7 @@ def _user_depth() -> int:
     depth = 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
         frame, depth = frame.f_back, depth + 1
-    return depth - 1
+    return depth
 
 
 def _remedy(plan: Plan) -> str:

@@ -68,7 +68,7 @@ class Kernel:
         except Exception as error:
             if isinstance(error.__cause__, (KeyboardInterrupt, SystemExit)):
                 raise error.__cause__ from None  # numba hides an interrupt in a SystemError
-            if type(error).__name__ != "TypingError":
+            if not (isinstance(error, NotImplementedError) or type(error).__module__.startswith("numba")):
                 raise
             kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)
             raise DTypeError(f"The kernel {self._function.__name__} takes no arguments of types {kinds}.",

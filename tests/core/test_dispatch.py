@@ -1,0 +1,81 @@
+"""The fallback with its ledger and policy, ``out=``, and the plan's checks."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import sparsekit as mx
+from sparsekit.core import dispatch, hooks
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    dispatch._warned.clear()
+    hooks.ledger.clear()
+
+
+def sparse():
+    return mx.nd.array([[0, 1], [2, 0]]).tostype("csr")
+
+
+def test_a_fallback_warns_once_at_the_users_line_and_is_in_the_ledger_each_time():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            mx.nd.cos(sparse())
+    assert [str(warning.message).partition(" for ")[0] for warning in seen] == ["cos has no kernel"]
+    assert seen[0].filename == __file__
+    assert len(hooks.ledger) == 3
+    record = hooks.ledger[0]
+    assert (record.op, record.source, record.target, record.bytes_after) == ("cos", "csr", "default", 16)
+    assert record.line.startswith("test_dispatch.py:")
+
+
+def test_policy_error_and_allow():
+    with mx.config.set(densify="error"), pytest.raises(mx.DensificationError, match="'error'"):
+        mx.nd.cos(sparse())
+    with mx.config.set(densify="allow"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mx.nd.cos(sparse()).stype == "default"
+
+
+def test_the_limit_stops_before_anything_is_allocated():
+    huge = mx.nd.sparse.csr_matrix(([1.0], [0], [0] + [1] * 10**6), shape=(10**6, 10**6))
+    with pytest.raises(mx.DensificationError, match="4,000,000,000,000 bytes"):
+        mx.nd.cos(huge)
+
+
+def test_settings_are_checked():
+    with pytest.raises(mx.UnknownNameError, match="did you mean 'error'"):
+        mx.config.densify = "eror"
+    with pytest.raises(mx.UnknownNameError, match="densify_limit"):
+        mx.config.densify_limit = "1 GB"
+
+
+def test_out_keeps_its_own_types():
+    target = mx.nd.sparse.zeros("csr", (2, 2), dtype="float64")
+    result = mx.nd.dot(mx.nd.ones((2, 2)), mx.nd.ones((2, 2)), out=target)
+    assert result is target
+    assert (target.stype, target.dtype, target.asnumpy().tolist()) == ("csr", "float64", [[2, 2], [2, 2]])
+
+
+def test_out_may_be_an_input():
+    x = mx.nd.array([[1, 2], [3, 4]])
+    mx.nd.dot(x, x, out=x)
+    assert x.asnumpy().tolist() == [[7, 10], [15, 22]]
+
+
+def test_shapes_are_checked_for_each_new_shape():
+    mx.nd.dot(sparse(), mx.nd.ones((2, 3)))
+    with pytest.raises(mx.ShapeError, match="dot"):
+        mx.nd.dot(sparse(), mx.nd.ones((3, 3)))
+
+
+def test_a_signature_is_the_operators():
+    import inspect
+
+    expected = "(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None, *, out=None)"
+    assert str(inspect.signature(mx.nd.dot)) == expected
+    assert "csr, default -> row_sparse, transpose_a=True" in mx.nd.dot.__doc__

@@ -1,0 +1,162 @@
+"""Recording, backward passes, and what becomes of the graph."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit import autograd
+
+
+def variable(values, **options):
+    array = mx.nd.array(values)
+    array.attach_grad(**options)
+    return array
+
+
+def test_a_variable_used_several_times_sums_its_gradients():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = x * x + x * 3 + x
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [6.0, 8.0]
+
+
+@pytest.mark.parametrize(("request_", "expected"), [("write", 2.0), ("add", 4.0), ("null", 0.0)])
+def test_grad_req(request_, expected):
+    x = variable([1.0], grad_req=request_)
+    for _ in range(2):
+        with autograd.record():
+            y = x * 2
+        y.backward()
+    assert x.grad.asscalar() == expected
+
+
+def test_a_large_buffer_is_written_in_place():
+    x = variable(np.ones((300, 300)))
+    buffer = x.grad._store
+    with autograd.record():
+        y = mx.nd.dot(mx.nd.ones((2, 300)), x)
+    y.backward()
+    assert x.grad._store is buffer
+    assert (buffer == 2).all()
+
+
+def test_a_second_backward_needs_retain_graph():
+    x = variable([3.0])
+    with autograd.record():
+        y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.asscalar() == 6.0
+    with pytest.raises(mx.GradientError, match="retain_graph"):
+        y.backward()
+
+
+def test_gradient_of_a_gradient():
+    x = variable([2.0])
+    with autograd.record():
+        y = x * x * x
+        first = autograd.grad(y, x, create_graph=True)
+    first.backward()
+    assert (first.asscalar(), x.grad.asscalar()) == (12.0, 12.0)
+
+
+def test_pause_and_modes():
+    assert not autograd.is_recording()
+    with autograd.record():
+        assert autograd.is_recording()
+        assert autograd.is_training()
+        with autograd.pause():
+            assert not autograd.is_recording()
+        with autograd.predict_mode():
+            assert autograd.is_recording()
+            assert not autograd.is_training()
+    assert not autograd.is_training()
+
+
+def test_head_gradients_are_checked():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = x * 2
+    with pytest.raises(mx.ShapeError, match="head"):
+        y.backward(mx.nd.ones((3,)))
+
+
+class Doubled(autograd.Function):
+    def forward(self, x):
+        self.save_for_backward(x)
+        return x * 2
+
+    def backward(self, gradient):
+        x, = self.saved_tensors
+        return gradient * 5 * x
+
+
+def test_a_function_of_ones_own():
+    x = variable([3.0])
+    with autograd.record():
+        y = Doubled()(x) * 1
+    y.backward()
+    assert x.grad.asscalar() == 15.0
+
+
+def test_recorded_arrays_are_not_changed_in_place():
+    x = variable([1.0])
+    with autograd.record():
+        with pytest.raises(mx.GradientError, match=r"in-place|assigned"):
+            x += 1
+        with pytest.raises(mx.GradientError, match="assigned"):
+            x[:] = 2
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_the_buffer_decides_the_storage_type_of_a_gradient(stype):
+    data = mx.nd.array([[0, 2, 0], [0, 0, 3]]).tostype("csr")
+    weight = mx.nd.ones((3, 2))
+    weight.attach_grad(stype=stype)
+    with autograd.record():
+        out = mx.nd.sparse.dot(data, weight)
+    out.backward()
+    assert weight.grad.stype == stype
+    assert weight.grad.asnumpy().tolist() == [[0, 0], [2, 2], [3, 3]]
+    if stype == "row_sparse":
+        assert weight.grad.indices.asnumpy().tolist() == [1, 2]
+
+
+def test_the_graph_is_gone_with_its_last_result():
+    gc.disable()
+    try:
+        x = variable(np.ones((4, 4)))
+        with autograd.record():
+            middle = mx.nd.exp(x)
+            y = (middle * middle).sum()
+        seen = weakref.ref(middle._store)
+        del middle
+        y.backward()
+        del y
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
+def test_a_deleted_network_frees_its_memory_at_once():
+    gc.disable()
+    try:
+        net = mx.gluon.nn.Sequential()
+        net.add(mx.gluon.nn.Dense(2, in_units=3), mx.gluon.nn.Activation("relu"))
+        net.initialize()
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9})
+        with autograd.record():
+            loss = net(mx.nd.ones((2, 3))).sum()
+        loss.backward()
+        trainer.step(1)
+        seen = weakref.ref(net[0].weight.data()._store)
+        del net, trainer, loss
+        assert seen() is None
+    finally:
+        gc.enable()

@@ -1,0 +1,115 @@
+"""What a user can get wrong: each a named error that says what, why, and a hint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+
+CSR = mx.nd.sparse.csr_matrix
+ROWS = mx.nd.sparse.row_sparse_array
+
+MALFORMED = {
+    "indptr too short": (lambda: CSR(([1], [0], [0, 1]), shape=(3, 2)), "indptr has 2 entries, but 3 rows need 4"),
+    "indptr falls": (lambda: CSR(([1, 2], [0, 1], [0, 2, 1, 2]), shape=(3, 2)), r"indptr\[2\] = 1 is less than"),
+    "indptr beyond": (lambda: CSR(([1], [0], [0, 5]), shape=(1, 2)), "runs from 0 to 5, but must run from 0 to 1"),
+    "column beyond": (lambda: CSR(([1, 2], [0, 9], [0, 2]), shape=(1, 3)), r"indices\[1\] is 9, outside the 3 columns"),
+    "column negative": (lambda: CSR(([1], [-1], [0, 1]), shape=(1, 3)), r"indices\[0\] is -1"),
+    "columns unsorted": (lambda: CSR(([1, 2], [2, 0], [0, 2]), shape=(1, 3)), r"indices\[1\] = 0 in row 0 is less than"),
+    "columns repeat": (lambda: CSR(([1, 2], [1, 1], [0, 2]), shape=(1, 3)), r"in row 0 repeats"),
+    "lengths differ": (lambda: CSR(([1, 2, 3], [0, 1], [0, 2]), shape=(1, 3)), "indices has 2 entries"),
+    "row beyond": (lambda: CSR(([1.0], ([5], [0])), shape=(2, 2)), r"row\[0\] is 5"),
+    "fractional index": (lambda: CSR(([1], [0.5], [0, 1]), shape=(1, 3)), "no integers"),
+    "rows beyond": (lambda: ROWS(([[1, 2]], [7]), shape=(4, 2)), r"indices\[0\] is 7, outside the 4 rows"),
+    "rows repeat": (lambda: ROWS(([[1], [2]], [1, 1]), shape=(4, 1)), r"indices\[1\] = 1 does not exceed"),
+    "rows of another width": (lambda: ROWS(([[1, 2]], [0]), shape=(4, 3)), "data has shape"),
+    "parts missing": (lambda: CSR(([1], [0], [0, 1], [3]), shape=(1, 1)), "tuple of 4 parts"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_components(name):
+    make, message = MALFORMED[name]
+    with pytest.raises(mx.SparseFormatError, match=message) as caught:
+        make()
+    assert "Hint:" in str(caught.value)
+
+
+def network():
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    return net
+
+
+WRONG = {
+    "dot of shapes that do not fit": (lambda: mx.nd.dot(mx.nd.ones((2, 3)), mx.nd.ones((2, 3))), mx.ShapeError, "dot: shapes"),
+    "sum of shapes that do not broadcast": (lambda: mx.nd.ones((2, 3)) + mx.nd.ones((4,)), mx.ShapeError, "do not broadcast"),
+    "layer of another width": (lambda: network()(mx.nd.ones((4, 5))), mx.ShapeError, "FullyConnected"),
+    "sparse input of another width": (lambda: network()(mx.nd.ones((4, 5)).tostype("csr")), mx.ShapeError, "FullyConnected"),
+    "unknown optimizer": (lambda: mx.gluon.Trainer(network().collect_params(), "sgdd"), mx.UnknownNameError, "'sgd'"),
+    "unknown optimizer argument": (lambda: mx.optimizer.create("sgd", momentun=1), mx.UnknownNameError, "momentum"),
+    "unknown loss": (lambda: mx.gluon.loss.L3Loss(), mx.UnknownNameError, "L2Loss"),
+    "unknown activation": (lambda: mx.gluon.nn.Activation("sigmoit"), mx.UnknownNameError, "sigmoid"),
+    "unknown storage type": (lambda: mx.nd.ones((2, 2)).tostype("coo"), mx.UnknownNameError, "csr"),
+    "unknown stype of zeros": (lambda: mx.nd.sparse.zeros("csc", (2, 2)), mx.UnknownNameError, "csr"),
+    "unknown argument": (lambda: mx.nd.dot(mx.nd.ones((2, 2)), mx.nd.ones((2, 2)), transpose=True), mx.UnknownNameError, "_a"),
+    "an argument missing": (lambda: mx.nd.clip(mx.nd.ones((2,)), 0), mx.SparsekitError, "a_max"),
+    "no array": (lambda: mx.nd.dot([1, 2], mx.nd.ones((2, 2))), mx.DTypeError, "lhs is a list"),
+    "no GPU for zeros": (lambda: mx.nd.zeros((2,), ctx=mx.gpu(99)), mx.GPUNotFound, "usable"),
+    "no GPU for a copy": (lambda: mx.nd.ones((2,)).as_in_context(mx.gpu(99)), mx.GPUNotFound, "mx.cpu"),
+    "no GPU for sparse zeros": (lambda: mx.nd.sparse.zeros("row_sparse", (9, 9), ctx=mx.gpu(99)), mx.GPUNotFound, "mx.cpu"),
+    "no GPU for a network": (lambda: mx.gluon.nn.Dense(1, in_units=1).initialize(ctx=mx.gpu(99)), mx.GPUNotFound, "mx.cpu"),
+    "not initialised": (lambda: mx.gluon.nn.Dense(1, in_units=1)(mx.nd.ones((1, 1))), mx.InitializationError, "initialize"),
+    "backward outside a recording": (lambda: mx.nd.ones((1,)).backward(), mx.GradientError, "record"),
+    "row beyond the end": (lambda: mx.nd.ones((3, 2)).tostype("csr")[3], mx.RowIndexError, "3 rows"),
+    "element beyond the end": (lambda: mx.nd.ones((3,))[5], mx.RowIndexError, "5"),
+    "scalar of several": (lambda: mx.nd.ones((3,)).asscalar(), mx.ShapeError, "not a scalar"),
+    "truth of several": (lambda: bool(mx.nd.ones((3,))), mx.ShapeError, "ambiguous"),
+    "ragged list": (lambda: mx.nd.array([[1, 2], [3]]), mx.DTypeError, "equal length"),
+    "complex numbers": (lambda: mx.nd.zeros((2,), dtype="complex64"), mx.DTypeError, "real"),
+    "csr of three dimensions": (lambda: mx.nd.ones((2, 2, 2)).tostype("csr"), mx.ShapeError, "two dimensions"),
+    "batch of no samples": (lambda: mx.gluon.Trainer(network().collect_params(), "sgd").step(0), mx.SparsekitError, "batch_size"),
+    "missing file": (lambda: mx.io.LibSVMIter(data_libsvm="nowhere.libsvm", data_shape=(3,), batch_size=1),
+                     mx.DataFileError, "nowhere"),
+    "unknown operator": (lambda: getattr(mx.nd, "dott")(1), AttributeError, "dott"),  # noqa: B009 - a name that is not there
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_named_errors(name):
+    act, kind, message = WRONG[name]
+    with pytest.raises(kind, match=message) as caught:
+        act()
+    assert "Hint:" in str(caught.value) or kind is AttributeError
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("1 0:1 7:2\n", "7"), ("yes 0:1\n", "label"), ("1 0:1 1\n", ":"), ("1 0:one\n", "one"), ("1 -2:1\n", "-2")])
+def test_a_malformed_line_gives_file_and_line(tmp_path, text, message):
+    path = tmp_path / "bad.libsvm"
+    path.write_text("0 1:1\n" + text)
+    with pytest.raises(mx.LibSVMError, match=message) as caught:
+        list(mx.io.LibSVMIter(data_libsvm=str(path), data_shape=(5,), batch_size=1))
+    assert "bad.libsvm" in str(caught.value)
+    assert "line 2" in str(caught.value) or ":2" in str(caught.value)
+
+
+def test_profiling_twice():
+    with mx.Profiler(), pytest.raises(mx.ProfilerError, match="Hint:"), mx.Profiler():
+        pass
+
+
+def test_float16_meets_a_sparse_kernel_with_a_name():
+    sparse = mx.nd.ones((2, 2), dtype="float16").tostype("csr")
+    with pytest.raises(mx.DTypeError, match="float16"):
+        mx.nd.dot(sparse, mx.nd.ones((2, 2), dtype="float16"))
+
+
+def test_sixty_million_rows_with_ten_stored():
+    rows = np.arange(10) * 6_000_000
+    array = ROWS((np.ones((10, 4), np.float32), rows), shape=(60_000_000, 4))
+    doubled = array * 2 + array
+    assert (doubled.stype, doubled.shape, float(doubled.sum().asscalar())) == ("row_sparse", (60_000_000, 4), 120.0)
+    with pytest.raises(mx.DensificationError, match="densify_limit"):
+        mx.nd.exp(ROWS((np.ones((10, 400), np.float32), rows), shape=(60_000_000, 400)))

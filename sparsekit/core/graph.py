@@ -123,8 +123,7 @@ def backward(
         Gradient of each variable asked for.
     """
     nodes, uses = order([node for node, _ in heads])
-    if variables is not None:
-        uses = {}
+    wanted = uses if variables is None else None
     waiting: dict[tuple[Node, int], Any] = {}
     for entry, gradient in zip(heads, gradients, strict=True):
         held = waiting.get(entry)
@@ -145,7 +144,7 @@ def backward(
                     _deliver(node, given)
                 continue
             state.layer, state.node = node.layer, node
-            made = _gradients_of(node, given, F, wrap, uses)
+            made = _gradients_of(node, given, F, wrap, wanted)
             for entry, gradient in zip(node.inputs, made, strict=True):
                 if entry is not None and gradient is not None:
                     held = waiting.get(entry)
@@ -171,12 +170,12 @@ _ANY = Want()
 LARGE = 1 << 16
 
 
-def _want(entry: Any, uses: dict[Node, int]) -> Want | None:
+def _want(entry: Any, uses: dict[Node, int] | None) -> Want | None:
     """What one input's gradient should be like: a variable's buffer decides, anything else takes what comes."""
     if entry is None:
         return None
     node = entry[0]
-    if node.grad is None or node.call is not None:
+    if node.grad is None or uses is None:
         return _ANY
     grad = node.grad
     if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
@@ -184,7 +183,7 @@ def _want(entry: Any, uses: dict[Node, int]) -> Want | None:
     return Want(grad.stype)
 
 
-def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any], uses: dict[Node, int]) -> Any:
+def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any], uses: dict[Node, int] | None) -> Any:
     if node.values is RELEASED:
         raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                             hint="call backward(retain_graph=True) the first time.")

@@ -262,8 +262,8 @@ for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
         return _add_to_dense(k, _spread(k, left, shape, right.dtype), right, _factor)
 
 
-def _flat(F: Any, g: Any, _lhs: Any, _rhs: Any, _out: Any, attrs: Any, want: Any) -> Any:
-    return None, None
+def _flat(F: Any, g: Any, lhs: Any, rhs: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)
 
 
 def comparison(name: str, function: Callable[..., Any], doc: str) -> None:

@@ -185,3 +185,22 @@ def test_momentum_update_is_its_formula(grad_stype, state_stype, lazy):
         moved, expected = np.where(stored, moved, state), np.where(stored, expected, weight)
     np.testing.assert_allclose(result.asnumpy(), expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(inputs[2].asnumpy(), moved, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), list(differentiable()))
+def test_inferred_gradients_are_those_that_arrive(op, arrays, attrs, stypes):
+    """Running the gradient rule abstractly gives the shape and storage type that the backward pass gives."""
+    inputs = tuple(wrap(store, CPU) for store in whole_weight(op, stypes, arrays))
+    places = [place for place in range(len(arrays)) if place not in op.flat]
+    for place in places:
+        inputs[place].attach_grad()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StorageFallbackWarning)
+        with mx.autograd.record():
+            result = invoke(op.bind(attrs), inputs)
+        head = wrap(np.ones(result.shape, result.dtype), CPU)
+        got = mx.autograd.grad(result, [inputs[place] for place in places], head)
+    specs = spec.gradient_specs(op, attrs, tuple(
+        spec.Spec(array.shape, array.dtype, stype) for array, stype in zip(arrays, stypes, strict=True)))
+    assert [(specs[place].stype, tuple(specs[place].shape)) for place in places] == [
+        (gradient.stype, gradient.shape) for gradient in got]

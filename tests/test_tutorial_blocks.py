@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.naming import NameManager
 
 GOLDEN = Path(__file__).parent / "golden"
 BLOCKS = json.loads((GOLDEN / "tutorial_blocks.json").read_text(encoding="utf-8"))
@@ -41,7 +42,8 @@ def printed(tmp_path_factory):
     np.product = np.prod  # NumPy 2 removed it; the block that uses it is otherwise as written
     found = []
     try:
-        with contextlib.chdir(tmp_path_factory.mktemp("tutorial")):
+        # Names count from 0, whatever other tests have named before.
+        with contextlib.chdir(tmp_path_factory.mktemp("tutorial")), NameManager():
             for number, block in enumerate(BLOCKS):
                 out = io.StringIO()
                 with contextlib.redirect_stdout(out):

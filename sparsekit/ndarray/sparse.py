@@ -84,6 +84,21 @@ class BaseSparseNDArray(NDArray):
         """Not available on sparse arrays."""
         raise UnsupportedError(f"A {self.stype} array cannot be reshaped.", hint="call tostype('default') first.")
 
+    def __getitem__(self, key: Any) -> NDArray:
+        """Rows: an int gives one row as an array of one row, a slice consecutive rows."""
+        rows = self.shape[0]
+        if isinstance(key, (int, np.integer)):
+            if not -rows <= key < rows:
+                raise RowIndexError(f"Row {key} is outside the {rows} rows.", hint=f"rows run from {-rows} to {rows - 1}.")
+            start = int(key) % rows
+            return invoke(find("_slice_rows").bind({"begin": start, "end": start + 1}), (self,))
+        if isinstance(key, slice) and key.step in (None, 1):
+            if key.start is None and key.stop is None:
+                return self
+            return invoke(find("_slice_rows").bind({"begin": key.start, "end": key.stop}), (self,))
+        raise UnsupportedError(f"A {self.stype} array takes a row number or a slice of rows, not [{key!r}].",
+                               hint="use x[2], x[1:3], or tostype('default') first.")
+
     def __setitem__(self, key: Any, value: Any) -> None:
         if not (isinstance(key, slice) and key == slice(None)):
             raise UnsupportedError(f"Only [:] of a {self.stype} array can be assigned to, not [{key!r}].",
@@ -115,21 +130,6 @@ class CSRNDArray(BaseSparseNDArray):
         """Where each row starts among the stored values, shape (rows + 1,); shares memory."""
         return wrap(self._store.indptr, self._ctx)
 
-    def __getitem__(self, key: Any) -> NDArray:
-        """Rows: an int gives one row as a matrix of one row, a slice consecutive rows."""
-        rows = self.shape[0]
-        if isinstance(key, (int, np.integer)):
-            if not -rows <= key < rows:
-                raise RowIndexError(f"Row {key} is outside the {rows} rows.", hint=f"rows run from {-rows} to {rows - 1}.")
-            start = int(key) % rows
-            return invoke(find("_slice_rows").bind({"begin": start, "end": start + 1}), (self,))
-        if isinstance(key, slice) and key.step in (None, 1):
-            if key.start is None and key.stop is None:
-                return self
-            return invoke(find("_slice_rows").bind({"begin": key.start, "end": key.stop}), (self,))
-        raise UnsupportedError(f"A csr array takes a row number or a slice of rows, not [{key!r}].",
-                               hint="use x[2], x[1:3], or tostype('default') first.")
-
 
 class RowSparseNDArray(BaseSparseNDArray):
     """An array of which only the rows ``indices`` are stored, in ``data``; the rest is zero."""
@@ -140,21 +140,6 @@ class RowSparseNDArray(BaseSparseNDArray):
     def retain(self, indices: NDArray) -> RowSparseNDArray:
         """Only these rows; all others become absent."""
         return F._sparse_retain(self, indices)
-
-    def __getitem__(self, key: Any) -> NDArray:
-        """Rows: an int gives one row as an array of one row, a slice consecutive rows."""
-        rows = self.shape[0]
-        if isinstance(key, (int, np.integer)):
-            if not -rows <= key < rows:
-                raise RowIndexError(f"Row {key} is outside the {rows} rows.", hint=f"rows run from {-rows} to {rows - 1}.")
-            start = int(key) % rows
-            return invoke(find("_slice_rows").bind({"begin": start, "end": start + 1}), (self,))
-        if isinstance(key, slice) and key.step in (None, 1):
-            if key.start is None and key.stop is None:
-                return self
-            return invoke(find("_slice_rows").bind({"begin": key.start, "end": key.stop}), (self,))
-        raise UnsupportedError(f"A row_sparse array takes a row number or a slice of rows, not [{key!r}].",
-                               hint="use retain(), or tostype('default') first.")
 
 
 array_types[CSR] = CSRNDArray

@@ -6,30 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from .base import rng as _rng
 from .base.context import Context
-from .base.errors import DTypeError
+from .base.rng import generator
 from .core.dispatch import wrap
 from .ndarray.creation import context_of, shape_of, to_device
 
 __all__ = ["generator", "normal", "randint", "seed", "uniform"]
 
-_shared = np.random.default_rng()
-
-
 def seed(seed_state: int, ctx: Any = "all") -> None:
     """Restart the generator that is used where no ``rng`` is given."""
-    global _shared
-    _shared = np.random.default_rng(seed_state)
-
-
-def generator(rng: Any = None) -> np.random.Generator:
-    """The generator that ``rng`` stands for: a Generator, a seed, or the shared one for None."""
-    if rng is None:
-        return _shared
-    if isinstance(rng, (np.random.Generator, int, np.integer)):
-        return np.random.default_rng(rng)
-    raise DTypeError(f"rng is a Generator, a whole number or None, not {type(rng).__name__}.",
-                     hint="np.random.default_rng(seed) makes a Generator.")
+    _rng.seed(seed_state)
 
 
 def _array(values: Any, ctx: Context | None) -> Any:

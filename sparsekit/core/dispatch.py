@@ -63,7 +63,7 @@ class Plan:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
         self.fallback, self.cast = fallback, cast
         self.function, self.takes_out = rule.function, rule.takes_out
-        self.stype = cast or rule.outputs[0]
+        self.stype = cast or rule.stype(0)
 
 
 def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rule, bool, str | None]:
@@ -84,7 +84,7 @@ def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rul
         rows = "; ".join(map(repr, op.rules))
         raise StorageTypeError(f"{op.name} takes no inputs of storage types {', '.join(stypes)}.",
                                hint=f"convert with tostype(); its rows are: {rows}.")
-    return rule, any(stype != "default" for stype in stypes), asked if asked != rule.outputs[0] else None
+    return rule, any(stype != "default" for stype in stypes), asked if asked != rule.stype(0) else None
 
 
 def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context) -> Plan:
@@ -214,14 +214,14 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         plan = _prepare(call, stores, ctx, key)
     state = hooks.state
     node = None
-    if state.recording and not call.op.mutates:
+    if state.recording and call.recorded:
         entries = [array._entry for array in inputs]
         for place in call.op.flat:
             entries[place] = None
         if entries.count(None) != count:
             node = Node(call, tuple(entries), stores if call.op.saves_inputs else None, ctx)
     if out is not None or plan.fallback or plan.cast is not None:
-        result = run(plan, stores, None if out is None else out._store, node)
+        result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
     elif hooks.sink is None:
         result = plan.function(plan.k, *stores, plan.attrs)
     else:
@@ -231,9 +231,9 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     if node is not None and call.op.saves_outputs:
         node.results = result if type(result) is tuple else (result,)
     if out is not None:
-        return _into(out, result, ctx, node)
+        return _into(out, result, ctx, node) if call.visible == 1 else _into_each(out, result, ctx, node, call)
     if type(result) is tuple:
-        return [wrap(store, ctx, None if node is None else (node, place)) for place, store in enumerate(result)]
+        return _visible(call, result, ctx, node)
     cls = array_types[type(result)]
     array = cls.__new__(cls)
     array._store, array._ctx, array._entry = result, ctx, None if node is None else (node, 0)
@@ -253,14 +253,30 @@ def _prepare(call: Call, stores: Any, ctx: Any, key: Any) -> Plan:
     return plan
 
 
-def _into(out: Any, result: Any, ctx: Any, node: Any) -> Any:
+def _visible(call: Call, result: tuple[Any, ...], ctx: Any, node: Any) -> Any:
+    """The arrays of several outputs that the caller gets: a list, or the only one."""
+    arrays = [wrap(store, ctx, None if node is None else (node, place))
+              for place, store in enumerate(result[: call.visible])]
+    return arrays[0] if call.visible == 1 and call.outputs > 1 else arrays
+
+
+def _into_each(out: Any, result: Any, ctx: Any, node: Any, call: Call) -> Any:
+    if not isinstance(out, (list, tuple)) or len(out) != call.visible:
+        raise SparsekitError(f"{call.op.name} gives {call.visible} arrays, and out= is not a list of as many.",
+                             hint=f"give out= a list of {call.visible} arrays.")
+    return [_into(target, store, ctx, node, place) for place, (target, store) in enumerate(zip(out, result, strict=False))]
+
+
+def _into(out: Any, result: Any, ctx: Any, node: Any, place: int = 0) -> Any:
+    if type(result) is tuple:
+        result = result[place]
     if out._entry is not None and node is not None:
         raise GradientError("A recorded array cannot be overwritten while recording.",
                             hint="leave out out=, or work under autograd.pause().")
     if result is not out._store:
         out._receive(wrap(result, ctx))
     if node is not None:
-        out._entry = (node, 0)
+        out._entry = (node, place)
     return out
 
 

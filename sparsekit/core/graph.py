@@ -46,7 +46,7 @@ class Node:
         self.call, self.inputs, self.values, self.ctx = call, inputs, values, ctx
         self.id = next(_numbers)
         self.layer = hooks.state.layer
-        self.outputs = 1 if call is None else call.op.outputs
+        self.outputs = 1 if call is None else call.outputs
         self.results: Any = None
 
 
@@ -201,8 +201,8 @@ def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any]
         inputs: Any = [None] * len(entries)
     else:
         inputs = [wrap(store, ctx, entry) for store, entry in zip(node.values, entries, strict=True)]
-    if op.outputs > 1:
-        gradient: Any = tuple(given)
+    if call.outputs > 1:
+        gradient: Any = tuple(given[: call.visible]) if call.visible > 1 else given[0]
         out = node.results and tuple([wrap(store, ctx, (node, i)) for i, store in enumerate(node.results)])
     else:
         gradient = given

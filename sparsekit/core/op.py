@@ -55,7 +55,7 @@ class Rule:
         Storage types taken; ``"csr|row_sparse"`` takes either, ``"*"`` any, a final ``"?"`` marks an
         input that may be absent, a final ``"..."`` one or more of the same.
     outputs : tuple of str
-        Storage types given.
+        Storage types given; a final ``"..."`` means as many as the call has outputs.
     when : dict
         Attribute values that the row needs; a tuple lists alternatives, any other container says what is in it.
     """
@@ -85,6 +85,10 @@ class Rule:
     def applies(self, attrs: dict[str, Any]) -> bool:
         """Whether these attribute values fit the row."""
         return all(attrs[name] in allowed for name, allowed in self.when.items())
+
+    def stype(self, place: int) -> str:
+        """Storage type of one output."""
+        return self.outputs[min(place, len(self.outputs) - 1)].removesuffix("...")
 
     def __repr__(self) -> str:
         when = "".join(f", {name}={'|'.join(map(str, values)) if isinstance(values, tuple) else repr(values)}"
@@ -129,6 +133,10 @@ class Op:
         Inputs that no gradient ever flows to, such as indices.
     sparse_output : str, optional
         Attribute that may ask for a storage type of the result.
+    outputs : int or callable
+        How many arrays the kernel gives; ``outputs(attrs)`` if the attributes decide.
+    visible : int or callable, optional
+        How many of them the caller gets, all by default; the gradient sees the rest too.
     **attrs
         Attributes with their defaults; ``REQUIRED`` for those without.
     """
@@ -137,15 +145,16 @@ class Op:
         self, name: str, inputs: str, *, shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same,
         sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
         cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: tuple[int, ...] = (),
-        aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: int = 1, flat: tuple[int, ...] = (),
-        **attrs: Any,
+        aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
+        flat: tuple[int, ...] = (), **attrs: Any,
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
         self.variadic = bool(words) and words[0].startswith("*")
         self.inputs = tuple(word.strip("*?") for word in words)
         self.needed = sum(not word.endswith("?") for word in words)
-        self.attrs, self.sparse_output, self.outputs, self.flat = attrs, sparse_output, outputs, flat
+        self.attrs, self.sparse_output, self.flat = attrs, sparse_output, flat
+        self.outputs, self.visible = outputs, visible
         self.shape, self.dtype, self.sample = shape, dtype, sample
         self.rules: list[Rule] = []
         self.gradient_function: Callable[..., Any] | None = None
@@ -239,12 +248,23 @@ class Call:
     """An operator with its attributes fixed, and the plans made for it so far.
 
     ``plans`` are by context and kind of store; ``ready`` are by their shapes too, which have been checked.
+
+    Attributes
+    ----------
+    outputs, visible : int
+        How many arrays the kernel gives, and how many of them the caller.
+    recorded : bool
+        Whether the call has a place in a graph; a step that only writes to its inputs has none.
     """
 
-    __slots__ = ("attrs", "op", "plans", "ready")
+    __slots__ = ("attrs", "op", "outputs", "plans", "ready", "recorded", "visible")
 
     def __init__(self, op: Op, attrs: dict[str, Any]) -> None:
         self.op, self.attrs = op, attrs
+        self.outputs: int = op.outputs(attrs) if callable(op.outputs) else op.outputs
+        visible = op.visible(attrs) if callable(op.visible) else op.visible
+        self.visible: int = self.outputs if visible is None else visible
+        self.recorded = op.gradient_function is not None or not op.mutates
         self.plans: dict[Any, Any] = {}
         self.ready: dict[Any, Any] = {}
 

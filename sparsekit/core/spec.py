@@ -29,10 +29,12 @@ def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
     """What ``call`` would give for such inputs."""
     rule, fallback, cast = resolve(call.op, tuple(spec.stype for spec in inputs), call.attrs)
     shapes = call.infer_shape([spec.shape for spec in inputs])
-    dtype = np.dtype(call.op.dtype([spec.dtype for spec in inputs], call.attrs))
-    if call.op.outputs == 1:
-        return Spec(tuple(shapes), dtype, cast or rule.outputs[0], fallback or cast is not None)
-    return tuple(Spec(tuple(shape), dtype, stype, fallback) for shape, stype in zip(shapes, rule.outputs, strict=True))
+    dtype = call.op.dtype([spec.dtype for spec in inputs], call.attrs)
+    if call.outputs == 1:
+        return Spec(tuple(shapes), np.dtype(dtype), cast or rule.stype(0), fallback or cast is not None)
+    dtypes = dtype if isinstance(dtype, (list, tuple)) else [dtype] * call.outputs
+    return tuple(Spec(tuple(shape), np.dtype(dtype), rule.stype(place), fallback)
+                 for place, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)))
 
 
 class _Arithmetic:
@@ -73,8 +75,12 @@ class _Namespace:
         def call(*args: Any, **kwargs: Any) -> Any:
             kwargs.pop("out", None)
             arrays, attrs = op.arguments(args, kwargs)
-            made = infer(op.bind(attrs), tuple(array.spec for array in arrays))
-            return _Arithmetic(made) if isinstance(made, Spec) else [_Arithmetic(spec) for spec in made]
+            bound = op.bind(attrs)
+            made = infer(bound, tuple(array.spec for array in arrays))
+            if isinstance(made, Spec):
+                return _Arithmetic(made)
+            given = [_Arithmetic(spec) for spec in made[: bound.visible]]
+            return given[0] if bound.visible == 1 else given
 
         return call
 
@@ -109,15 +115,17 @@ def gradient_specs(op: Op, attrs: dict[str, Any], inputs: tuple[Spec, ...], head
     """Shapes and storage types of the gradients, by running the gradient rule abstractly."""
     call = op.bind(attrs)
     out = infer(call, inputs)
-    assert isinstance(out, Spec)
+    outs = (out,) if isinstance(out, Spec) else out
+    heads = tuple(_Arithmetic(head or spec._replace(stype="default")) for spec in outs[: call.visible])
     arrays = [_Arithmetic(spec) for spec in inputs]
-    gradient = _Arithmetic(head or out._replace(stype="default"))
+    gradient: Any = heads if len(heads) > 1 else heads[0]
+    results: Any = _Arithmetic(out) if isinstance(out, Spec) else tuple(_Arithmetic(spec) for spec in out)
     rule: Any = op.gradient_function
     want = tuple(Want() for _ in arrays)
     if op.variadic:
-        made = rule(F, gradient, arrays, _Arithmetic(out), call.attrs, want)
+        made = rule(F, gradient, arrays, results, call.attrs, want)
     else:
         padding = (None,) * (len(op.inputs) - len(arrays))
-        made = rule(F, gradient, *arrays, *padding, _Arithmetic(out), call.attrs, want + padding)
+        made = rule(F, gradient, *arrays, *padding, results, call.attrs, want + padding)
     made = made if isinstance(made, (tuple, list)) else (made,)
     return [None if array is None else array.spec for array in made[: len(arrays)]]

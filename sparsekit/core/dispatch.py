@@ -23,12 +23,14 @@ from ..kernels import for_device
 from ..kernels.cpu import jit
 from ..storage import convert, stype_of
 from . import hooks
+from .arrays import Layout, array_types, wrap
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
 __all__ = ["Plan", "array_types", "convert_store", "invoke", "plan_for", "resolve", "run", "wrap"]
 
 _clock = time.perf_counter_ns
+_new = object.__new__
 
 
 def _compiled(name: str, start: int, end: int) -> None:
@@ -155,18 +157,6 @@ def convert_store(store: Any, stype: str, k: Any) -> Any:
     return result
 
 
-#: Array class of each store class; the array front end fills it.
-array_types: dict[type, Any] = {}
-
-
-def wrap(store: Any, ctx: Any, entry: Any = None) -> Any:
-    """The array object of a store; ``entry`` is its place in a recorded graph."""
-    cls = array_types[type(store)]
-    array = cls.__new__(cls)
-    array._store, array._ctx, array._entry = store, ctx, entry
-    return array
-
-
 def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | None = None) -> Any:
     """Run an operator on arrays: resolve its plan, check the shapes, run, record.
 
@@ -176,7 +166,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         The operator with its attributes.
     inputs : tuple of NDArray
         All on one context.
-    out : NDArray, optional
+    out : NDArray or list of NDArray, optional
         Receives the result, cast to its storage type and element type.
     ctx : Context
         Where to create, for an operator without inputs.
@@ -187,31 +177,15 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     """
     count = len(inputs)
     try:
-        if count == 1:
-            array, = inputs
-            store = array._store
-            ctx = array._ctx
-            stores: Any = (store,)
-            key: Any = (ctx, type(store), store.shape)
-        elif count == 2:
+        if count == 2:
             left, right = inputs
-            store, other = stores = (left._store, right._store)
-            ctx = left._ctx
-            key = (ctx, type(store), store.shape, type(other), other.shape) if right._ctx is ctx else None
+            ready = call.ready.get((left._layout, right._layout))
+        elif count == 1:
+            ready = call.ready.get(inputs[0]._layout)
         else:
-            stores = tuple([array._store for array in inputs])
-            ctx = inputs[0]._ctx if inputs else ctx
-            key = (ctx, *map(type, stores), *[store.shape for store in stores])
-            for array in inputs:
-                if array._ctx is not ctx:
-                    key = None
+            ready = call.ready.get(tuple([array._layout for array in inputs]) or ctx)
     except AttributeError:
         raise not_an_array(call, inputs) from None
-    plan = call.ready.get(key)
-    if plan is None:
-        if key is None:
-            raise _contexts_differ(call, inputs)
-        plan = _prepare(call, stores, ctx, key)
     state = hooks.state
     node = None
     if state.recording and call.recorded:
@@ -219,38 +193,73 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         for place in call.op.flat:
             entries[place] = None
         if entries.count(None) != count:
-            node = Node(call, tuple(entries), stores if call.op.saves_inputs else None, ctx)
-    if out is not None or plan.fallback or plan.cast is not None:
-        result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
-    elif hooks.sink is None:
-        result = plan.function(plan.k, *stores, plan.attrs)
+            node = Node(call, entries, inputs if call.op.saves_inputs else None, inputs[0]._layout.ctx, state.layer)
+    if ready is None or out is not None:
+        return _carefully(call, inputs, out, ctx, node)
+    plan, function, k, attrs, layout = ready
+    sink = hooks.sink
+    if sink is not None:
+        stores = tuple([array._store for array in inputs])
+        start = _clock()
+        result = function(k, *stores, attrs)
+        sink.op(plan, start, _clock(), stores, (result,), node or state.node)
+    elif count == 2:
+        result = function(k, left._store, right._store, attrs)
+    elif count == 1:
+        result = function(k, inputs[0]._store, attrs)
     else:
-        sink, start = hooks.sink, _clock()
-        result = plan.function(plan.k, *stores, plan.attrs)
-        sink.op(plan, start, _clock(), stores, result if type(result) is tuple else (result,), node or state.node)
+        result = function(k, *[array._store for array in inputs], attrs)
+    array = _new(layout.cls)
+    array._store, array._layout = result, layout
+    if node is None:
+        array._entry = None
+    else:
+        array._entry = (node, 0)
+        if call.op.saves_outputs:
+            node.results = (result,)
+    return array
+
+
+def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:
+    """Run a call that is new, written to ``out``, falls back, or gives several arrays."""
+    ctx = inputs[0]._ctx if inputs else ctx
+    stores = tuple([array._store for array in inputs])
+    plan = _prepare(call, inputs, stores, ctx)
+    result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
     if node is not None and call.op.saves_outputs:
         node.results = result if type(result) is tuple else (result,)
     if out is not None:
         return _into(out, result, ctx, node) if call.visible == 1 else _into_each(out, result, ctx, node, call)
     if type(result) is tuple:
         return _visible(call, result, ctx, node)
-    cls = array_types[type(result)]
-    array = cls.__new__(cls)
-    array._store, array._ctx, array._entry = result, ctx, None if node is None else (node, 0)
+    array = wrap(result, ctx, None if node is None else (node, 0))
+    if not plan.fallback and plan.cast is None:
+        _remember(call, plan, inputs, stores, array._layout)
     return array
 
 
-def _prepare(call: Call, stores: Any, ctx: Any, key: Any) -> Plan:
-    """The plan of a call for these stores, whose shapes have been checked; remembered under ``key``."""
+def _prepare(call: Call, inputs: tuple[Any, ...], stores: Any, ctx: Any) -> Plan:
+    """The plan of a call for these arrays, whose contexts and shapes have been checked."""
+    for array in inputs:
+        if array._ctx is not ctx:
+            raise _contexts_differ(call, inputs)
     types = (ctx, *map(type, stores))
     plan = call.plans.get(types)
     if plan is None:
         plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
     call.infer_shape([tuple(store.shape) for store in stores])
+    return plan
+
+
+def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], stores: Any, layout: Layout) -> None:
+    """Note how the next call for arrays of these layouts runs, and the layout of what it gives."""
+    if call.infer_shape([tuple(store.shape) for store in stores]) is None:
+        return  # the values decide the shape
     if len(call.ready) >= REMEMBERED:
         call.ready.clear()
-    call.ready[key] = plan
-    return plan
+    layouts = tuple([array._layout for array in inputs])
+    key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
+    call.ready[key] = (plan, plan.function, plan.k, plan.attrs, layout)
 
 
 def _visible(call: Call, result: tuple[Any, ...], ctx: Any, node: Any) -> Any:

@@ -19,8 +19,8 @@ _numbers = itertools.count(1)
 class Node:
     """One operator that was called; subclasses are variables and functions of the user's own.
 
-    A node keeps stores, never arrays that point back at it, so that dropping the last result frees
-    the graph at once.
+    A node keeps the arrays it was computed from, but of its results the stores only: an array would
+    point back at it, and dropping the last result would not free the graph at once.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Node:
     inputs : tuple of (Node, int) or None
         Where each input came from; None for one that no gradient flows to.
     values, results : tuple or None
-        The stores that the gradient needs.
+        The input arrays and the result stores that the gradient needs.
     layer : str
         Layer that the operator ran in.
     id : int
@@ -42,10 +42,10 @@ class Node:
     grad: Any = None
     grad_req = "null"
 
-    def __init__(self, call: Call | None, inputs: tuple[Any, ...] = (), values: Any = None, ctx: Any = None) -> None:
-        self.call, self.inputs, self.values, self.ctx = call, inputs, values, ctx
+    def __init__(self, call: Call | None, inputs: tuple[Any, ...] = (), values: Any = None, ctx: Any = None,
+                 layer: str = "") -> None:
+        self.call, self.inputs, self.values, self.ctx, self.layer = call, inputs, values, ctx, layer
         self.id = next(_numbers)
-        self.layer = hooks.state.layer
         self.outputs = 1 if call is None else call.outputs
         self.results: Any = None
 
@@ -66,7 +66,7 @@ class CustomNode(Node):
     __slots__ = ("function",)
 
     def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Any) -> None:
-        super().__init__(None, inputs, None, ctx)
+        super().__init__(None, inputs, None, ctx, hooks.state.layer)
         self.function, self.outputs = function, outputs
 
 
@@ -124,17 +124,17 @@ def backward(
     """
     nodes, uses = order([node for node, _ in heads])
     wanted = uses if variables is None else None
-    waiting: dict[tuple[Node, int], Any] = {}
-    for entry, gradient in zip(heads, gradients, strict=True):
-        held = waiting.get(entry)
-        waiting[entry] = gradient if held is None else held + gradient
+    waiting: dict[Node, Any] = {}
+    for (node, place), gradient in zip(heads, gradients, strict=True):
+        _add(waiting, node, place, gradient)
     found: dict[Node, Any] = {}
     state = hooks.state
     lane, layer = state.lane, state.layer
     state.lane = "backward"
+    told = hooks.sink is not None or state.recording
     try:
         for node in nodes:
-            given = _collect(node, waiting)
+            given = waiting.pop(node, None)
             if given is None:
                 continue
             if variables is not None and node in variables:
@@ -143,12 +143,16 @@ def backward(
                 if variables is None:
                     _deliver(node, given)
                 continue
-            state.layer, state.node = node.layer, node
+            if told:
+                state.layer, state.node = node.layer, node
             made = _gradients_of(node, given, F, wrap, wanted)
-            for entry, gradient in zip(node.inputs, made, strict=True):
+            for entry, gradient in zip(node.inputs, made, strict=False):
                 if entry is not None and gradient is not None:
-                    held = waiting.get(entry)
-                    waiting[entry] = gradient if held is None else held + gradient
+                    source, place = entry
+                    if source.outputs > 1 or source in waiting:
+                        _add(waiting, source, place, gradient)
+                    else:
+                        waiting[source] = gradient
             if not retain:
                 node.values, node.results = RELEASED, None
     finally:
@@ -156,12 +160,15 @@ def backward(
     return found
 
 
-def _collect(node: Node, waiting: dict[tuple[Node, int], Any]) -> Any:
-    """The gradient that arrived at a node: one array, or a list for several outputs; None if nothing did."""
+def _add(waiting: dict[Node, Any], node: Node, place: int, gradient: Any) -> None:
+    """Add to the gradient that waits at one output: one array a node, or a list for several outputs."""
     if node.outputs == 1:
-        return waiting.pop((node, 0), None)
-    given = [waiting.pop((node, place), None) for place in range(node.outputs)]
-    return given if any(gradient is not None for gradient in given) else None
+        held = waiting.get(node)
+        waiting[node] = gradient if held is None else held + gradient
+        return
+    given = waiting.setdefault(node, [None] * node.outputs)
+    held = given[place]
+    given[place] = gradient if held is None else held + gradient
 
 
 _ANY = Want()
@@ -170,52 +177,46 @@ _ANY = Want()
 LARGE = 1 << 16
 
 
-def _want(entry: Any, uses: dict[Node, int] | None) -> Want | None:
-    """What one input's gradient should be like: a variable's buffer decides, anything else takes what comes."""
-    if entry is None:
-        return None
-    node = entry[0]
-    if node.grad is None or uses is None:
-        return _ANY
+def _want(node: Node, uses: dict[Node, int] | None) -> Want:
+    """What the gradient for a node should be like: a variable's buffer decides, anything else takes what comes."""
     grad = node.grad
+    if grad is None or uses is None:
+        return _ANY
     if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
         return Want("default", grad)
     return Want(grad.stype)
 
 
-def _gradients_of(node: Node, given: list[Any], F: Any, wrap: Callable[..., Any], uses: dict[Node, int] | None) -> Any:
-    if node.values is RELEASED:
-        raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
-                            hint="call backward(retain_graph=True) the first time.")
+def _gradients_of(node: Node, given: Any, F: Any, wrap: Callable[..., Any], uses: dict[Node, int] | None) -> Any:
     if node.function is not None:
         return node.function(given if node.outputs > 1 else [given])
     call: Any = node.call
-    op = call.op
+    op, inputs = call.op, node.values
+    if inputs is RELEASED:
+        raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
+                            hint="call backward(retain_graph=True) the first time.")
     rule = op.gradient_function
     if rule is None:
         raise GradientError(f"The operator {op.name!r} has no gradient.",
                             hint="take it out of the recorded part, or call .detach() on its result.")
-    entries, ctx = node.inputs, node.ctx
-    want = [_want(entry, uses) for entry in entries]
-    if node.values is None:
-        inputs: Any = [None] * len(entries)
-    else:
-        inputs = [wrap(store, ctx, entry) for store, entry in zip(node.values, entries, strict=True)]
+    want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in node.inputs]
+    out = node.results
     if call.outputs > 1:
-        gradient: Any = tuple(given[: call.visible]) if call.visible > 1 else given[0]
-        out = node.results and tuple([wrap(store, ctx, (node, i)) for i, store in enumerate(node.results)])
-    else:
-        gradient = given
-        out = node.results and wrap(node.results[0], ctx, (node, 0))
+        given = tuple(given[: call.visible]) if call.visible > 1 else given[0]
+        out = out and tuple([wrap(store, node.ctx, (node, place)) for place, store in enumerate(out)])
+    elif out is not None:
+        out = wrap(out[0], node.ctx, (node, 0))
+    count = len(want)
     if op.variadic:
-        made = rule(F, gradient, inputs, out, call.attrs, want)
+        made = rule(F, given, inputs or [None] * count, out, call.attrs, want)
     else:
-        absent = len(op.inputs) - len(entries)
-        if absent:
-            inputs, want = inputs + [None] * absent, want + [None] * absent
-        made = rule(F, gradient, *inputs, out, call.attrs, want)
-    made = made if type(made) is tuple or type(made) is list else (made,)
-    return made[: len(entries)]
+        absent = len(op.inputs) - count
+        if inputs is None:
+            inputs = (None,) * (count + absent)
+        elif absent:
+            inputs = (*inputs, *(None,) * absent)
+        made = rule(F, given, *inputs, out, call.attrs, want + [None] * absent if absent else want)
+    return made if type(made) is tuple or type(made) is list else (made,)
 
 
 def _deliver(node: Node, gradient: Any) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.errors import DTypeError
 from ..core.dispatch import invoke, wrap
-from ..core.op import find
+from ..core.op import REMEMBERED, find
 
 __all__ = [
     "add", "binary", "divide", "equal", "greater", "greater_equal", "lesser", "lesser_equal", "maximum", "minimum",
@@ -32,17 +32,33 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     scalar_op, reverse_op = find(scalar), find(reverse or scalar)
 
     def function(lhs: Any, rhs: Any, out: Any = None) -> Any:
-        left, right = getattr(lhs, "_store", None), getattr(rhs, "_store", None)
-        if left is not None and right is not None:
-            return invoke(same_call if left.shape == right.shape else broadcast_call, (lhs, rhs), out)
-        if left is not None and isinstance(rhs, _NUMBERS):
+        if type(rhs) in _PLAIN or type(lhs) in _PLAIN:
+            return with_number(lhs, rhs, out)
+        try:
+            left, right = lhs._layout, rhs._layout
+        except AttributeError:
+            return with_number(lhs, rhs, out)
+        return invoke(same_call if left is right or left.shape == right.shape else broadcast_call, (lhs, rhs), out)
+
+    calls: dict[float, Any] = {}
+
+    def with_number(lhs: Any, rhs: Any, out: Any) -> Any:
+        left, right = hasattr(lhs, "_layout"), hasattr(rhs, "_layout")
+        if left and type(rhs) in _PLAIN:
+            call = calls.get(rhs)
+            if call is None:
+                if len(calls) >= REMEMBERED:
+                    calls.clear()
+                call = calls[rhs] = scalar_op.bind({"scalar": rhs})
+            return invoke(call, (lhs,), out)
+        if left and isinstance(rhs, _NUMBERS):
             return invoke(scalar_op.bind({"scalar": rhs}), (lhs,), out)
-        if right is not None and isinstance(lhs, _NUMBERS):
+        if right and isinstance(lhs, _NUMBERS):
             return invoke(reverse_op.bind({"scalar": lhs}), (rhs,), out)
-        odd = rhs if left is not None else lhs
-        if isinstance(odd, np.ndarray):
-            other = wrap(odd, (lhs if left is not None else rhs).context)
-            return function(lhs, other, out) if left is not None else function(other, rhs, out)
+        odd = rhs if left else lhs
+        if isinstance(odd, np.ndarray) and (left or right):
+            other = wrap(odd, (lhs if left else rhs).context)
+            return function(lhs, other, out) if left else function(other, rhs, out)
         raise DTypeError(f"{name} takes arrays and numbers, not {type(odd).__name__}.",
                          hint="make an array with mx.nd.array(…).")
 
@@ -52,6 +68,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     return function
 
 
+_PLAIN = frozenset({int, float})
 _NUMBERS = (int, float, numbers.Real, np.number)
 
 add = binary("add", "elemwise_add", "broadcast_add", "_plus_scalar")

@@ -18,7 +18,8 @@ from ..base.errors import (
     UnsupportedError,
 )
 from ..core import hooks
-from ..core.dispatch import array_types, convert_store, invoke, wrap
+from ..core.arrays import Layout, array_types, wrap
+from ..core.dispatch import convert_store, invoke
 from ..core.graph import Variable, backward
 from ..core.op import find
 from ..kernels import for_device
@@ -49,9 +50,9 @@ class NDArray:
         Gradient buffer, after ``attach_grad``.
     """
 
-    __slots__ = ("__weakref__", "_ctx", "_entry", "_store")
-    _ctx: Context
+    __slots__ = ("__weakref__", "_entry", "_layout", "_store")
     _entry: Any
+    _layout: Layout
     _store: Any
     #: Operators as methods are added below the class, from the registry.
     transpose: Any
@@ -68,7 +69,7 @@ class NDArray:
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the axes."""
-        return tuple(self._store.shape)
+        return self._layout.shape
 
     @property
     def dtype(self) -> Any:
@@ -78,9 +79,9 @@ class NDArray:
     @property
     def context(self) -> Context:
         """Where the array lives."""
-        return self._ctx
+        return self._layout.ctx  # type: ignore[no-any-return]
 
-    ctx = context
+    ctx = _ctx = context
 
     @property
     def ndim(self) -> int:
@@ -445,10 +446,8 @@ def _transpose(self: NDArray, *axes: Any) -> NDArray:
     return F.transpose(self, axes=tuple(order or ()))
 
 
-def _operator(function: Any, swapped: bool = False) -> Any:
-    if swapped:
-        return lambda self, other: function(other, self)
-    return lambda self, other: function(self, other)
+def _swapped(function: Any) -> Any:
+    return lambda self, other: function(other, self)
 
 
 def _in_place(function: Any) -> Any:
@@ -467,12 +466,12 @@ for _name, _functions in {
     "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.divide,
     "mod": arithmetic.modulo, "pow": arithmetic.power,
 }.items():
-    setattr(NDArray, f"__{_name}__", _operator(_functions))
-    setattr(NDArray, f"__r{_name}__", _operator(_functions, swapped=True))
+    setattr(NDArray, f"__{_name}__", _functions)
+    setattr(NDArray, f"__r{_name}__", _swapped(_functions))
     setattr(NDArray, f"__i{_name}__", _in_place(_functions))
 for _name, _functions in {
     "eq": arithmetic.equal, "ne": arithmetic.not_equal, "gt": arithmetic.greater, "ge": arithmetic.greater_equal,
     "lt": arithmetic.lesser, "le": arithmetic.lesser_equal,
 }.items():
-    setattr(NDArray, f"__{_name}__", _operator(_functions))
+    setattr(NDArray, f"__{_name}__", _functions)
 NDArray.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]

@@ -1,0 +1,63 @@
+"""Array objects: a store, and what never changes about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Layout", "array_types", "layout_of", "wrap"]
+
+#: Array class of each store class; the array front end fills it.
+array_types: dict[type, Any] = {}
+
+#: Layouts are remembered up to this many; then the memory is cleared.
+REMEMBERED = 4096
+
+
+class Layout:
+    """Context, kind of store and shape of an array: what decides how an operator runs on it.
+
+    Arrays alike share one object, so that a call finds its plan by identity.  Two equal layouts may
+    still be different objects, after the memory of them was cleared.
+
+    Attributes
+    ----------
+    ctx : Context
+    store_type : type
+    shape : tuple of int
+    cls : type
+        The array class.
+    """
+
+    __slots__ = ("cls", "ctx", "shape", "store_type")
+
+    def __init__(self, ctx: Any, store_type: type, shape: tuple[int, ...]) -> None:
+        self.ctx, self.store_type, self.shape = ctx, store_type, tuple(shape)
+        self.cls = array_types[store_type]
+
+    def same(self, other: Layout) -> bool:
+        """Whether both say the same."""
+        return self is other or (
+            self.ctx is other.ctx and self.store_type is other.store_type and self.shape == other.shape)
+
+
+_layouts: dict[tuple[Any, type, tuple[int, ...]], Layout] = {}
+_new = object.__new__
+
+
+def layout_of(store: Any, ctx: Any) -> Layout:
+    """The layout of a store on a context."""
+    key = (ctx, type(store), store.shape)
+    found = _layouts.get(key)
+    if found is None:
+        if len(_layouts) >= REMEMBERED:
+            _layouts.clear()
+        found = _layouts[key] = Layout(*key)
+    return found
+
+
+def wrap(store: Any, ctx: Any, entry: Any = None) -> Any:
+    """The array object of a store; ``entry`` is its place in a recorded graph."""
+    layout = layout_of(store, ctx)
+    array = _new(layout.cls)
+    array._store, array._layout, array._entry = store, layout, entry
+    return array

@@ -1,5 +1,25 @@
 """Declarations of all operators; importing this fills the registry."""
 
-from . import binary, cast, creation, dot, index, matrix, neural, output, reduce, scalar, unary, update
+from . import (
+    binary,
+    cast,
+    creation,
+    dot,
+    gather,
+    index,
+    matrix,
+    neural,
+    order,
+    output,
+    reduce,
+    scalar,
+    shape,
+    tile,
+    unary,
+    update,
+)
 
-__all__ = ["binary", "cast", "creation", "dot", "index", "matrix", "neural", "output", "reduce", "scalar", "unary", "update"]
+__all__ = [
+    "binary", "cast", "creation", "dot", "gather", "index", "matrix", "neural", "order", "output", "reduce",
+    "scalar", "shape", "tile", "unary", "update",
+]

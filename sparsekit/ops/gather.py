@@ -1,0 +1,251 @@
+"""Elements gathered from, and put to, places given by arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import RowIndexError, ShapeError
+from ..core import cost, infer
+from ..core.op import REQUIRED, Op
+from . import samples
+from .shape import first_dtype, fresh
+
+__all__ = ["places_of"]
+
+
+def places_of(xp: Any, indices: Any, sizes: tuple[int, ...], negative: bool = True) -> tuple[Any, ...]:
+    """One int64 array for each of the leading axes, all within bounds; negative ones count from the end.
+
+    Raises
+    ------
+    RowIndexError
+        If one is outside.
+    """
+    if indices.shape[0] > len(sizes):
+        raise ShapeError(f"indices for {indices.shape[0]} axes were given, there are {len(sizes)}.",
+                         hint="indices has one row an axis.")
+    whole = indices.astype(np.int64, copy=False)
+    made = []
+    for axis in range(whole.shape[0]):
+        size, place = sizes[axis], whole[axis]
+        outside = (place >= size) | (place < (-size if negative else 0))
+        if outside.any():
+            raise RowIndexError(f"Index {int(place[outside][0])} is outside axis {axis}, which has {size} entries.",
+                                hint=f"indices run from {-size if negative else 0} to {size - 1}.")
+        made.append(xp.where(place < 0, place + size, place))
+    return tuple(made)
+
+
+def _places(shape: tuple[int, ...]) -> Any:
+    return [np.array([[0, 3, 1], [4, 0, 1]], np.int64) % np.array(shape)[:, None]]
+
+
+def _gathered(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    data, indices = tuple(shapes[0]), tuple(shapes[1])
+    if not indices or indices[0] > len(data):
+        raise ShapeError(f"indices of shape {indices} do not index shape {data}.", hint="indices has one row an axis.")
+    return (indices[1:] + data[indices[0]:]) or (1,)
+
+
+gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cost=cost.none, flat=(1,),
+            sample=lambda: [([samples.grid(), *_places((4, 5))], {}),
+                            ([samples.grid(), np.array([[0, 3, 0, -1]], np.float32)], {})],
+            doc="Elements, or sub-arrays, at the places ``indices``, whose first axis runs over the leading axes of "
+                "``data``.  Negative places count from the end; one outside raises RowIndexError.")
+
+
+@gather.forward("default, default -> default")
+def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+    return x[places_of(k.xp, indices, x.shape)].reshape(_gathered([x.shape, indices.shape], attrs))
+
+
+gather.gradient(lambda F, g, data, indices, _out, attrs, want: (
+    F._backward_gather_nd(g, indices, shape=tuple(data.shape)), None))
+
+
+def _scattered(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    shape, data, indices = tuple(attrs["shape"]), tuple(shapes[0]), tuple(shapes[1])
+    if _gathered([shape, indices], attrs) != (data or (1,)):
+        raise ShapeError(f"data of shape {data} and indices of shape {indices} do not fill shape {shape}.",
+                         hint="data has the shape that gather_nd gives for those indices.")
+    return shape
+
+
+def _scatter_samples() -> samples.Samples:
+    return [([samples.grid(1, 3)[0], *_places((4, 5))], {"shape": (4, 5)}),
+            ([samples.grid(2, 5), np.array([[0, 3]], np.int64)], {"shape": (4, 5)})]
+
+
+scatter = Op("scatter_nd", "data indices", shape=_scattered, dtype=first_dtype, cost=cost.none, flat=(1,),
+             sample=_scatter_samples,
+             doc="Zeros of ``shape`` with ``data`` at the places ``indices``; of values for one place the last stays.  A "
+                 "place outside raises RowIndexError, where MXNet writes beyond its memory or drops the value.")
+scatter.attrs = {"shape": REQUIRED}
+gather_backward = Op("_backward_gather_nd", "data indices", shape=_scattered, dtype=first_dtype, cost=cost.elementwise,
+                     flat=(1,), sample=_scatter_samples,
+                     doc="As ``scatter_nd``, but values for one place are added: the gradient of ``gather_nd``.")
+gather_backward.attrs = {"shape": REQUIRED}
+
+
+@scatter.forward("default, default -> default")
+def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+    out = k.xp.zeros(attrs["shape"], x.dtype)
+    places = places_of(k.xp, indices, out.shape)
+    out[places] = x.reshape(out[places].shape)
+    return out
+
+
+@gather_backward.forward("default, default -> default")
+def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+    out = k.xp.zeros(attrs["shape"], x.dtype)
+    places = places_of(k.xp, indices, out.shape)
+    k.xp.add.at(out, places, x.reshape(places[0].shape + out.shape[len(places):]))
+    return out
+
+
+scatter.gradient(lambda F, g, data, indices, _out, attrs, want: (
+    F._view(F.gather_nd(g, indices), shape=tuple(data.shape)), None))
+gather_backward.gradient(lambda F, g, data, indices, _out, attrs, want: (
+    F._view(F.gather_nd(g, indices), shape=tuple(data.shape)), None))
+
+scatter_set = Op("_scatter_set_nd", "lhs rhs indices", dtype=first_dtype, cost=cost.none, flat=(2,),
+                 shape=lambda shapes, attrs: _scattered(shapes[1:], {"shape": attrs["shape"] or shapes[0]}) and shapes[0],
+                 sample=lambda: [([samples.grid(), samples.grid(1, 3, seed=1)[0], *_places((4, 5))], {})],
+                 doc="``lhs`` with ``rhs`` at the places ``indices``; give ``out=lhs`` to change it in place.")
+scatter_set.attrs = {"shape": None}
+
+
+@scatter_set.forward("default, default, default -> default")
+def _(k: Any, x: Any, values: Any, indices: Any, attrs: Any) -> Any:
+    out = fresh(k.xp, x)
+    places = places_of(k.xp, indices, out.shape)
+    out[places] = values.reshape(out[places].shape)
+    return out
+
+
+scatter_set.gradient(lambda F, g, _lhs, rhs, indices, _out, attrs, want: (
+    want[0] and F._scatter_set_nd(g, F.zeros_like(rhs), indices, shape=attrs["shape"]),
+    want[1] and F._view(F.gather_nd(g, indices), shape=tuple(rhs.shape)), None))
+
+
+def _rows(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    if len(shapes[0]) != 2 or any(math.prod(shape) != shapes[0][0] for shape in shapes[1:]):
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not fit.", hint="give a matrix, and one entry a row.")
+    return (int(shapes[0][0]),)
+
+
+batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=cost.none, flat=(1,),
+                sample=lambda: [([samples.grid(), np.array([0, 4, 1, 2], np.int32)], {})],
+                doc="One element of each row of a matrix: ``a[i, indices[i]]``; places beyond the ends are clipped.")
+
+
+@batch_take.forward("default, default -> default")
+def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+    places = k.xp.clip(indices.reshape(-1).astype(np.int64), 0, x.shape[1] - 1)
+    return x[k.xp.arange(x.shape[0]), places]
+
+
+batch_take.gradient(lambda F, g, data, indices, _out, attrs, want: (
+    F._pick_backward(g, F._view(indices, shape=(int(data.shape[0]),)), shape=tuple(data.shape)), None))
+
+fill = Op("fill_element_0index", "lhs mhs rhs", shape=lambda shapes, attrs: _rows(shapes, attrs) and shapes[0],
+          dtype=first_dtype, cost=cost.none, flat=(2,),
+          sample=lambda: [([samples.grid(), samples.grid(1, 4, seed=1)[0], np.array([0, 4, 1, 2], np.float32)], {})],
+          doc="``lhs`` with ``lhs[i, rhs[i]] = mhs[i]`` in each row i; a place outside raises RowIndexError.")
+
+
+@fill.forward("default, default, default -> default")
+def _(k: Any, x: Any, values: Any, indices: Any, attrs: Any) -> Any:
+    out = fresh(k.xp, x)
+    places, = places_of(k.xp, indices.reshape(1, -1), x.shape[1:], negative=False)
+    out[k.xp.arange(x.shape[0]), places] = values.reshape(-1)
+    return out
+
+
+fill.gradient(lambda F, g, _lhs, mhs, rhs, _out, attrs, want: (
+    want[0] and F.fill_element_0index(g, F.zeros_like(mhs), rhs),
+    want[1] and F._view(F.batch_take(g, rhs), shape=tuple(mhs.shape)), None))
+
+one_hot = Op("one_hot", "indices", cost=cost.none, dtype=infer.fixed, flat=(0,),
+             shape=lambda shapes, attrs: (*shapes[0], int(attrs["depth"])),
+             sample=lambda: [([np.array([0, 2, 7, -1], np.float32)], {"depth": 4, "on_value": 2.0, "off_value": -1.0})],
+             doc="A vector of ``depth`` values for each index: ``on_value`` at that place, ``off_value`` elsewhere; only "
+                 "``off_value`` for an index outside.")
+one_hot.attrs = {"depth": REQUIRED, "on_value": 1.0, "off_value": 0.0, "dtype": "float32"}
+
+
+@one_hot.forward("default -> default")
+def _(k: Any, indices: Any, attrs: Any) -> Any:
+    out = k.xp.full((indices.size, int(attrs["depth"])), attrs["off_value"], attrs["dtype"])
+    flat = indices.reshape(-1).astype(np.int64)
+    rows = k.xp.flatnonzero((flat >= 0) & (flat < attrs["depth"]))
+    out[rows, flat[rows]] = attrs["on_value"]
+    return out.reshape(*indices.shape, int(attrs["depth"]))
+
+
+def _steps(shape: tuple[int, ...]) -> list[int]:
+    """How far apart neighbours along each axis lie in the flattened array."""
+    return [math.prod(shape[axis + 1:]) for axis in range(len(shape))]
+
+
+def _raveled(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    if not shapes[0] or shapes[0][0] != len(attrs["shape"]):
+        raise ShapeError(f"indices of shape {tuple(shapes[0])} do not have {len(attrs['shape'])} rows, one an axis.",
+                         hint="row i holds the places along axis i.")
+    return tuple(shapes[0][1:]) or (1,)
+
+
+ravel = Op("ravel_multi_index", "data", shape=_raveled, cost=cost.none, aliases=("_ravel_multi_index",), flat=(0,),
+           sample=lambda: [([np.array([[3, 6, 6], [4, 5, 1]], np.int64)], {"shape": (7, 6)})],
+           doc="Places in the flattened array, for places along the axes of ``shape``, one row an axis.")
+ravel.attrs = {"shape": REQUIRED}
+
+
+@ravel.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    steps = k.xp.asarray(_steps(tuple(attrs["shape"])), dtype=np.int64)
+    made = k.xp.tensordot(steps, x.astype(np.int64), axes=1)
+    return k.xp.asarray(made).astype(x.dtype).reshape(_raveled([x.shape], attrs))
+
+
+unravel = Op("unravel_index", "data", shape=lambda shapes, attrs: (len(attrs["shape"]), *shapes[0]), cost=cost.none,
+             aliases=("_unravel_index",), flat=(0,), sample=lambda: [([np.array([22, 41, 37], np.int64)], {"shape": (7, 6)})],
+             doc="Places along the axes of ``shape``, one row an axis, for places in the flattened array.  The first size "
+                 "may be -1.")
+unravel.attrs = {"shape": REQUIRED}
+
+
+@unravel.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    shape, rest, rows = tuple(attrs["shape"]), x.astype(np.int64), []
+    for axis, step in enumerate(_steps(shape)):
+        rows.append(rest // max(step, 1) if axis == 0 else rest // max(step, 1) % max(shape[axis], 1))
+    return k.xp.stack(rows).astype(x.dtype)
+
+
+def _copied(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    old, index, new = (tuple(shape) for shape in shapes)
+    if len(index) != 1 or new != (*index, *old[1:]):
+        raise ShapeError(f"rows of shape {new} do not replace {index} rows of shape {old}.", hint="give one row an index.")
+    return old
+
+
+index_copy = Op("_contrib_index_copy", "old_tensor index_vector new_tensor", shape=_copied, dtype=first_dtype, cost=cost.none,
+                flat=(1,), sample=lambda: [([samples.grid(), np.array([3, 0], np.int64), samples.grid(2, 5, seed=1)], {})],
+                doc="``old_tensor`` with its rows ``index_vector`` replaced by those of ``new_tensor``; one outside raises "
+                    "RowIndexError, where MXNet drops it.")
+
+
+@index_copy.forward("default, default, default -> default")
+def _(k: Any, old: Any, index: Any, new: Any, attrs: Any) -> Any:
+    out = fresh(k.xp, old)
+    out[places_of(k.xp, index.reshape(1, -1), old.shape, negative=False)] = new
+    return out
+
+
+index_copy.gradient(lambda F, g, _old, index, new, _out, attrs, want: (
+    want[0] and F._contrib_index_copy(g, index, F.zeros_like(new)), None,
+    want[2] and F.gather_nd(g, F._view(index, shape=(1, int(index.shape[0]))))))

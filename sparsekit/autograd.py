@@ -90,6 +90,9 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
     """Make arrays variables, with these arrays as their gradient buffers."""
     variables, gradients = _list(variables), _list(gradients)
     requests = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(variables) == len(gradients) == len(requests):
+        raise GradientError(f"mark_variables got {len(variables)} variables, {len(gradients)} gradients and "
+                            f"{len(requests)} requests.", hint="give one of each a variable.")
     for variable, gradient, request in zip(variables, gradients, requests, strict=True):
         variable._mark(gradient, request)
 
@@ -108,32 +111,43 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
 
 def grad(heads: Any, variables: Any, head_grads: Any = None, retain_graph: bool | None = None,
          create_graph: bool = False, train_mode: bool = True) -> Any:
-    """Gradients of ``heads`` with respect to ``variables``, as new arrays.
+    """Gradients of ``heads`` with respect to ``variables``, as new arrays; no buffer changes.
 
     Parameters
     ----------
+    heads : NDArray or list of NDArray
+    variables : NDArray or list of NDArray
+        With ``attach_grad``, or computed while recording.
+    head_grads : NDArray or list, optional
+        Gradient at each head; ones by default.
+    retain_graph : bool, optional
+        Keep the graph for another backward pass; as ``create_graph`` by default.
     create_graph : bool
         Record the backward pass too, for gradients of gradients.
+
+    Returns
+    -------
+    list of NDArray
+        One for each variable, a list for a single variable too, as in MXNet.
 
     Raises
     ------
     GradientError
-        If a variable was not used.
+        If a variable was not recorded, or the heads do not depend on it.
     """
     entries, given = head_gradients(_list(heads), None if head_grads is None else _list(head_grads))
-    nodes = []
+    wanted = []
     for variable in _list(variables):
         if variable._entry is None:
             raise GradientError("grad() was asked for the gradient of an array that was not recorded.",
                                 hint="call attach_grad() on it before recording.")
-        nodes.append(variable._entry[0])
+        wanted.append(variable._entry)
     with _Switch(create_graph, train_mode):
-        found = _backward(entries, given, F, wrap, create_graph if retain_graph is None else retain_graph, nodes)
-    missing = [place for place, node in enumerate(nodes) if node not in found]
+        found = _backward(entries, given, F, wrap, create_graph if retain_graph is None else retain_graph, wanted)
+    missing = [place for place, entry in enumerate(wanted) if found.get(entry) is None]
     if missing:
         raise GradientError(f"The heads do not depend on variable {missing[0]}.", hint="leave it out, or use it.")
-    made = [found[node] for node in nodes]
-    return made if isinstance(variables, (list, tuple)) else made[0]
+    return [found[entry] for entry in wanted]
 
 
 class Function:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 
 import sparsekit as mx
 from sparsekit import autograd
+from sparsekit.core import infer
+from sparsekit.core.dispatch import invoke
+from sparsekit.core.op import Op, registry
 
 
 def variable(values, **options):
@@ -61,7 +65,7 @@ def test_gradient_of_a_gradient():
     x = variable([2.0])
     with autograd.record():
         y = x * x * x
-        first = autograd.grad(y, x, create_graph=True)
+        first, = autograd.grad(y, x, create_graph=True)
     first.backward()
     assert (first.asscalar(), x.grad.asscalar()) == (12.0, 12.0)
 
@@ -160,3 +164,65 @@ def test_a_deleted_network_frees_its_memory_at_once():
         assert seen() is None
     finally:
         gc.enable()
+
+
+def test_grad_computes_only_what_leads_to_the_variables():
+    x, w = variable([1.0, 2.0]), variable(np.ones((3, 2)))
+    with autograd.record():
+        y = mx.nd.dot(w, x)
+    with mx.Profiler() as prof:
+        found = autograd.grad(y, [x], retain_graph=True)
+    assert [record["name"] for record in prof.records if record["lane"] == "backward"] == ["_dot_right_gradient"]
+    assert found[0].asnumpy().tolist() == [3.0, 3.0]
+    assert w.grad.asnumpy().tolist() == np.zeros((3, 2)).tolist()
+
+
+def test_grad_of_something_computed_on_the_way():
+    x = variable([1.0, 2.0])
+    with autograd.record():
+        y = x * 3
+        z = y * y
+    assert autograd.grad(z, y)[0].asnumpy().tolist() == [6.0, 12.0]
+
+
+def test_a_missing_gradient_names_operator_storage_types_and_a_way_out():
+    op = Op("_without_gradient", "data", shape=infer.unchanged, sample=list, doc="", instead="use square")
+    op.forward("* -> default")(lambda k, x, attrs: np.ones(x.shape, np.float32))
+    try:
+        x = mx.nd.ones((2, 2)).tostype("row_sparse")
+        x.attach_grad()
+        with autograd.record():
+            y = invoke(op.bind({}), (x,))
+        with pytest.raises(mx.GradientError, match=r"_without_gradient.*data \(row_sparse\)") as caught:
+            y.backward()
+        assert "use square" in str(caught.value)
+    finally:
+        del registry["_without_gradient"]
+
+
+def test_a_sparse_head_starts_from_ones_everywhere_and_not_beyond_the_limit(monkeypatch):
+    x = mx.nd.sparse.csr_matrix(([2.0], [1], [0, 1, 1]), shape=(2, 3))
+    x.attach_grad(stype="default")
+    with autograd.record():
+        y = x * 2
+    y.backward(retain_graph=True)
+    assert x.grad.asnumpy().tolist() == [[2.0] * 3] * 2
+    monkeypatch.setattr(mx.config, "densify_limit", 20)
+    with pytest.raises(mx.DensificationError, match="out_grad"):
+        y.backward()
+
+
+def test_recording_is_of_the_calling_thread():
+    seen = []
+    with autograd.record():
+        thread = threading.Thread(target=lambda: seen.append((autograd.is_recording(), autograd.is_training())))
+        thread.start()
+        thread.join()
+    assert seen == [(False, False)]
+
+
+@pytest.mark.parametrize("arguments", [([1], []), ([1], [1, 1])])
+def test_mark_variables_wants_one_gradient_a_variable(arguments):
+    variables, gradients = ([mx.nd.ones((2,)) for _ in part] for part in arguments)
+    with pytest.raises(mx.GradientError, match="mark_variables"):
+        autograd.mark_variables(variables, gradients)

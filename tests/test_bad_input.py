@@ -100,10 +100,14 @@ def test_profiling_twice():
         pass
 
 
-def test_float16_meets_a_sparse_kernel_with_a_name():
+def test_float16_goes_through_sparse_kernels_as_float32():
     sparse = mx.nd.ones((2, 2), dtype="float16").tostype("csr")
-    with pytest.raises(mx.DTypeError, match="float16"):
-        mx.nd.dot(sparse, mx.nd.ones((2, 2), dtype="float16"))
+    product = mx.nd.dot(sparse, mx.nd.full((2, 3), 0.1, dtype="float16"))
+    assert product.dtype == np.float16
+    np.testing.assert_array_equal(product.asnumpy(), np.full((2, 3), np.float16(0.1) * 2))
+    weight = mx.nd.ones((4, 2), dtype="float16")
+    mx.nd.sgd_update(weight, mx.nd.ones((4, 2), dtype="float16").tostype("row_sparse"), lr=0.5, out=weight)
+    assert weight.asnumpy().tolist() == [[0.5, 0.5]] * 4
 
 
 def test_sixty_million_rows_with_ten_stored():

@@ -42,7 +42,7 @@ class Node:
     grad: Any = None
     grad_req = "null"
 
-    def __init__(self, call: Call | None, inputs: tuple[Any, ...] = (), values: Any = None, ctx: Any = None,
+    def __init__(self, call: Call | None, inputs: Any = (), values: Any = None, ctx: Any = None,
                  layer: str = "") -> None:
         self.call, self.inputs, self.values, self.ctx, self.layer = call, inputs, values, ctx, layer
         self.id = next(_numbers)
@@ -99,8 +99,8 @@ _number = operator.attrgetter("id")
 
 def backward(
     heads: Sequence[tuple[Node, int]], gradients: Sequence[Any], F: Any, wrap: Callable[..., Any],
-    retain: bool = False, variables: Sequence[Node] | None = None,
-) -> dict[Node, Any]:
+    retain: bool = False, variables: Sequence[tuple[Node, int]] | None = None,
+) -> dict[tuple[Node, int], Any]:
     """Send gradients from ``heads`` back to the variables.
 
     Parameters
@@ -114,20 +114,23 @@ def backward(
         ``wrap(store, ctx, entry)`` makes an array of a saved store.
     retain : bool
         Keep the saved stores for another backward pass.
-    variables : sequence of Node, optional
-        Return the gradients of these instead of writing them to their buffers.
+    variables : sequence of (Node, output number), optional
+        Return the gradients of these instead of writing any to buffers; what does not lead to them is not
+        computed.
 
     Returns
     -------
     dict
-        Gradient of each variable asked for.
+        Gradient of each variable asked for that the heads depend on.
     """
     nodes, uses = order([node for node, _ in heads])
-    wanted = uses if variables is None else None
+    useful = None if variables is None else _leading_to({node for node, _ in variables}, nodes)
+    if useful is not None:
+        uses = {}
     waiting: dict[Node, Any] = {}
     for (node, place), gradient in zip(heads, gradients, strict=True):
         _add(waiting, node, place, gradient)
-    found: dict[Node, Any] = {}
+    found: dict[tuple[Node, int], Any] = {}
     state = hooks.state
     lane, layer = state.lane, state.layer
     state.lane = "backward"
@@ -137,16 +140,22 @@ def backward(
             given = waiting.pop(node, None)
             if given is None:
                 continue
-            if variables is not None and node in variables:
-                found[node] = given
+            for entry in variables or ():
+                if entry[0] is node:
+                    found[entry] = given if node.outputs == 1 else given[entry[1]]
             if node.call is None and node.function is None:
                 if variables is None:
                     _deliver(node, given)
                 continue
             if told:
                 state.layer, state.node = node.layer, node
-            made = _gradients_of(node, given, F, wrap, wanted)
-            for entry, gradient in zip(node.inputs, made, strict=False):
+            entries = node.inputs
+            if useful is not None:
+                if node not in useful:
+                    continue
+                entries = [entry if entry is not None and entry[0] in useful else None for entry in entries]
+            made = _gradients_of(node, entries, given, F, wrap, uses)
+            for entry, gradient in zip(entries, made, strict=False):
                 if entry is not None and gradient is not None:
                     source, place = entry
                     if source.outputs > 1 or source in waiting:
@@ -157,6 +166,15 @@ def backward(
                 node.values, node.results = RELEASED, None
     finally:
         state.lane, state.layer, state.node = lane, layer, None
+    return found
+
+
+def _leading_to(targets: set[Node], nodes: list[Node]) -> set[Node]:
+    """The nodes, given latest first, that are computed from one of the targets, and these themselves."""
+    found = set(targets)
+    for node in reversed(nodes):
+        if any(entry is not None and entry[0] in found for entry in node.inputs):
+            found.add(node)
     return found
 
 
@@ -177,17 +195,18 @@ _ANY = Want()
 LARGE = 1 << 16
 
 
-def _want(node: Node, uses: dict[Node, int] | None) -> Want:
+def _want(node: Node, uses: dict[Node, int]) -> Want:
     """What the gradient for a node should be like: a variable's buffer decides, anything else takes what comes."""
-    grad = node.grad
-    if grad is None or uses is None:
+    grad: Any = node.grad
+    if not uses:
         return _ANY
     if grad.stype == "default" and grad._store.nbytes >= LARGE and node.grad_req == "write" and uses.get(node) == 1:
         return Want("default", grad)
     return Want(grad.stype)
 
 
-def _gradients_of(node: Node, given: Any, F: Any, wrap: Callable[..., Any], uses: dict[Node, int] | None) -> Any:
+def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: Callable[..., Any],
+                  uses: dict[Node, int]) -> Any:
     if node.function is not None:
         return node.function(given if node.outputs > 1 else [given])
     call: Any = node.call
@@ -197,9 +216,8 @@ def _gradients_of(node: Node, given: Any, F: Any, wrap: Callable[..., Any], uses
                             hint="call backward(retain_graph=True) the first time.")
     rule = op.gradient_function
     if rule is None:
-        raise GradientError(f"The operator {op.name!r} has no gradient.",
-                            hint="take it out of the recorded part, or call .detach() on its result.")
-    want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in node.inputs]
+        raise _no_gradient(node)
+    want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
     out = node.results
     if call.outputs > 1:
         given = tuple(given[: call.visible]) if call.visible > 1 else given[0]
@@ -217,6 +235,15 @@ def _gradients_of(node: Node, given: Any, F: Any, wrap: Callable[..., Any], uses
             inputs = (*inputs, *(None,) * absent)
         made = rule(F, given, *inputs, out, call.attrs, want + [None] * absent if absent else want)
     return made if type(made) is tuple or type(made) is list else (made,)
+
+
+def _no_gradient(node: Node) -> GradientError:
+    """What was asked, on which storage types, and what is differentiable instead."""
+    call: Any = node.call
+    inputs = call.op.inputs if not call.op.variadic else call.op.inputs * len(node.values)
+    stypes = ", ".join(f"{name} ({array.stype})" for name, array in zip(inputs, node.values, strict=False))
+    return GradientError(f"The operator {call.op.name!r} has no gradient, for {stypes} or any other storage types.",
+                         hint=f"{call.op.instead or 'call .detach() on its result, or work under autograd.pause()'}.")
 
 
 def _deliver(node: Node, gradient: Any) -> None:

@@ -137,6 +137,8 @@ class Op:
         How many arrays the kernel gives; ``outputs(attrs)`` if the attributes decide.
     visible : int or callable, optional
         How many of them the caller gets, all by default; the gradient sees the rest too.
+    instead : str
+        For an operator without gradient: what to use where one is needed.
     **attrs
         Attributes with their defaults; ``REQUIRED`` for those without.
     """
@@ -146,7 +148,7 @@ class Op:
         sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
         cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: tuple[int, ...] = (),
         aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
-        flat: tuple[int, ...] = (), **attrs: Any,
+        flat: tuple[int, ...] = (), instead: str = "", **attrs: Any,
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
@@ -154,7 +156,7 @@ class Op:
         self.inputs = tuple(word.strip("*?") for word in words)
         self.needed = sum(not word.endswith("?") for word in words)
         self.attrs, self.sparse_output, self.flat = attrs, sparse_output, flat
-        self.outputs, self.visible = outputs, visible
+        self.outputs, self.visible, self.instead = outputs, visible, instead
         self.shape, self.dtype, self.sample = shape, dtype, sample
         self.rules: list[Rule] = []
         self.gradient_function: Callable[..., Any] | None = None

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.config import config
 from ..base.context import Context, require
 from ..base.errors import (
+    DensificationError,
     DTypeError,
     GradientError,
     RowIndexError,
@@ -79,7 +81,7 @@ class NDArray:
     @property
     def context(self) -> Context:
         """Where the array lives."""
-        return self._layout.ctx  # type: ignore[no-any-return]
+        return self._layout.ctx
 
     ctx = _ctx = context
 
@@ -256,14 +258,17 @@ class NDArray:
         stype : str, optional
             Storage type of the buffer; that of the array by default.
         """
-        if grad_req not in ("write", "add", "null"):
-            raise SparsekitError(f"grad_req={grad_req!r} is unknown.", hint="it is 'write', 'add' or 'null'.")
         xp = for_device(self._ctx.device_type).xp
         made = empty_store(xp, check_stype(stype or self.stype), self.shape, self.dtype)
         self._mark(wrap(made, self._ctx), grad_req)
 
     def _mark(self, grad: NDArray, grad_req: str) -> None:
         """Become a variable with this gradient buffer."""
+        if grad_req not in ("write", "add", "null"):
+            raise SparsekitError(f"grad_req={grad_req!r} is unknown.", hint="it is 'write', 'add' or 'null'.")
+        if grad.shape != self.shape:
+            raise ShapeError(f"The gradient buffer has shape {grad.shape}, the variable {self.shape}.",
+                             hint="they must agree.")
         self._entry = (Variable(grad, grad_req, self._ctx), 0)
 
     def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
@@ -407,12 +412,25 @@ def head_gradients(heads: list[NDArray], gradients: list[Any] | None) -> tuple[l
     gradients = gradients if gradients is not None else [None] * len(heads)
     if len(gradients) != len(heads):
         raise ShapeError(f"{len(gradients)} head gradients were given for {len(heads)} heads.", hint="give one a head.")
-    given = [F.ones_like(head.detach()) if gradient is None else gradient
+    given = [_ones_for(head) if gradient is None else gradient
              for head, gradient in zip(heads, gradients, strict=True)]
     for head, gradient in zip(heads, given, strict=True):
         if gradient.shape != head.shape:
             raise ShapeError(f"A head gradient has shape {gradient.shape}, its head {head.shape}.", hint="they must agree.")
     return entries, given
+
+
+def _ones_for(head: NDArray) -> NDArray:
+    """The gradient at a head of which none was given: ones everywhere, so dense whatever the head is."""
+    if head.stype == "default":
+        return F.ones_like(head.detach())  # type: ignore[no-any-return]
+    if head.size * head.dtype.itemsize > config.densify_limit:
+        raise DensificationError(
+            f"backward() of a {head.stype} array of shape {head.shape} starts from ones everywhere, which would take "
+            f"{head.size * head.dtype.itemsize:,} bytes, above config.densify_limit of {config.densify_limit:,}.",
+            hint="reduce it first, for instance with .sum(), or give out_grad.")
+    call = find("_full").bind({"shape": head.shape, "value": 1.0, "dtype_": head.dtype.name})
+    return invoke(call, (), None, head.context)  # type: ignore[no-any-return]
 
 
 array_types[np.ndarray] = NDArray

@@ -10,9 +10,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...base.errors import DTypeError
 
 __all__ = ["Kernel", "in_threads", "kernel", "listeners"]
+
+_HALF = np.dtype(np.float16)
 
 #: Called with (name, start, end) in nanoseconds after a compilation or the import of numba.
 listeners: list[Callable[[str, int, int], None]] = []
@@ -66,6 +70,8 @@ class Kernel:
         try:
             return self.dispatcher(*arguments)
         except Exception as error:
+            if any(getattr(value, "dtype", None) == _HALF for value in arguments):
+                return self._widened(arguments)
             if isinstance(error.__cause__, (KeyboardInterrupt, SystemExit)):
                 raise error.__cause__ from None  # numba hides an interrupt in a SystemError
             if not (isinstance(error, NotImplementedError) or type(error).__module__.startswith("numba")):
@@ -73,6 +79,17 @@ class Kernel:
             kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)
             raise DTypeError(f"The kernel {self._function.__name__} takes no arguments of types {kinds}.",
                              hint="cast the values to float32 or float64 with astype().") from None
+
+
+    def _widened(self, arguments: tuple[Any, ...]) -> Any:
+        """Run on float32 copies of the float16 arguments, which numba does not take, and write back what changed."""
+        wide = [value.astype(np.float32) if getattr(value, "dtype", None) == _HALF else value for value in arguments]
+        result = self(*wide)
+        for value, copy in zip(arguments, wide, strict=True):
+            if copy is not value and getattr(value, "ndim", 0) and value.flags.writeable:
+                with np.errstate(over="ignore"):  # beyond 65,504 is infinite, as in any float16 operation
+                    value[...] = copy
+        return result
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -37,7 +37,8 @@ BETTER = {NULL: [0, 0], CUBE: [36, 288],
 
 #: What MXNet 1.9.1 accepts and computes nonsense from.
 STRICTER = {
-    "x = mx.nd.array([1, 2]); x.attach_grad()\nwith mx.autograd.record():\n    y = x * x\ny.backward(mx.nd.ones((3,)))": mx.ShapeError,
+    "x = mx.nd.array([1, 2]); x.attach_grad()\nwith mx.autograd.record():\n    y = x * x\n"
+    "y.backward(mx.nd.ones((3,)))": mx.ShapeError,
 }
 #: Where this library differs on purpose: what the recorded facts of one name in a block are changed by.
 DIFFERENT = {

@@ -423,14 +423,14 @@ def head_gradients(heads: list[NDArray], gradients: list[Any] | None) -> tuple[l
 def _ones_for(head: NDArray) -> NDArray:
     """The gradient at a head of which none was given: ones everywhere, so dense whatever the head is."""
     if head.stype == "default":
-        return F.ones_like(head.detach())  # type: ignore[no-any-return]
+        return F.ones_like(head.detach())
     if head.size * head.dtype.itemsize > config.densify_limit:
         raise DensificationError(
             f"backward() of a {head.stype} array of shape {head.shape} starts from ones everywhere, which would take "
             f"{head.size * head.dtype.itemsize:,} bytes, above config.densify_limit of {config.densify_limit:,}.",
             hint="reduce it first, for instance with .sum(), or give out_grad.")
     call = find("_full").bind({"shape": head.shape, "value": 1.0, "dtype_": head.dtype.name})
-    return invoke(call, (), None, head.context)  # type: ignore[no-any-return]
+    return invoke(call, (), None, head.context)
 
 
 array_types[np.ndarray] = NDArray

@@ -80,13 +80,12 @@ class Kernel:
             raise DTypeError(f"The kernel {self._function.__name__} takes no arguments of types {kinds}.",
                              hint="cast the values to float32 or float64 with astype().") from None
 
-
     def _widened(self, arguments: tuple[Any, ...]) -> Any:
         """Run on float32 copies of the float16 arguments, which numba does not take, and write back what changed."""
         wide = [value.astype(np.float32) if getattr(value, "dtype", None) == _HALF else value for value in arguments]
         result = self(*wide)
         for value, copy in zip(arguments, wide, strict=True):
-            if copy is not value and getattr(value, "ndim", 0) and value.flags.writeable:
+            if copy is not value and isinstance(value, np.ndarray) and value.flags.writeable:
                 with np.errstate(over="ignore"):  # beyond 65,504 is infinite, as in any float16 operation
                     value[...] = copy
         return result

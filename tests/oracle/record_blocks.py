@@ -152,8 +152,8 @@ FRESH = [
     "x = mx.nd.array([1, 2]); x.attach_grad(grad_req='null')\nwith mx.autograd.record():\n    y = x * 2\ny.backward()\nx.grad",
     ("x = mx.nd.array([1, 2]); x.attach_grad()\nwith mx.autograd.record():\n    y = x * 2\n"
     "y.backward(mx.nd.array([10, 100]))\nx.grad"),
-    "x = mx.nd.array([1, 2]); x.attach_grad()\nwith mx.autograd.record():\n    y = x * 2\n"
-    "    z = y.detach() * x\nz.backward()\nx.grad",
+    ("x = mx.nd.array([1, 2]); x.attach_grad()\nwith mx.autograd.record():\n    y = x * 2\n"
+    "    z = y.detach() * x\nz.backward()\nx.grad"),
     ("x = mx.nd.array([1, 2]); x.attach_grad()\nwith mx.autograd.record():\n    y = x * 2\n    y.attach_grad()\n    z = y * y\n"
     "z.backward()\n[x.grad, y.grad]"),
     ("x = mx.nd.array([1, 2]); x.attach_grad()\nwith mx.autograd.record():\n    y = x * 2\n    z = mx.nd.BlockGrad(y) + x\n"
@@ -199,8 +199,8 @@ FRESH = [
     "    seen += [mx.autograd.is_recording(), mx.autograd.is_training()]\nseen"),
     ("before = mx.autograd.set_recording(True); then = mx.autograd.set_recording(before)\n"
     "first = mx.autograd.set_training(True); last = mx.autograd.set_training(first)\n[before, then, first, last]"),
-    "x = mx.nd.ones((2, 3)); x.attach_grad()\nwith mx.autograd.record():\n    y = mx.nd.Dropout(x, p=0.0)\n"
-    "y.backward()\n[y, x.grad]",
+    ("x = mx.nd.ones((2, 3)); x.attach_grad()\nwith mx.autograd.record():\n    y = mx.nd.Dropout(x, p=0.0)\n"
+    "y.backward()\n[y, x.grad]"),
     "x = mx.nd.ones((2, 3))\nmx.nd.Dropout(x, p=0.5)",
     # functions of one's own
     ("class Scaled(mx.autograd.Function):\n    def forward(self, x):\n        self.save_for_backward(x)\n        return x * 2\n"

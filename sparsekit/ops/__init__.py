@@ -7,19 +7,24 @@ from . import (
     dot,
     gather,
     index,
+    join,
+    linalg,
     matrix,
     neural,
     order,
     output,
     reduce,
     scalar,
+    sequence,
     shape,
+    slices,
     tile,
+    triangle,
     unary,
     update,
 )
 
 __all__ = [
-    "binary", "cast", "creation", "dot", "gather", "index", "matrix", "neural", "order", "output", "reduce",
-    "scalar", "shape", "tile", "unary", "update",
+    "binary", "cast", "creation", "dot", "gather", "index", "join", "linalg", "matrix", "neural", "order", "output",
+    "reduce", "scalar", "sequence", "shape", "slices", "tile", "triangle", "unary", "update",
 ]

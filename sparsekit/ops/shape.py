@@ -284,7 +284,10 @@ def _blocks(shapes: Any, attrs: dict[str, Any], deeper: bool) -> tuple[int, ...]
             else (batch, depth // block**2, height * block, width * block))
 
 
-_cube = lambda: np.arange(32, dtype=np.float32).reshape(1, 4, 2, 4) / 8  # noqa: E731 - a sample, shared
+
+def _cube() -> Any:
+    return np.arange(32, dtype=np.float32).reshape(1, 4, 2, 4) / 8
+
 
 deep = Op("space_to_depth", "data", block_size=REQUIRED, shape=lambda shapes, attrs: _blocks(shapes, attrs, True),
           cost=cost.none, sample=lambda: [([_cube()], {"block_size": 2})],

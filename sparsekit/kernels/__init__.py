@@ -22,6 +22,7 @@ FILES = {
         "csr_transposed_dot_row_sparse", "csr_sum_rows", "csr_sum_columns", "csr_row_scale", "csr_column_scale",
         "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
     ),
+    "csr_select": ("csr_values_at", "csr_transpose", "csr_union"),
     "dense": ("dense_dot_csr", "dense_dot_csr_transposed", "dense_sgd_update", "dense_sgd_momentum_update"),
     "row_sparse": (
         "unique_with_rank", "row_sparse_sgd_update", "row_sparse_sgd_momentum_update",

@@ -10,6 +10,7 @@ import numpy as np
 from ..core import infer
 from ..core.op import REQUIRED, Op
 from . import samples
+from .limits import filled
 from .unary import on_data
 
 __all__ = ["with_scalar"]
@@ -38,6 +39,11 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
             @op.forward(f"{stype} -> {stype}", **when)
             def _(k: Any, x: Any, attrs: Any) -> Any:
                 return on_data(x, function(k.xp, x.data, attrs["scalar"]).astype(x.dtype, copy=False))
+
+    if keeps is not True:
+        @op.forward("row_sparse|csr -> default")
+        def _(k: Any, x: Any, attrs: Any) -> Any:
+            return filled(k, x, name, lambda values: function(k.xp, values, attrs["scalar"]).astype(x.dtype, copy=False))
 
     op.gradient(gradient)
     return op

@@ -12,6 +12,7 @@ from ..core import infer
 from ..core.op import Op
 from ..storage import CSR, RowSparse
 from . import samples
+from .limits import filled
 
 __all__ = ["on_data", "unary"]
 
@@ -174,18 +175,21 @@ unary("trunc", lambda xp, x: xp.trunc(x), None, zero=True, aliases=("fix",), doc
 unary("rint", lambda xp, x: xp.ceil(x - 0.5), None, zero=True, doc="Nearest integer; halves go down, as in MXNet.")
 unary("round", lambda xp, x: xp.copysign(xp.floor(xp.abs(x) + 0.5), x), None, zero=True,
       doc="Nearest integer; halves go away from zero, as in MXNet.")
-unary("erf", _erf, lambda F, g, x, _y: g * F.exp(F.square(x) * -1.0) * (2 / math.sqrt(math.pi)), doc="Error function.")
+unary("erf", _erf, lambda F, g, x, _y: g * F.exp(F.square(x) * -1.0) * (2 / math.sqrt(math.pi)), zero=True,
+      doc="Error function.")
 unary("gamma", _gamma, None, low=0.5, doc="Gamma function; its gradient is not implemented.").gradient_function = None
 unary("gammaln", _gammaln, None, low=0.5, doc="Logarithm of the gamma function; its gradient is not implemented."
       ).gradient_function = None
-unary("logical_not", lambda xp, x: (x == 0).astype(x.dtype), None, doc="1 where x is zero, else 0.")
+unary("logical_not", lambda xp, x: (x == 0).astype(x.dtype), None, doc="1 where x is zero, else 0.").forward(
+    "row_sparse|csr -> default")(lambda k, x, attrs: filled(k, x, "logical_not", lambda x: (x == 0).astype(x.dtype)))
 unary("identity", lambda xp, x: x.copy(), lambda F, g, _x, _y: g, zero=True, aliases=("_copy",), doc="A copy.")
 unary("make_loss", lambda xp, x: x.copy(), lambda F, g, _x, _y: F.ones_like(g), zero=True, aliases=("MakeLoss",),
       doc="Mark a value as a loss: its gradient is 1 whatever comes from above.")
 unary("BlockGrad", lambda xp, x: x.copy(), None, zero=True, aliases=("stop_gradient",),
       doc="The value itself, through which no gradient flows.")
 unary("zeros_like", lambda xp, x: xp.zeros_like(x), None, zero=True, doc="Zeros of the same shape and type.")
-unary("ones_like", _ones, None, doc="Ones of the same shape and type.")
+unary("ones_like", _ones, None, doc="Ones of the same shape and type; dense.").forward("row_sparse|csr -> default")(
+    lambda k, x, attrs: filled(k, x, "ones_like", lambda x: _ones(k.xp, x)))
 unary("_contrib_round_ste", lambda xp, x: xp.copysign(xp.floor(xp.abs(x) + 0.5), x), lambda F, g, _x, _y: g, zero=True,
       doc="Round, with the straight-through gradient of Bengio et al. 2013, https://arxiv.org/abs/1308.3432.")
 unary("_contrib_sign_ste", lambda xp, x: xp.sign(x), lambda F, g, _x, _y: g, zero=True,

@@ -165,7 +165,7 @@ def gradients(row, stypes):
     kinds = []
     for array in inputs:
         try:
-            kinds.append(mx.autograd.grad(result, array, head, retain_graph=True))
+            kinds.extend(mx.autograd.grad(result, [array], head, retain_graph=True))
         except mx.base.GradientError:
             kinds.append(None)  # an index, a label: no gradient flows there
     return result, kinds

@@ -5,6 +5,7 @@ from . import (
     cast,
     creation,
     dot,
+    facts,
     gather,
     index,
     join,
@@ -18,6 +19,7 @@ from . import (
     sequence,
     shape,
     slices,
+    special,
     tile,
     triangle,
     unary,
@@ -25,6 +27,6 @@ from . import (
 )
 
 __all__ = [
-    "binary", "cast", "creation", "dot", "gather", "index", "join", "linalg", "matrix", "neural", "order", "output",
-    "reduce", "scalar", "sequence", "shape", "slices", "tile", "triangle", "unary", "update",
+    "binary", "cast", "creation", "dot", "facts", "gather", "index", "join", "linalg", "matrix", "neural", "order",
+    "output", "reduce", "scalar", "sequence", "shape", "slices", "special", "tile", "triangle", "unary", "update",
 ]

@@ -19,6 +19,7 @@ from . import (
     sequence,
     shape,
     slices,
+    sparse_reduce,
     special,
     tile,
     triangle,

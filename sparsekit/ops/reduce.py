@@ -8,19 +8,18 @@ from typing import Any
 
 from ..core import cost, infer
 from ..core.op import Op
-from ..storage import CSR
 from . import samples
 
-__all__ = ["reduction"]
-
-_AXES = (None, (), 0, 1, -1, (0,), (1,), (0, 1))
+__all__ = ["axes_in", "reduction"]
 
 
 def _samples() -> samples.Samples:
-    return [([samples.grid()], {"axis": axis, "keepdims": keep}) for axis in (None, 0, 1) for keep in (False, True)]
+    return [([samples.grid()], {"axis": axis, "keepdims": keep}) for axis in (None, 0, 1) for keep in (False, True)] + [
+        ([samples.grid()], {"axis": axis}) for axis in (-1, (0, 1), ())]
 
 
-def _axes(x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def axes_in(x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    """The axes that are reduced, ascending."""
     axes = infer.axes_of(attrs["axis"], len(x.shape))
     return tuple(axis for axis in range(len(x.shape)) if axis not in axes) if attrs.get("exclude") else axes
 
@@ -32,7 +31,7 @@ def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, 
 
     @op.forward("default -> default")
     def _(k: Any, x: Any, attrs: Any) -> Any:
-        made = k.xp.asarray(function(k.xp, x, _axes(x, attrs), attrs["keepdims"]))
+        made = k.xp.asarray(function(k.xp, x, axes_in(x, attrs), attrs["keepdims"]))
         return made.reshape(1) if made.ndim == 0 else made
 
     op.gradient(gradient)
@@ -41,7 +40,7 @@ def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, 
 
 def _spread(F: Any, g: Any, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
     """Send each reduced gradient back to everything that was reduced into it."""
-    axes = _axes(data, attrs)
+    axes = axes_in(data, attrs)
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
     return F._spread(g, kept=kept, shape=tuple(data.shape), factor=factor)
 
@@ -55,7 +54,7 @@ def _sum_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -
 
 
 def _mean_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
-    return _spread(F, g, data, attrs, 1.0 / max(1, _reduced_count(data.shape, _axes(data, attrs))))
+    return _spread(F, g, data, attrs, 1.0 / max(1, _reduced_count(data.shape, axes_in(data, attrs))))
 
 
 def _extreme_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
@@ -72,17 +71,28 @@ def _sum(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
     return xp.add.reduce(x, axis=axes, keepdims=keep, dtype=x.dtype)
 
 
+def _without_nan(xp: Any, x: Any, value: int) -> Any:
+    return xp.where(x == x, x, x.dtype.type(value))
+
+
 def _mean(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
     made = xp.asarray(_sum(xp, x, axes, keep))
     count = _reduced_count(x.shape, axes)
     return made / x.dtype.type(count) if x.dtype.kind == "f" else made // count
 
 
-total = reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))
-mean = reduction("mean", _mean, _mean_gradient, "Mean of the elements along ``axis``, or of all.")
+reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))
+reduction("mean", _mean, _mean_gradient, "Mean of the elements along ``axis``, or of all.")
 reduction("prod", lambda xp, x, axes, keep: xp.prod(x, axis=axes, keepdims=keep, dtype=x.dtype),
-          lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F._others(data, axes=_axes(data, attrs)),
+          lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F._others(data, axes=axes_in(data, attrs)),
           "Product of the elements along ``axis``, or of all.")
+reduction("nansum", lambda xp, x, axes, keep: _sum(xp, _without_nan(xp, x, 0), axes, keep),
+          lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F.broadcast_equal(data, data),
+          "Sum of the elements along ``axis``, or of all; nan counts as 0.")
+reduction("nanprod", lambda xp, x, axes, keep: xp.prod(_without_nan(xp, x, 1), axis=axes, keepdims=keep, dtype=x.dtype),
+          lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F.broadcast_equal(data, data) * F._others(
+              F.where(F.broadcast_equal(data, data), data, F.ones_like(data)), axes=axes_in(data, attrs)),
+          "Product of the elements along ``axis``, or of all; nan counts as 1.")
 reduction("max", lambda xp, x, axes, keep: xp.max(x, axis=axes, keepdims=keep), _extreme_gradient,
           "Largest element along ``axis``, or of all.", ("max_axis",))
 reduction("min", lambda xp, x, axes, keep: xp.min(x, axis=axes, keepdims=keep), _extreme_gradient,
@@ -118,53 +128,11 @@ def _norm(xp: Any, values: Any, axes: Any, attrs: dict[str, Any]) -> Any:
 
 @norm.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    made = k.xp.asarray(_norm(k.xp, x, _axes(x, attrs), attrs))
+    made = k.xp.asarray(_norm(k.xp, x, axes_in(x, attrs), attrs))
     return made.reshape(1) if made.ndim == 0 else made
 
 
-@norm.forward("csr|row_sparse -> default", axis=(None, ()))
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    made = _norm(k.xp, x.data.reshape(-1), None, {**attrs, "keepdims": False})
-    return k.xp.asarray(made).reshape((1,) * (len(x.shape) if attrs["keepdims"] else 1))
-
-
 norm.gradient(_norm_gradient)
-
-
-def csr_sums(k: Any, x: CSR, data: Any, attrs: dict[str, Any]) -> Any:
-    """Sums of the stored values along the asked axes; absent values count as zero."""
-    axes = _axes(x, attrs)
-    if len(axes) == 2:
-        made = k.xp.asarray(data.sum(dtype=data.dtype)).reshape(1)
-        return made.reshape(1, 1) if attrs["keepdims"] else made
-    if axes == (1,):
-        out = k.xp.empty(x.shape[0], data.dtype)
-        k.csr_sum_rows(data, x.indptr, out)
-        return out.reshape(-1, 1) if attrs["keepdims"] else out
-    out = k.xp.zeros(x.shape[1], data.dtype)
-    k.csr_sum_columns(data, x.indices, out)
-    return out.reshape(1, -1) if attrs["keepdims"] else out
-
-
-@total.forward("csr -> default", exclude=False)
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    return csr_sums(k, x, x.data, attrs)
-
-
-@mean.forward("csr -> default", exclude=False)
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    return csr_sums(k, x, x.data, attrs) / x.dtype.type(_reduced_count(x.shape, _axes(x, attrs)))
-
-
-@total.forward("row_sparse -> default", exclude=False, axis=(None, ()))
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    return k.xp.asarray(x.data.sum(dtype=x.dtype)).reshape((1,) * (len(x.shape) if attrs["keepdims"] else 1))
-
-
-@mean.forward("row_sparse -> default", exclude=False, axis=(None, ()))
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    made = k.xp.asarray(x.data.sum(dtype=x.dtype)) / x.dtype.type(math.prod(x.shape))
-    return made.astype(x.dtype).reshape((1,) * (len(x.shape) if attrs["keepdims"] else 1))
 
 
 spread = Op("_spread", "data", shape=infer.unchanged, cost=cost.none,

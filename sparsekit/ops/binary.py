@@ -153,8 +153,16 @@ elemwise_div.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
 
 @elemwise_div.forward("default, default -> default")
 def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    return divide(k.xp, left, right, out)
+
+
+def divide(xp: Any, left: Any, right: Any, out: Any = None) -> Any:
+    """The quotient; of integers, without its fraction, and zero where the divisor is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return k.xp.divide(left, right, out=out) if left.dtype.kind == "f" else left // right
+        if left.dtype.kind == "f" or right.dtype.kind == "f":
+            return xp.divide(left, right, out=out)
+        whole = left // right
+        return whole + ((whole < 0) & (whole * right != left))
 
 
 def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = (),
@@ -177,8 +185,7 @@ def _sum_to(F: Any, g: Any, like: Any) -> Any:
 
 
 def _divide(xp: Any, left: Any, right: Any) -> Any:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return xp.divide(left, right) if left.dtype.kind == "f" else left // right
+    return divide(xp, left, right)
 
 
 broadcast_add = broadcasting(
@@ -289,12 +296,31 @@ broadcasting("broadcast_maximum", lambda xp, a, b: xp.maximum(a, b), lambda F, g
 broadcasting("broadcast_minimum", lambda xp, a, b: xp.minimum(a, b), lambda F, g, lhs, rhs, _out, attrs, want: (
     want[0] and _sum_to(F, g * F.broadcast_lesser_equal(lhs, rhs), lhs),
     want[1] and _sum_to(F, g * F.broadcast_greater(lhs, rhs), rhs)), "Smaller of two, with broadcasting.")
-broadcasting("broadcast_power", lambda xp, a, b: a**b, lambda F, g, lhs, rhs, out, attrs, want: (
+
+def power(xp: Any, left: Any, right: Any) -> Any:
+    """The power; of integers, without its fraction."""
+    if left.dtype.kind == "f" or not (right < 0).any():
+        return xp.power(left, right)
+    with np.errstate(divide="ignore"):
+        return xp.power(left.astype(np.float64), right).astype(left.dtype)
+
+
+broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and _sum_to(F, g * rhs * F.broadcast_power(lhs, rhs - 1), lhs),
     want[1] and _sum_to(F, g * out * F.log(lhs), rhs)), "Power, with broadcasting.", low=0.5).sample = (
         lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
-broadcasting("broadcast_mod", lambda xp, a, b: xp.mod(a, b), None, "Remainder with the divisor's sign, with broadcasting.",
-             low=0.5)
+
+
+def modulo(xp: Any, left: Any, right: Any) -> Any:
+    """The remainder with the divisor's sign; zero where the divisor is zero, as in MXNet."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return xp.where(right == 0, 0, xp.mod(left, right))
+
+
+broadcasting("broadcast_mod", modulo, lambda F, g, lhs, rhs, _out, attrs, want: (
+    want[0] and _sum_to(F, g, lhs),
+    want[1] and F.negative(_sum_to(F, F.broadcast_mul(g, F.floor(F.broadcast_div(lhs, rhs))), rhs))),
+    "Remainder with the divisor's sign, with broadcasting; zero where the divisor is zero.", low=0.5)
 
 
 def backward_of(name: str, function: Callable[..., Any], second: Callable[..., Any] | None, doc: str, zero: bool = False) -> None:

@@ -37,7 +37,8 @@ def _check_places(dtype: Any, size: int) -> None:
     kind = np.dtype(dtype)
     largest = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else np.iinfo(kind).max
     if size - 1 > largest:
-        raise DTypeError(f"{kind} cannot hold the places of {size:,} elements exactly.", hint="ask for dtype='int64'.")
+        raise DTypeError(f"{kind} cannot hold the places of {size:,} elements exactly.",
+                         hint="ask for dtype='int64', or cast to float64 first.")
 
 
 def ordering(op: Op, function: Callable[..., Any], differentiable: Callable[[dict[str, Any]], bool]) -> Op:
@@ -186,32 +187,31 @@ def _found_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 def finding(name: str, function: str, doc: str) -> None:
     """Declare argmax or argmin."""
-    op = Op(name, "data", axis=None, keepdims=False, shape=_found_shape, dtype=_place_type, cost=cost.reduction,
+    op = Op(name, "data", axis=None, keepdims=False, shape=_found_shape, cost=cost.reduction, doc=doc,
             sample=lambda: [([samples.grid()], {"axis": axis, "keepdims": keep})
-                            for axis in (None, 0, -1) for keep in (False, True)], doc=doc)
+                            for axis in (None, 0, -1) for keep in (False, True)])
 
     @op.forward("default -> default")
     def _(k: Any, x: Any, attrs: Any) -> Any:
+        _check_places(x.dtype, x.size if attrs["axis"] is None else x.shape[attrs["axis"]])
         found = getattr(k.xp, function)(x, axis=attrs["axis"])
-        return k.xp.asarray(found).astype(_place_type([x.dtype], attrs)).reshape(infer.reduced([x.shape], attrs))
+        return k.xp.asarray(found).astype(x.dtype).reshape(infer.reduced([x.shape], attrs))
 
     op.gradient(lambda F, g, data, _out, attrs, want: F.zeros_like(data))
 
 
-def _place_type(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
-    return dtypes[0] if dtypes[0].kind == "f" and dtypes[0].itemsize > 4 else np.dtype(np.float32)
-
-
-finding("argmax", "argmax", "Place of the largest element along ``axis``, or in the flattened array, the first of equal ones.")
-finding("argmin", "argmin", "Place of the smallest element along ``axis``, or in the flattened array, the first of equal ones.")
+finding("argmax", "argmax", "Place of the largest element along ``axis``, or in the flattened array; of equal elements the "
+        "first.  It comes in the array's own element type, and raises DTypeError if that cannot count so far.")
+finding("argmin", "argmin", "Place of the smallest element along ``axis``, or in the flattened array; of equal elements the "
+        "first.  It comes in the array's own element type, and raises DTypeError if that cannot count so far.")
 
 channel = Op("argmax_channel", "data", shape=lambda shapes, attrs: infer.reduced(shapes, {"axis": 1, "keepdims": False}),
-             dtype=_place_type, cost=cost.reduction, sample=samples.one(), doc="Place of the largest element along axis 1.")
+             cost=cost.reduction, sample=samples.one(), doc="Place of the largest element along axis 1.")
 
 
 @channel.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return k.xp.argmax(x, axis=1).astype(_place_type([x.dtype], attrs)).reshape(
+    return k.xp.argmax(x, axis=1).astype(x.dtype).reshape(
         infer.reduced([x.shape], {"axis": 1, "keepdims": False}))
 
 

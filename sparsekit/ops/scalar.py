@@ -10,6 +10,7 @@ import numpy as np
 from ..core import infer
 from ..core.op import REQUIRED, Op
 from . import samples
+from .binary import modulo, power
 from .limits import filled
 from .unary import on_data
 
@@ -71,6 +72,10 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _power(xp: Any, x: Any, s: Any) -> Any:
+    return power(xp, x, np.asarray(s)) if x.dtype.kind != "f" else xp.power(x, s)
+
+
 def _passes(F: Any, g: Any, _data: Any, _out: Any, attrs: Any, want: Any) -> Any:
     return g
 
@@ -90,12 +95,12 @@ with_scalar("_div_scalar", _quiet(lambda xp, x, s: x / s),
             keeps=Beyond("nonzero"))
 with_scalar("_rdiv_scalar", _quiet(lambda xp, x, s: s / x),
             lambda F, g, data, out, attrs, want: F.negative(g * out / data), "``scalar / data``.", low=0.5)
-with_scalar("_mod_scalar", _quiet(lambda xp, x, s: xp.mod(x, s)), _passes, "``data % scalar``, with the divisor's sign.",
+with_scalar("_mod_scalar", modulo, _passes, "``data % scalar``, with the divisor's sign; zero for a scalar of zero.",
             keeps=Beyond("nonzero"))
-with_scalar("_rmod_scalar", _quiet(lambda xp, x, s: xp.mod(s, x)),
+with_scalar("_rmod_scalar", lambda xp, x, s: modulo(xp, s, x),
             lambda F, g, data, _out, attrs, want: F.negative(g * F.floor(F._rdiv_scalar(data, scalar=attrs["scalar"]))),
             "``scalar % data``.", low=0.5)
-with_scalar("_power_scalar", lambda xp, x, s: xp.power(x, s),
+with_scalar("_power_scalar", _power,
             lambda F, g, data, _out, attrs, want: g * F._power_scalar(data, scalar=attrs["scalar"] - 1) * attrs["scalar"],
             "``data ** scalar``.", keeps=Beyond("positive"), low=0.5)
 with_scalar("_rpower_scalar", lambda xp, x, s: xp.power(x.dtype.type(s), x),

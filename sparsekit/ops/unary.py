@@ -45,7 +45,8 @@ def unary(
 
     @op.forward("default -> default")
     def _(k: Any, x: Any, attrs: Any) -> Any:
-        return function(k.xp, x)
+        made = function(k.xp, x)
+        return made if made.dtype is x.dtype or made.dtype == x.dtype else made.astype(x.dtype)
 
     if zero:
         for stype in ("row_sparse", "csr"):
@@ -177,9 +178,9 @@ unary("round", lambda xp, x: xp.copysign(xp.floor(xp.abs(x) + 0.5), x), None, ze
       doc="Nearest integer; halves go away from zero, as in MXNet.")
 unary("erf", _erf, lambda F, g, x, _y: g * F.exp(F.square(x) * -1.0) * (2 / math.sqrt(math.pi)), zero=True,
       doc="Error function.")
-unary("gamma", _gamma, None, low=0.5, doc="Gamma function; its gradient is not implemented.").gradient_function = None
-unary("gammaln", _gammaln, None, low=0.5, doc="Logarithm of the gamma function; its gradient is not implemented."
-      ).gradient_function = None
+unary("gamma", _gamma, lambda F, g, x, y: g * y * F._polygamma(x), low=0.5, doc="Gamma function.")
+unary("gammaln", _gammaln, lambda F, g, x, _y: g * F._polygamma(x), low=0.5,
+      doc="Logarithm of the absolute value of the gamma function.")
 unary("logical_not", lambda xp, x: (x == 0).astype(x.dtype), None, doc="1 where x is zero, else 0.").forward(
     "row_sparse|csr -> default")(lambda k, x, attrs: filled(k, x, "logical_not", lambda x: (x == 0).astype(x.dtype)))
 unary("identity", lambda xp, x: x.copy(), lambda F, g, _x, _y: g, zero=True, aliases=("_copy",), doc="A copy.")

@@ -18,14 +18,16 @@ __all__ = ["for_device", "warm"]
 #: Which file holds which kernel; the same for every device.
 FILES = {
     "csr": (
-        "csr_dot_dense", "csr_dot_row_sparse", "csr_dot_csr", "csr_transposed_dot_dense",
+        "csr_dot_dense", "csr_drop_absent", "csr_dot_csr", "csr_transposed_dot_dense", "csr_transposed_dot_grouped",
         "csr_transposed_dot_row_sparse", "csr_sum_rows", "csr_sum_columns", "csr_row_scale", "csr_column_scale",
         "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
     ),
     "csr_select": ("csr_values_at", "csr_transpose", "csr_union"),
     "dense": ("dense_dot_csr", "dense_dot_csr_transposed", "dense_sgd_update", "dense_sgd_momentum_update"),
+    "normalize": ("layer_norm_rows", "log_softmax_rows", "softmax_rows"),
+    "group": ("group_columns", "row_ranks", "unique_with_rank"),
     "row_sparse": (
-        "unique_with_rank", "row_sparse_sgd_update", "row_sparse_sgd_momentum_update",
+        "row_sparse_sgd_update", "row_sparse_sgd_momentum_update",
         "row_sparse_sgd_momentum_standard_update", "row_sparse_merge", "add_rows", "copy_rows",
     ),
 }

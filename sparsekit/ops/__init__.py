@@ -5,6 +5,7 @@ from . import (
     cast,
     creation,
     dot,
+    embedding,
     facts,
     gather,
     index,
@@ -19,7 +20,10 @@ from . import (
     sequence,
     shape,
     slices,
+    softmax,
+    sparse_pairs,
     sparse_reduce,
+    sparse_rows,
     special,
     tile,
     triangle,
@@ -28,6 +32,7 @@ from . import (
 )
 
 __all__ = [
-    "binary", "cast", "creation", "dot", "facts", "gather", "index", "join", "linalg", "matrix", "neural", "order",
-    "output", "reduce", "scalar", "sequence", "shape", "slices", "special", "tile", "triangle", "unary", "update",
+    "binary", "cast", "creation", "dot", "embedding", "facts", "gather", "index", "join", "linalg", "matrix",
+    "neural", "order", "output", "reduce", "scalar", "sequence", "shape", "slices", "softmax", "sparse_pairs",
+    "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary", "update",
 ]

@@ -1,0 +1,127 @@
+"""Embedding: the rows of a weight that indices name, and the gradient that those rows get."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ShapeError
+from ..core import cost
+from ..core.op import REQUIRED, Op
+from ..storage import RowSparse
+from . import samples
+
+__all__ = ["looked_up"]
+
+
+def looked_up(xp: Any, data: Any, size: int) -> Any:
+    """Indices as whole numbers inside a table of that many rows: fractions are cut off, what is beyond is clipped."""
+    if data.dtype.kind != "i":
+        with np.errstate(invalid="ignore"):  # nan becomes a number below every row
+            data = data.astype(np.int64)
+    if not size and data.size:
+        raise ShapeError("The weight has no rows to look up.", hint="input_dim is at least 1.")
+    return data
+
+
+def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    data, weight = shapes
+    if len(weight) < 2 or (weight[0], math.prod(weight[1:])) != (attrs["input_dim"], attrs["output_dim"]):
+        raise ShapeError(f"weight has shape {weight}, not ({attrs['input_dim']}, {attrs['output_dim']}).",
+                         hint="the weight of Embedding is (input_dim, output_dim).")
+    return (*data, *weight[1:])
+
+
+def _rows_of(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
+    return k.xp.take(weight, looked_up(k.xp, data, weight.shape[0]), axis=0, mode="clip")
+
+
+def _rows_of_row_sparse(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
+    xp = k.xp
+    wanted = xp.clip(looked_up(xp, data, weight.shape[0]), 0, weight.shape[0] - 1)
+    if not weight.indices.size:
+        return xp.zeros((*wanted.shape, *weight.shape[1:]), weight.dtype)
+    place = xp.minimum(xp.searchsorted(weight.indices, wanted), weight.indices.size - 1)
+    made = xp.take(weight.data, place, axis=0)
+    made[weight.indices[place] != wanted] = 0
+    return made
+
+
+def _rows_of_csr(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
+    xp = k.xp
+    wanted = xp.clip(looked_up(xp, data, weight.shape[0]), 0, weight.shape[0] - 1)
+    rows = wanted.reshape(-1)
+    starts, counts = weight.indptr[rows], weight.indptr[rows + 1] - weight.indptr[rows]
+    target = xp.repeat(xp.arange(rows.size), counts)
+    place = xp.arange(target.size) - xp.repeat(xp.cumsum(counts) - counts, counts) + xp.repeat(starts, counts)
+    made = xp.zeros((rows.size, weight.shape[1]), weight.dtype)
+    made[target, weight.indices[place]] = weight.data[place]
+    return made.reshape(*wanted.shape, weight.shape[1])
+
+
+def _rule(F: Any, g: Any, data: Any, weight: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    sparse = attrs["sparse_grad"] or (want[1] and want[1].stype == "row_sparse")
+    return None, want[1] and F._embedding_backward(g, data, shape=tuple(weight.shape), sparse=bool(sparse))
+
+
+def _declare(name: str, sparse_grad: bool, doc: str) -> Op:
+    op = Op(name, "data weight", input_dim=REQUIRED, output_dim=REQUIRED, cost=cost.none, flat=(0,), shape=_shape,
+            dtype=lambda dtypes, attrs: dtypes[1], doc=doc,
+            sample=lambda: [([np.array([[0, 3], [1, 1]], np.float32), samples.grid()],
+                             {"input_dim": 4, "output_dim": 5, "sparse_grad": sparse}) for sparse in (False, True)])
+    op.attrs |= {"dtype": "float32", "sparse_grad": sparse_grad}
+    op.forward("default, default -> default")(_rows_of)
+    op.forward("default, row_sparse -> default")(_rows_of_row_sparse)
+    op.forward("default, csr -> default")(_rows_of_csr)
+    op.gradient(_rule)
+    return op
+
+
+_declare("Embedding", False, """The rows of ``weight`` that ``data`` names; indices beyond the ends are clipped, as in MXNet.
+
+Indices are of any element type; fractions are cut off.  With ``sparse_grad=True``, or where the buffer of the
+weight's gradient is row_sparse, that gradient is row_sparse and stores the rows looked up.  A row_sparse weight
+need not hold all its rows: an absent one is zero.  ``dtype`` is accepted and not needed: the weight has one.""")
+_declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse gradient; deprecated in MXNet.")
+
+
+backward = Op("_embedding_backward", "g data", shape=lambda shapes, attrs: attrs["shape"], flat=(1,),
+              dtype=lambda dtypes, attrs: dtypes[0], cost=cost.elementwise,
+              sample=lambda: [([np.ones((2, 2, 5), np.float32), np.array([[0, 3], [1, 1]], np.float32)],
+                               {"shape": (4, 5), "sparse": sparse}) for sparse in (False, True)],
+              doc="Gradient rows summed by the index they were looked up with.")
+backward.attrs = {"shape": None, "sparse": False}
+
+
+def _ready(k: Any, g: Any, data: Any, shape: tuple[int, ...]) -> Any:
+    """The gradient as (indices, width), and the indices as numbers of rows."""
+    rows = k.xp.clip(looked_up(k.xp, data, shape[0]), 0, shape[0] - 1).reshape(-1)
+    width = math.prod(shape[1:])
+    return k.xp.ascontiguousarray(g).reshape(rows.size, width), rows, width
+
+
+@backward.forward("default, default -> row_sparse", sparse=True)
+def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
+    shape = attrs["shape"]
+    g, rows, width = _ready(k, g, data, shape)
+    distinct, ranks = k.unique_with_rank(rows)
+    out = k.xp.zeros((distinct.shape[0], *shape[1:]), g.dtype)
+    k.add_rows(g, ranks, g.dtype.type(1), out.reshape(distinct.shape[0], width))
+    return RowSparse(out, distinct, shape, check=False)
+
+
+@backward.forward("default, default -> default", sparse=False)
+def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
+    shape = attrs["shape"]
+    g, rows, width = _ready(k, g, data, shape)
+    out = k.xp.zeros(shape, g.dtype)
+    k.add_rows(g, rows, g.dtype.type(1), out.reshape(shape[0], width))
+    return out
+
+
+@backward.gradient
+def _(F: Any, g: Any, _given: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    shape = attrs["shape"]
+    return F.Embedding(data, g, input_dim=shape[0], output_dim=math.prod(shape[1:])), None

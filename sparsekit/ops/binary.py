@@ -10,6 +10,7 @@ import numpy as np
 from ..core import cost, infer
 from ..core.op import Op
 from ..storage import CSR, RowSparse, densify
+from ..storage.select import stretched
 from . import samples
 from .unary import _sigmoid, on_data
 
@@ -221,6 +222,7 @@ def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
 
 
 def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
+    left = stretched(left, infer.broadcast_shapes(tuple(left.shape), right.shape), k.xp)
     found = _pieces(right, left.shape)
     if found is None:
         return on_data(left, (_divide(k.xp, left.data, _values_at(k, left, right)) if invert

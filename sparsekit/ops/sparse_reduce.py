@@ -169,7 +169,8 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 square_sum = Op("_square_sum", "data", axis=None, keepdims=False, exclude=False, shape=infer.reduced, cost=cost.reduction,
-                sample=lambda: [([samples.grid()], {"axis": axis, "keepdims": keep}) for axis in (0, 1) for keep in (False, True)],
+                sample=lambda: [([samples.grid()], {"axis": axis, "keepdims": keep})
+                                for axis in (0, 1) for keep in (False, True)],
                 doc="""Sum of the squares of the elements along ``axis``, or of all.
 
 A row_sparse array reduced along axis 1 with ``keepdims=True`` gives a row_sparse column of the same rows.""")

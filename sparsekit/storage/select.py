@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.errors import ShapeError
 from .convert import counts_to_indptr, row_ids
 from .csr import CSR
 from .row_sparse import RowSparse
@@ -22,6 +23,7 @@ __all__ = [
     "row_sparse_row_steps",
     "row_sparse_rows",
     "steps_of",
+    "stretched",
 ]
 
 
@@ -109,6 +111,16 @@ def csr_columns(store: CSR, columns: Any, xp: Any = np) -> CSR:
     column = order[xp.repeat(first, counts) + within]
     row, data = xp.repeat(row_ids(store, xp), counts), xp.repeat(store.data, counts)
     return csr_from_places(row, column, data, (store.shape[0], columns.shape[0]), xp)
+
+
+def stretched(store: CSR, shape: tuple[int, ...], xp: Any = np) -> CSR:
+    """A csr matrix repeated along its axes of size 1, up to ``shape``."""
+    if len(shape) != 2:
+        raise ShapeError(f"A csr array of shape {store.shape} does not broadcast to the {len(shape)} axes of {tuple(shape)}.",
+                         hint="csr arrays have two dimensions; call tostype('default') first.")
+    if store.shape[0] != shape[0]:
+        store = csr_rows(store, xp.zeros(shape[0], np.int64), xp)
+    return store if store.shape[1] == shape[1] else csr_columns(store, xp.zeros(shape[1], np.int64), xp)
 
 
 def row_sparse_rows(store: RowSparse, rows: Any, xp: Any = np) -> RowSparse:

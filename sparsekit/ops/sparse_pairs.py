@@ -1,0 +1,241 @@
+"""Elementwise operators of two arrays of which one or both are sparse, with and without broadcasting.
+
+Where f(0, 0) = 0, two sparse arrays give a sparse result that stores what either stores; a csr and a row_sparse array
+give csr.  Where it is not, or one array is dense, the result is dense by nature.  Products and quotients of a sparse
+array by a dense one keep its stored places: an absent 0 divided by 0 stays absent, as in MXNet's ``broadcast_div``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core import infer
+from ..core.op import REQUIRED, Op, find
+from ..storage import CSR, RowSparse, convert
+from ..storage.convert import row_ids
+from ..storage.select import stretched
+from . import samples
+from .binary import add_csr, add_row_sparse
+from .join import aligned_rows
+from .limits import check_room, dense_of, filled
+from .unary import on_data
+
+__all__ = ["union_csr"]
+
+SPARSE = "row_sparse|csr"
+
+
+def row_of(name: str, *stypes: str) -> Callable[..., Any]:
+    """``function(k, left, right)`` of one of the operator's rows."""
+    function = next(rule.function for rule in find(name).rules if rule.takes(stypes))
+    return lambda k, left, right: function(k, left, right, {})
+
+
+def dense_function(name: str) -> Callable[..., Any]:
+    """``function(k, left, right)`` of the operator's dense row."""
+    return row_of(name, "default", "default")
+
+
+def union_csr(k: Any, left: CSR, right: CSR, function: Callable[..., Any]) -> CSR:
+    """``function(k, left values, right values)`` at all places that either stores; both have one shape."""
+    room, xp = left.nnz + right.nnz, k.xp
+    indices, indptr = xp.empty(room, left.indices.dtype), xp.empty_like(left.indptr)
+    left_places, right_places = xp.empty(room, np.int64), xp.empty(room, np.int64)
+    count = k.csr_union(left.indices, left.indptr, right.indices, right.indptr, indices, indptr, left_places, right_places)
+    values = [xp.append(store.data, store.dtype.type(0))[places[:count]]  # place -1 is the zero at the end
+              for store, places in ((left, left_places), (right, right_places))]
+    return CSR(function(k, *values), indices[:count], indptr, left.shape, check=False)
+
+
+def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[..., Any], name: str) -> RowSparse:
+    """``function`` of the rows that either stores; all axes but the first broadcast."""
+    shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
+    if len(left.shape) != len(right.shape) or left.shape[0] != right.shape[0]:
+        check_room(name, shape, left.dtype)
+        made: RowSparse = convert(function(k, dense_of(k, left, name), dense_of(k, right, name)), "row_sparse", k.xp)
+        return made
+    indices, (first, second) = aligned_rows(k.xp, [left, right])
+    return RowSparse(function(k, first, second), indices, shape, check=False)
+
+
+def both_csr(k: Any, left: Any, right: Any) -> tuple[CSR, CSR]:
+    """Two sparse matrices as csr of the shape they broadcast to."""
+    shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
+    return stretched(convert(left, "csr", k.xp), shape, k.xp), stretched(convert(right, "csr", k.xp), shape, k.xp)
+
+
+def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Callable[..., Any] | None = None) -> None:
+    """Declare the rows of two sparse arrays of an operator with f(0, 0) = 0.
+
+    Parameters
+    ----------
+    rows, places : callable, optional
+        Quicker ways for two row_sparse and two csr arrays of one shape.
+    """
+    op, function = find(name), dense_function(name)
+
+    @op.forward("row_sparse, row_sparse -> row_sparse")
+    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        if rows is not None and left.shape == right.shape:
+            return rows(k, left, right)
+        return union_rows(k, left, right, function, name)
+
+    @op.forward(f"{SPARSE}, {SPARSE} -> csr")
+    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        left, right = both_csr(k, left, right)
+        return union_csr(k, left, right, function) if places is None else places(k, left, right)
+
+
+def dense_pair(name: str, both: bool) -> None:
+    """Declare the rows whose result is dense by nature: one array dense, and two sparse ones if f(0, 0) is not 0."""
+    op, function = find(name), dense_function(name)
+
+    def run(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        check_room(name, infer.broadcast_shapes(tuple(left.shape), tuple(right.shape)), left.dtype)
+        return function(k, dense_of(k, left, name), dense_of(k, right, name))
+
+    op.forward(f"{SPARSE}, default -> default")(run)
+    op.forward(f"default, {SPARSE} -> default")(run)
+    if both:
+        op.forward(f"{SPARSE}, {SPARSE} -> default")(run)
+
+
+def values_at(k: Any, sparse: Any, dense: Any) -> Any:
+    """The elements of a dense array, broadcast to the sparse one's shape, at its stored places."""
+    whole = k.xp.broadcast_to(dense, sparse.shape)
+    return whole[row_ids(sparse, k.xp), sparse.indices] if isinstance(sparse, CSR) else whole[sparse.indices]
+
+
+def keep_places(name: str, left_only: bool) -> None:
+    """Declare the rows of a sparse and a dense array in which the sparse one's places are all that count."""
+    op, function = find(name), dense_function(name)
+
+    def run(k: Any, sparse: Any, dense: Any, apply: Any) -> Any:
+        shape = infer.broadcast_shapes(tuple(sparse.shape), tuple(dense.shape))
+        if shape != tuple(sparse.shape):
+            check_room(name, shape, sparse.dtype)
+            return convert(apply(dense_of(k, sparse, name), dense), sparse.stype, k.xp)
+        return on_data(sparse, apply(sparse.data, values_at(k, sparse, dense)))
+
+    for stype in ("row_sparse", "csr"):
+        @op.forward(f"{stype}, default -> {stype}")
+        def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+            return run(k, left, right, lambda a, b: function(k, a, b))
+
+        if not left_only:
+            @op.forward(f"default, {stype} -> {stype}")
+            def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+                return run(k, right, left, lambda a, b: function(k, b, a))
+
+
+for _name, _factor in (("add", 1), ("sub", -1)):
+    for _op in (f"elemwise_{_name}", f"broadcast_{_name}"):
+        sparse_pair(_op, lambda k, a, b, _factor=_factor: add_row_sparse(k, a, b, _factor),
+                    lambda k, a, b, _factor=_factor: add_csr(k, a, b, _factor))
+    dense_pair(f"broadcast_{_name}", both=False)
+
+_multiply_rows, _multiply_csr = (row_of("elemwise_mul", stype, stype) for stype in ("row_sparse", "csr"))
+for _op in ("elemwise_mul", "broadcast_mul"):
+    sparse_pair(_op, _multiply_rows, _multiply_csr)
+keep_places("broadcast_mul", left_only=False)
+keep_places("broadcast_logical_and", left_only=False)
+for _op in ("elemwise_div", "broadcast_div"):
+    keep_places(_op, left_only=True)
+    dense_pair(_op, both=True)
+
+for _name in ("maximum", "minimum", "not_equal", "greater", "lesser", "logical_and", "logical_or", "logical_xor"):
+    sparse_pair(f"broadcast_{_name}")
+    if _name != "logical_and":
+        dense_pair(f"broadcast_{_name}", both=False)
+for _name in ("equal", "greater_equal", "lesser_equal", "power", "mod"):
+    dense_pair(f"broadcast_{_name}", both=True)
+
+# sums of any number of arrays
+
+add_n = find("add_n")
+
+
+@add_n.forward("row_sparse|csr... -> csr")
+def _(k: Any, *given: Any) -> Any:
+    stores = [convert(store, "csr", k.xp) for store in given[:-1]]
+    out = stores[0]
+    for store in stores[1:]:
+        out = add_csr(k, out, store, 1)
+    return out
+
+
+@add_n.forward("default|row_sparse|csr... -> default")
+def _(k: Any, *given: Any) -> Any:
+    stores = given[:-1]
+    add = row_of("elemwise_add", "default", "csr")
+    dense = [store for store in stores if not hasattr(store, "stype")]
+    out = dense[0].astype(np.result_type(*(store.dtype for store in stores)))
+    for store in dense[1:]:
+        out += store
+    for store in stores:
+        if hasattr(store, "stype"):
+            out = add(k, out, store)
+    return out
+
+
+# gradients of unary functions that keep zero, where the gradient that arrives is csr
+
+for _name in ("_relu_backward", "_abs_backward"):
+    @find(_name).forward(f"{SPARSE}, {SPARSE} -> csr")
+    def _(k: Any, g: Any, x: Any, attrs: Any, _name: str = _name) -> Any:
+        return union_csr(k, *both_csr(k, g, x), dense_function(_name))
+
+# operators on stored values only
+
+scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sample=samples.pair(low=0.5),
+                 doc="Quotient of two arrays of one shape, of the stored values of a sparse ``lhs`` only.")
+
+
+@scatter_div.forward("default, default -> default")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    return dense_function("elemwise_div")(k, left, right)
+
+
+keep_places("_scatter_elemwise_div", left_only=True)
+
+
+@scatter_div.forward("row_sparse, row_sparse -> row_sparse")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    indices, (_, divisor) = aligned_rows(k.xp, [left, right])
+    return on_data(left, dense_function("elemwise_div")(k, left.data, divisor[k.xp.searchsorted(indices, left.indices)]))
+
+
+scatter_div.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+    want[0] and F.elemwise_div(g, rhs),
+    want[1] and F.negative(F.elemwise_div(F.elemwise_mul(g, lhs), F.square(rhs)))))
+
+
+def _scatter_scalar(name: str, plain: str, doc: str) -> None:
+    op = Op(name, "data", shape=infer.unchanged, scalar=REQUIRED, sample=samples.scalars(0.0), doc=doc)
+    function = find(plain).rules[0].function
+
+    @op.forward("default -> default")
+    def _(k: Any, x: Any, attrs: Any) -> Any:
+        return function(k, x, attrs)
+
+    for stype in ("row_sparse", "csr"):
+        @op.forward(f"{stype} -> {stype}")
+        def _(k: Any, x: Any, attrs: Any) -> Any:
+            return on_data(x, function(k, x.data, attrs))
+
+    op.gradient(lambda F, g, _data, _out, attrs, want: g)
+
+
+_scatter_scalar("_scatter_plus_scalar", "_plus_scalar", "``data + scalar``, of the stored values of a sparse array only.")
+_scatter_scalar("_scatter_minus_scalar", "_minus_scalar", "``data - scalar``, of the stored values of a sparse array only.")
+
+# clip to a range without zero: what is absent moves to its nearest end
+
+
+@find("clip").forward("row_sparse|csr -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    plain = find("clip").rules[0].function
+    return filled(k, x, "clip", lambda values: plain(k, values, attrs))

@@ -1,0 +1,236 @@
+"""Rows for sparse arrays of operators declared elsewhere: shapes, choices, lookups and layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ShapeError
+from ..core.op import find
+from ..storage import CSR, RowSparse, convert, densify
+from ..storage.convert import counts_to_indptr, row_ids
+from ..storage.select import csr_rows
+from .binary import add_csr, add_row_sparse
+from .limits import check_room, dense_of
+from .slices import Only, numbers_in
+from .sparse_pairs import values_at
+from .unary import on_data
+
+__all__ = ["reshaped_csr", "reshaped_rows", "transposed"]
+
+# shapes
+
+
+def transposed(k: Any, x: CSR) -> CSR:
+    """The transpose of a csr matrix as csr, by counting."""
+    rows, columns = x.shape
+    check_room("transpose", (columns + 1,), np.int64)
+    data, indices = k.xp.empty_like(x.data), k.xp.empty_like(x.indices)
+    indptr = k.xp.zeros(columns + 1, x.indptr.dtype)
+    k.csr_transpose(x.data, x.indices, x.indptr, data, indices, indptr)
+    return CSR(data, indices, indptr, (columns, rows), check=False)
+
+
+def reshaped_csr(k: Any, x: CSR, shape: tuple[int, ...]) -> CSR:
+    """The same elements as a csr matrix of another shape; their order stays."""
+    if math.prod(shape) > np.iinfo(np.int64).max:
+        raise ShapeError(f"A matrix of shape {x.shape} has more elements than int64 can number.", hint="reshape a slice of it.")
+    place = row_ids(x, k.xp).astype(np.int64) * x.shape[1] + x.indices
+    row = place // max(shape[1], 1)
+    return CSR(x.data.copy(), place - row * shape[1], counts_to_indptr(row, shape[0], k.xp), shape, check=False)
+
+
+def reshaped_rows(k: Any, x: RowSparse, shape: tuple[int, ...]) -> RowSparse:
+    """The same elements as a row_sparse array of another shape; it stores the rows that a stored row reaches into."""
+    xp, before, after = k.xp, math.prod(x.shape[1:]), math.prod(shape[1:])
+    if tuple(shape[:1]) == tuple(x.shape[:1]) or not math.prod(shape) or not x.indices.size:
+        stored = x.indices if tuple(shape[:1]) == tuple(x.shape[:1]) else x.indices[:0]
+        return RowSparse(x.data[: stored.shape[0]].reshape(stored.shape[0], *shape[1:]), stored, shape, check=False)
+    first, last = x.indices * before // after, ((x.indices + 1) * before - 1) // after
+    counts = last - first + 1
+    indices = xp.unique(xp.repeat(first - xp.cumsum(counts) + counts, counts) + xp.arange(int(counts.sum())))
+    check_room("reshape", (indices.shape[0], *shape[1:]), x.dtype)
+    data = xp.zeros((indices.shape[0], after), x.dtype)
+    place = (x.indices[:, None] * before + xp.arange(before)).reshape(-1)
+    data[xp.searchsorted(indices, place // after), place % after] = x.data.reshape(-1)
+    return RowSparse(data.reshape(indices.shape[0], *shape[1:]), indices, shape, check=False)
+
+
+def _target(name: str, x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(int(size) for size in find(name).shape([tuple(x.shape)], attrs))
+
+
+_TWO = Only("two plain sizes", lambda shape: isinstance(shape, (tuple, list)) and len(shape) == 2 and min(shape) >= -1)
+
+
+@find("Reshape").forward("csr -> csr", shape=_TWO)
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return reshaped_csr(k, x, _target("Reshape", x, attrs))
+
+
+@find("Reshape").forward("row_sparse -> row_sparse")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return reshaped_rows(k, x, _target("Reshape", x, attrs))
+
+
+@find("reshape_like").forward("csr|row_sparse, * -> default")
+def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
+    return dense_of(k, x, "reshape_like").reshape(like.shape)
+
+
+@find("Flatten").forward("row_sparse -> row_sparse")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return reshaped_rows(k, x, _target("Flatten", x, attrs))
+
+
+@find("expand_dims").forward("row_sparse -> row_sparse", axis=Only("behind the rows", lambda axis: axis > 0 or axis == -1))
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return reshaped_rows(k, x, _target("expand_dims", x, attrs))
+
+
+@find("transpose").forward("csr -> csr")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return transposed(k, x) if tuple(axis % 2 for axis in attrs["axes"] or (1, 0)) == (1, 0) else x.copy()
+
+
+@find("transpose").forward("row_sparse -> row_sparse", axes=Only("rows first", lambda axes: bool(axes) and axes[0] == 0))
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    shape = tuple(x.shape[axis] for axis in attrs["axes"])
+    return RowSparse(k.xp.ascontiguousarray(x.data.transpose(attrs["axes"])), x.indices, shape, check=False)
+
+
+@find("transpose").forward("row_sparse -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    shape = _target("transpose", x, attrs)
+    check_room("transpose", shape, x.dtype)
+    out = k.xp.empty(shape, x.dtype)
+    axes = attrs["axes"] or tuple(reversed(range(len(x.shape))))
+    densify(x, k.xp, out=out.transpose(tuple(int(place) for place in np.argsort([axis % len(shape) for axis in axes]))))
+    return out
+
+
+# choices
+
+where = find("where")
+
+
+@where.forward("csr|row_sparse, default, default -> default")
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+    out = k.xp.array(y, dtype=x.dtype, order="C")
+    if isinstance(condition, CSR) and condition.shape == x.shape:
+        true = condition.data != 0
+        places = row_ids(condition, k.xp)[true], condition.indices[true]
+        out[places] = x[places]
+        return out
+    if isinstance(condition, RowSparse):
+        true = condition.data != 0
+        true = true.reshape(true.shape + (1,) * (x.ndim - true.ndim))
+        out[condition.indices] = k.xp.where(true, x[condition.indices], out[condition.indices])
+        return out
+    return row_of_three(k, dense_of(k, condition, "where"), x, y, attrs)
+
+
+row_of_three = where.rules[0].function
+
+
+def _truth(k: Any, condition: Any, store: Any) -> Any:
+    """Whether the condition is nonzero at the stored places of another sparse array of its shape."""
+    if not hasattr(condition, "stype"):
+        if condition.ndim < len(store.shape):
+            condition = condition.reshape(condition.shape + (1,) * (len(store.shape) - condition.ndim))
+        return values_at(k, store, condition) != 0
+    out = k.xp.zeros(store.nnz, condition.dtype)
+    if store.nnz:
+        k.csr_values_at(condition.data, condition.indices, condition.indptr, row_ids(store, k.xp), store.indices, out)
+    return out != 0
+
+
+def _kept(k: Any, store: CSR, keep: Any) -> CSR:
+    """Only the stored values that are to be kept."""
+    before = k.xp.zeros(keep.shape[0] + 1, store.indptr.dtype)
+    k.xp.cumsum(keep, out=before[1:])
+    return CSR(store.data[keep], store.indices[keep], before[store.indptr], store.shape, check=False)
+
+
+@where.forward("default|csr, csr, csr -> csr")
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+    return add_csr(k, _kept(k, x, _truth(k, condition, x)), _kept(k, y, ~_truth(k, condition, y)), 1)
+
+
+@where.forward("default, row_sparse, row_sparse -> row_sparse")
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+    zero = x.dtype.type(0)
+    return add_row_sparse(k, on_data(x, k.xp.where(_truth(k, condition, x), x.data, zero)),
+                          on_data(y, k.xp.where(_truth(k, condition, y), zero, y.data)), 1)
+
+
+retain = find("_sparse_retain")
+
+
+def _wanted(k: Any, wanted: Any, size: int) -> Any:
+    """The distinct rows to keep, ascending; numbers of no row are left out."""
+    rows = k.xp.unique(wanted.astype(np.int64))
+    return rows[(rows >= 0) & (rows < size)]
+
+
+@retain.forward("default, default -> default")
+def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
+    out, rows = k.xp.zeros_like(x), _wanted(k, wanted, x.shape[0])
+    out[rows] = x[rows]
+    return out
+
+
+@retain.forward("csr, default -> csr")
+def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
+    rows = _wanted(k, wanted, x.shape[0])
+    kept = csr_rows(x, rows, k.xp)
+    counts = k.xp.zeros(x.shape[0] + 1, x.indptr.dtype)
+    counts[rows + 1] = k.xp.diff(kept.indptr)
+    return CSR(kept.data, kept.indices, k.xp.cumsum(counts), x.shape, check=False)
+
+
+# lookups and layers
+
+
+@find("Embedding").forward("default, csr -> default")
+def _(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
+    wanted = numbers_in(k, data, weight.shape[0], "clip")
+    rows = densify(csr_rows(weight, wanted.reshape(-1), k.xp), k.xp)
+    return rows.reshape(*wanted.shape, weight.shape[1])
+
+
+def _biased(out: Any, rest: tuple[Any, ...]) -> Any:
+    """The result with the bias added, if there is one; the attributes come last."""
+    if len(rest) == 2:
+        out += rest[0]
+    return out
+
+
+fully_connected = find("FullyConnected")
+
+
+@fully_connected.forward("default, csr, default? -> default")
+def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+    flat = x.reshape(x.shape[0], -1) if rest[-1]["flatten"] else x.reshape(-1, x.shape[-1])
+    out = k.xp.empty((flat.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
+    k.dense_dot_csr_transposed(k.xp.ascontiguousarray(flat), weight.data, weight.indices, weight.indptr, out)
+    return _biased(out if rest[-1]["flatten"] else out.reshape(*x.shape[:-1], -1), rest)
+
+
+@fully_connected.forward("csr, csr|row_sparse, default? -> default")
+def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+    turned = transposed(k, convert(weight, "csr", k.xp))
+    out = k.xp.empty((x.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
+    k.csr_dot_csr(x.data, x.indices, x.indptr, turned.data, turned.indices, turned.indptr, out)
+    return _biased(out, rest)
+
+
+@fully_connected.forward("row_sparse, default|csr|row_sparse, default? -> default")
+def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+    data = x.data.reshape(x.data.shape[0], -1) if rest[-1]["flatten"] else x.data
+    weight = dense_of(k, weight, "FullyConnected")
+    out = k.xp.zeros((x.shape[0], *data.shape[1:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
+    out[x.indices] = k.xp.matmul(data, weight.T)
+    return _biased(out, rest)

@@ -13,6 +13,7 @@ from . import (
     linalg,
     matrix,
     neural,
+    normalize,
     order,
     output,
     reduce,
@@ -33,6 +34,6 @@ from . import (
 
 __all__ = [
     "binary", "cast", "creation", "dot", "embedding", "facts", "gather", "index", "join", "linalg", "matrix",
-    "neural", "order", "output", "reduce", "scalar", "sequence", "shape", "slices", "softmax", "sparse_pairs",
-    "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary", "update",
+    "neural", "normalize", "order", "output", "reduce", "scalar", "sequence", "shape", "slices", "softmax",
+    "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary", "update",
 ]

@@ -1,4 +1,4 @@
-"""Layers: FullyConnected, Activation, the softmax family, Embedding."""
+"""Layers: FullyConnected, Activation, LeakyReLU, Dropout."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ShapeError, UnknownNameError
-from ..core import cost, infer
+from ..base.errors import ShapeError, SparsekitError, UnknownNameError
+from ..base.rng import generator
+from ..core import cost, hooks, infer
 from ..core.op import REQUIRED, Op
-from ..storage import RowSparse
 from . import samples
-from .unary import _sigmoid, _softplus
+from .softmax import along, checked_axis, floating, wide
+from .unary import _erf, _sigmoid, _softplus, on_data
 
 __all__ = ["ACTIVATIONS", "fully_connected"]
 
@@ -118,7 +119,19 @@ def _activate(xp: Any, x: Any, kind: str) -> Any:
 
 @activation.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
+    floating("Activation", x)
     return _activate(k.xp, x, attrs["act_type"])
+
+
+for _stype in ("row_sparse", "csr"):
+    @activation.forward(f"{_stype} -> {_stype}", act_type=("relu", "tanh", "softsign"))
+    def _(k: Any, x: Any, attrs: Any) -> Any:
+        floating("Activation", x)
+        return on_data(x, _activate(k.xp, x.data, attrs["act_type"]))
+
+
+def _plain(F: Any, array: Any) -> Any:
+    return array if array.stype == "default" else F.cast_storage(array, stype="default")
 
 
 @activation.gradient
@@ -129,9 +142,156 @@ def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     if kind == "sigmoid":
         return F._sigmoid_backward(g, out)
     if kind == "tanh":
-        return g * (F.square(out) * -1.0 + 1)
+        return g * (F.square(_plain(F, out)) * -1.0 + 1)
     if kind == "softrelu":
         return F._softrelu_backward(g, data)
     if kind == "log_sigmoid":
         return g * F.sigmoid(F.negative(data))
-    return g / F.square(F.abs(data) + 1)
+    return g / F.square(F.abs(_plain(F, data)) + 1)
+
+
+RECTIFIERS = ("leaky", "prelu", "elu", "selu", "gelu", "rrelu")
+
+#: Klambauer et al. 2017, "Self-normalizing neural networks", https://arxiv.org/abs/1706.02515.
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
+
+def _leaky_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    kind, data = attrs["act_type"], shapes[0]
+    if kind not in RECTIFIERS:
+        raise UnknownNameError.of("act_type of LeakyReLU", kind, RECTIFIERS)
+    if (kind == "prelu") != (len(shapes) > 1):
+        raise SparsekitError(f"act_type={kind!r} {'needs the array gamma' if kind == 'prelu' else 'takes no gamma'}.",
+                             hint="only act_type='prelu' learns its slopes, and they are gamma.")
+    if len(shapes) > 1:
+        _slope_shape(data, tuple(shapes[1]))
+    return [data, data] if kind == "rrelu" else data
+
+
+def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which gamma, one slope or one a channel, meets the data."""
+    if math.prod(gamma) == 1:
+        return (1,) * len(data)
+    if len(gamma) == 1 and len(data) > 1 and gamma[0] == data[1]:
+        return along(1, data)
+    if len(gamma) == len(data) and all(size in (1, whole) for size, whole in zip(gamma, data, strict=True)):
+        return gamma
+    raise ShapeError(f"gamma of shape {gamma} does not fit data of shape {data}.",
+                     hint="gamma holds one slope, or one for each place of axis 1.")
+
+
+leaky_relu = Op(
+    "LeakyReLU", "data gamma?", act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334, shape=_leaky_shape,
+    outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1, dtype=lambda dtypes, attrs: dtypes[0],
+    sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
+                    ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
+                    ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
+    doc="""Rectifiers that let something of a negative value through, by ``act_type``.
+
+``leaky``: ``slope * x``; ``prelu``: ``gamma * x``, one slope or one a channel, learnt; ``elu``: ``slope * (exp(x) - 1)``;
+``selu``: the same, scaled so that it normalizes itself; ``gelu``: ``x`` times the normal distribution function of ``x``,
+for positive values too; ``rrelu``: a slope drawn for each value from lower_bound to upper_bound while training, and
+their mean otherwise.""")
+
+
+@leaky_relu.forward("default, default? -> default...")
+def _(k: Any, x: Any, *rest: Any) -> Any:
+    attrs, xp = rest[-1], k.xp
+    kind, given = attrs["act_type"], x.dtype
+    floating("LeakyReLU", x)
+    x = wide(x)
+    if kind == "gelu":
+        made = x * x.dtype.type(0.5) * (1 + _erf(xp, x * x.dtype.type(math.sqrt(0.5))))
+        return made.astype(given, copy=False)
+    if kind in ("elu", "selu"):
+        made = xp.expm1(xp.minimum(x, 0)) * x.dtype.type(attrs["slope"] if kind == "elu" else SELU_ALPHA)
+        made = xp.where(x > 0, x, made) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
+        return made.astype(given, copy=False)
+    slope = rest[0].reshape(_slope_shape(x.shape, rest[0].shape)) if kind == "prelu" else _slopes(xp, x, attrs)
+    made = xp.where(x > 0, x, x * slope).astype(given, copy=False)
+    return (made, slope.astype(given, copy=False)) if kind == "rrelu" else made
+
+
+def _slopes(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+    if attrs["act_type"] == "leaky":
+        return x.dtype.type(attrs["slope"])
+    low, high = attrs["lower_bound"], attrs["upper_bound"]
+    if not hooks.state.training:
+        return xp.full(x.shape, (low + high) / 2, x.dtype)
+    return xp.asarray(generator().uniform(low, high, x.shape).astype(x.dtype))
+
+
+@leaky_relu.gradient
+def _(F: Any, g: Any, data: Any, gamma: Any, out: Any, attrs: Any, want: Any) -> Any:
+    kind = attrs["act_type"]
+    if kind == "gelu":
+        bell = F.exp(F.square(data) * -0.5) * (1 / math.sqrt(2 * math.pi))
+        return g * ((F.erf(data * math.sqrt(0.5)) + 1) * 0.5 + data * bell)
+    above = F._relu_backward(g, data)
+    below = g - above
+    if kind == "prelu":
+        return _learnt_slope_gradients(F, above, below, data, gamma, want)
+    if kind == "leaky":
+        return above + below * attrs["slope"]
+    if kind == "rrelu":
+        return above + F._masked(below, out[1])
+    if kind == "elu":
+        return above + below * (out + attrs["slope"])
+    return above * SELU_SCALE + below * (out + SELU_SCALE * SELU_ALPHA)
+
+
+def _learnt_slope_gradients(F: Any, above: Any, below: Any, data: Any, gamma: Any, want: Any) -> Any:
+    shape = _slope_shape(tuple(data.shape), tuple(gamma.shape))
+    given = want[0] and above + F.broadcast_mul(below, F.Reshape(gamma, shape=shape))
+    axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
+    summed = want[1] and F.elemwise_mul(below, data)
+    if summed is not None and axes:
+        summed = F.sum(summed, axis=axes)
+    return given, want[1] and F.Reshape(summed, shape=tuple(gamma.shape))
+
+
+masked = Op("_masked", "data mask", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
+            sample=samples.pair(), doc="The data times a mask of its shape, through which no gradient flows.")
+masked.forward("default, default -> default")(lambda k, x, mask, attrs: x * mask)
+masked.gradient(lambda F, g, _data, mask, _out, attrs, want: (F._masked(g, mask), None))
+
+DROPOUT_MODES = ("training", "always")
+
+
+def _dropout_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    if not 0 <= attrs["p"] <= 1:
+        raise SparsekitError(f"p={attrs['p']!r} is no probability.", hint="p is the share to drop, from 0 to 1.")
+    if attrs["mode"] not in DROPOUT_MODES:
+        raise UnknownNameError.of("mode of Dropout", attrs["mode"], DROPOUT_MODES)
+    for axis in attrs["axes"]:
+        checked_axis(axis, len(shapes[0]))
+    return [shapes[0], shapes[0]]
+
+
+dropout = Op("Dropout", "data", p=0.5, mode="training", axes=(), cudnn_off=False, shape=_dropout_shape, outputs=2, visible=1,
+             sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})],
+             doc="""Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always.
+
+Along ``axes`` one decision holds for all values.  Otherwise, the data as they are.""")
+
+
+@dropout.forward("default -> default, default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    floating("Dropout", x)
+    if not attrs["p"] or not (hooks.state.training or attrs["mode"] == "always"):
+        return x.copy(), k.xp.broadcast_to(k.xp.ones((), x.dtype), x.shape)
+    mask = _kept(k.xp, x, attrs)
+    return x * mask, mask
+
+
+def _kept(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+    """Zero, or one over the share kept, for each value."""
+    keep = 1 - attrs["p"]
+    axes = {axis % x.ndim for axis in attrs["axes"]}
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
+    mask = (generator().random(shape, np.float32) < keep).astype(x.dtype)
+    mask *= x.dtype.type(1 / keep if keep else 0)
+    return xp.broadcast_to(xp.asarray(mask), x.shape)
+
+
+dropout.gradient(lambda F, g, _data, out, attrs, want: F._masked(g, out[1]))

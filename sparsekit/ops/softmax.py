@@ -188,12 +188,12 @@ def _cross_entropy_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 cross_entropy = Op("softmax_cross_entropy", "data label", shape=_cross_entropy_shape, dtype=lambda dtypes, attrs: dtypes[0],
                    flat=(1,), sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
-                   doc="""Cross entropy of the softmax of data (batch, classes) and whole-number labels, summed over the batch.""")
+                   doc="""Cross entropy of the softmax of data (batch, classes) and labels (batch,), summed over the batch.""")
 
 
 def _one_hot(xp: Any, label: Any, shape: tuple[int, ...]) -> Any:
     places = label.astype(np.int64)
-    if places.size and not (0 <= places.min() and places.max() < shape[1]):
+    if places.size and not (places.min() >= 0 and places.max() < shape[1]):
         wrong = places[(places < 0) | (places >= shape[1])][0]
         raise RowIndexError(f"The label {wrong} is none of the {shape[1]} classes.", hint="classes are counted from 0.")
     return places[:, None] == xp.arange(shape[1])

@@ -184,7 +184,7 @@ unary("gammaln", _gammaln, lambda F, g, x, _y: g * F._polygamma(x), low=0.5,
 unary("logical_not", lambda xp, x: (x == 0).astype(x.dtype), None, doc="1 where x is zero, else 0.").forward(
     "row_sparse|csr -> default")(lambda k, x, attrs: filled(k, x, "logical_not", lambda x: (x == 0).astype(x.dtype)))
 unary("identity", lambda xp, x: x.copy(), lambda F, g, _x, _y: g, zero=True, aliases=("_copy",), doc="A copy.")
-unary("make_loss", lambda xp, x: x.copy(), lambda F, g, _x, _y: F.ones_like(g), zero=True, aliases=("MakeLoss",),
+unary("make_loss", lambda xp, x: x.copy(), lambda F, g, _x, _y: F.ones_like(g), zero=True,
       doc="Mark a value as a loss: its gradient is 1 whatever comes from above.")
 unary("BlockGrad", lambda xp, x: x.copy(), None, zero=True, aliases=("stop_gradient",),
       doc="The value itself, through which no gradient flows.")

@@ -25,7 +25,7 @@ CPU = mx.cpu()
 #: Operators whose gradient is by definition not the derivative of their value.
 NOT_A_DERIVATIVE = {
     "make_loss", "BlockGrad", "_contrib_round_ste", "_contrib_sign_ste", "LinearRegressionOutput",
-    "LogisticRegressionOutput", "MAERegressionOutput",
+    "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "SVMOutput", "SoftmaxOutput",
 }
 
 

@@ -102,7 +102,7 @@ def ask(program: str, seconds: float = 120) -> tuple[bool, str]:
 
 
 COMPILE = """
-from sparsekit.kernels.cpu.row_sparse import unique_with_rank
+from sparsekit.kernels.cpu.group import unique_with_rank
 import numpy
 distinct, rank = unique_with_rank(numpy.array([5, 3, 5]))
 print("compile and run" if distinct.tolist() == [3, 5] and rank.tolist() == [1, 0, 1] else 1 / 0)

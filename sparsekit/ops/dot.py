@@ -54,12 +54,17 @@ def _filled(result: Any, out: Any) -> Any:
 
 
 def _empty(k: Any, out: Any, shape: tuple[int, ...], left: Any, right: Any) -> Any:
-    return out if out is not None else k.xp.empty(shape, np.result_type(left.dtype, right.dtype))
+    return out if out is not None else k.xp.empty(shape, _joint(left, right))
+
+
+def _joint(left: Any, right: Any) -> Any:
+    """The element type of the two together; asking numpy takes longer than a small product."""
+    return left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
 
 
 def _zeros(k: Any, out: Any, shape: tuple[int, ...], left: Any, right: Any) -> Any:
     if out is None:
-        return k.xp.zeros(shape, np.result_type(left.dtype, right.dtype))
+        return k.xp.zeros(shape, _joint(left, right))
     out.fill(0)
     return out
 
@@ -68,7 +73,8 @@ def _contiguous(array: Any, turn: bool = False) -> Any:
     if array.ndim != 2:
         raise ShapeError(f"dot with a csr operand takes matrices; the other operand has shape {tuple(array.shape)}.",
                          hint="reshape a vector to (n, 1).")
-    return np.ascontiguousarray(array.T if turn else array)
+    array = array.T if turn else array
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 @dot.forward("csr, default -> default", transpose_a=False, forward_stype=_ANY_HINT)
@@ -86,9 +92,9 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
 @dot.forward("csr, default -> row_sparse", transpose_a=True, forward_stype=(None, "row_sparse"))
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
     right = _contiguous(right, attrs["transpose_b"])
-    columns, ranks = k.unique_with_rank(left.indices)
-    data = _zeros(k, None, (columns.shape[0], right.shape[1]), left, right)
-    k.csr_transposed_dot_dense(left.data, ranks, left.indptr, right, data)
+    columns, starts, places = k.group_columns(left.indices)
+    data = _empty(k, None, (columns.shape[0], right.shape[1]), left, right)
+    k.csr_transposed_dot_grouped(left.data, left.indptr, starts, places, right, data)
     return RowSparse(data, columns, (left.shape[1], right.shape[1]), check=False)
 
 
@@ -103,7 +109,11 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
 @dot.forward("csr, row_sparse -> default", transpose_a=False, transpose_b=False, forward_stype=_ANY_HINT)
 def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
     out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
-    k.csr_dot_row_sparse(left.data, left.indices, left.indptr, right.data, right.indices, out)
+    data, ranks, indptr = left.data, left.indices, left.indptr
+    if right.indices.shape[0] < right.shape[0]:
+        ranks = k.row_ranks(left.indices, right.indices, right.shape[0])
+        data, ranks, indptr = k.csr_drop_absent(data, ranks, indptr)
+    k.csr_dot_dense(data, ranks, indptr, np.ascontiguousarray(right.data), out)
     return out
 
 

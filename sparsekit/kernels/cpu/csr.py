@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import in_threads, kernel
+from .jit import in_threads, kernel, scratch
 
 __all__ = [
     "csr_add_csr",
@@ -12,37 +12,54 @@ __all__ = [
     "csr_column_scale",
     "csr_dot_csr",
     "csr_dot_dense",
-    "csr_dot_row_sparse",
+    "csr_drop_absent",
     "csr_multiply_csr",
     "csr_row_scale",
     "csr_sum_columns",
     "csr_sum_rows",
     "csr_transposed_dot_dense",
+    "csr_transposed_dot_grouped",
     "csr_transposed_dot_row_sparse",
 ]
 
 #: Multiplications that one thread should have at least, before a second is worth waking.
 GRAIN = 1 << 18
 
+#: Multiplications that fetching one row of the other operand from memory is worth.
+FETCH = 16
+
 
 @kernel(fastmath={"contract", "reassoc"})
 def _csr_dot_dense_rows(data, indices, indptr, right, out, start, stop):
+    """Four stored values at a time: four rows are under way from memory, and the sum is written once for them."""
+    one, four = np.uint64(1), np.uint64(4)
     width = right.shape[1]
     for row in range(start, stop):
-        for column in range(width):
-            out[row, column] = 0
-        for place in range(indptr[row], indptr[row + 1]):
-            value, source = data[place], indices[place]
+        total = out[row]
+        total[:] = 0
+        place, end = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
+        while place + four <= end:
+            first, second, third, last = place, place + one, place + one + one, place + four - one
+            first_row, second_row = right[np.uint64(indices[first])], right[np.uint64(indices[second])]
+            third_row, last_row = right[np.uint64(indices[third])], right[np.uint64(indices[last])]
+            first_value, second_value, third_value, last_value = data[first], data[second], data[third], data[last]
             for column in range(width):
-                out[row, column] += value * right[source, column]
+                total[column] += (first_value * first_row[column] + second_value * second_row[column]
+                                  + third_value * third_row[column] + last_value * last_row[column])
+            place += four
+        while place < end:
+            value, source = data[place], right[np.uint64(indices[place])]
+            for column in range(width):
+                total[column] += value * source[column]
+            place += one
 
 
-@kernel(fastmath={"contract", "reassoc"})
+@kernel
 def _csr_dot_vector_rows(data, indices, indptr, right, out, start, stop):
     for row in range(start, stop):
         total = out.dtype.type(0)
-        for place in range(indptr[row], indptr[row + 1]):
-            total += data[place] * right[indices[place], 0]
+        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            total += data[place] * right[np.uint64(indices[place]), 0]
         out[row, 0] = total
 
 
@@ -50,26 +67,29 @@ def csr_dot_dense(data, indices, indptr, right, out):
     """``out[...] = csr · right``; right (columns, width), out (rows, width)."""
     rows, width = out.shape
     inner = _csr_dot_vector_rows if width == 1 else _csr_dot_dense_rows
-    work = data.shape[0] * width
-    if work < 2 * GRAIN:
+    if data.shape[0] * (width + FETCH) < 2 * GRAIN:
         inner(data, indices, indptr, right, out, 0, rows)
     else:
         in_threads(lambda start, stop: inner(data, indices, indptr, right, out, start, stop), rows,
-                   max(1, rows * GRAIN // work))
+                   max(1, rows * GRAIN // (data.shape[0] * (width + FETCH))))
 
 
 @kernel
-def csr_dot_row_sparse(data, indices, indptr, right_data, right_indices, out):
-    """``out[...] = csr · row_sparse``; out (rows, width), absent rows of the right side count as zero."""
-    width = out.shape[1]
-    out[:] = 0
-    for row in range(out.shape[0]):
+def csr_drop_absent(data, ranks, indptr):
+    """The matrix without the values whose rank is negative: data, ranks and indptr."""
+    kept = 0
+    for place in range(ranks.shape[0]):
+        kept += ranks[place] >= 0
+    out, out_ranks, out_indptr = np.empty(kept, data.dtype), np.empty(kept, ranks.dtype), np.empty_like(indptr)
+    kept = 0
+    for row in range(indptr.shape[0] - 1):
+        out_indptr[row] = kept
         for place in range(indptr[row], indptr[row + 1]):
-            found = np.searchsorted(right_indices, indices[place])
-            if found < right_indices.shape[0] and right_indices[found] == indices[place]:
-                value = data[place]
-                for column in range(width):
-                    out[row, column] += value * right_data[found, column]
+            if ranks[place] >= 0:
+                out[kept], out_ranks[kept] = data[place], ranks[place]
+                kept += 1
+    out_indptr[indptr.shape[0] - 1] = kept
+    return out, out_ranks, out_indptr
 
 
 @kernel
@@ -95,6 +115,41 @@ def csr_transposed_dot_dense(data, indices, indptr, right, out):
             value, target = data[place], indices[place]
             for column in range(width):
                 out[target, column] += value * right[row, column]
+
+
+@kernel(fastmath={"contract", "reassoc"})
+def _grouped_rows(data, starts, places, rows, right, out, start, stop):
+    width = right.shape[1]
+    for rank in range(start, stop):
+        total = out[rank]
+        for order in range(np.uint64(starts[rank]), np.uint64(starts[rank + 1])):
+            place = np.uint64(places[order])
+            value, source = data[place], right[np.uint64(rows[place])]
+            if order == np.uint64(starts[rank]):
+                for column in range(width):
+                    total[column] = value * source[column]
+            else:
+                for column in range(width):
+                    total[column] += value * source[column]
+
+
+@kernel
+def _row_of_each(indptr, rows):
+    for row in range(indptr.shape[0] - 1):
+        for place in range(indptr[row], indptr[row + 1]):
+            rows[place] = row
+
+
+def csr_transposed_dot_grouped(data, indptr, starts, places, right, out):
+    """``out[...] = csrᵀ · right`` for the columns that occur, as ``group_columns`` gives them; out (distinct, width)."""
+    rows = scratch("rows", data.shape[0])
+    _row_of_each(indptr, rows)
+    distinct, width = out.shape
+    if data.shape[0] * (width + FETCH) < 2 * GRAIN:
+        _grouped_rows(data, starts, places, rows, right, out, 0, distinct)
+    else:
+        in_threads(lambda start, stop: _grouped_rows(data, starts, places, rows, right, out, start, stop), distinct,
+                   max(1, distinct * GRAIN // (data.shape[0] * (width + FETCH))))
 
 
 @kernel

@@ -6,6 +6,7 @@ import functools
 import importlib
 import itertools
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from ...base.errors import DTypeError
 
-__all__ = ["Kernel", "in_threads", "kernel", "listeners"]
+__all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch"]
 
 _HALF = np.dtype(np.float16)
 
@@ -111,6 +112,32 @@ def worker_count() -> int:
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Scratch(threading.local):
+    """The calling thread's working memory, by name."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Any] = {}
+
+
+_scratch = _Scratch()
+
+#: Words of working memory that a thread keeps between calls under one name, at most: 64 MiB.
+KEPT = 1 << 23
+
+
+def scratch(name: str, words: int) -> Any:
+    """Working memory of at least so many uint64 words, valid until the calling thread asks for that name again.
+
+    Fresh memory costs a page fault every 4 KiB, which for a sort is more than the sorting.
+    """
+    held = _scratch.held.get(name)
+    if held is None or held.shape[0] < words:
+        held = np.empty(max(words, 1024), np.uint64)
+        if words <= KEPT:
+            _scratch.held[name] = held
+    return held
 
 
 def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:

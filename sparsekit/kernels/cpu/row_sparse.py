@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .jit import kernel
 
 __all__ = [
@@ -13,21 +11,7 @@ __all__ = [
     "row_sparse_sgd_momentum_standard_update",
     "row_sparse_sgd_momentum_update",
     "row_sparse_sgd_update",
-    "unique_with_rank",
 ]
-
-
-@kernel
-def unique_with_rank(indices):
-    """The distinct values of ``indices``, ascending, and for each entry its place among them."""
-    ascending = np.sort(indices)
-    count = 0
-    for place in range(ascending.shape[0]):
-        if place == 0 or ascending[place] != ascending[count - 1]:
-            ascending[count] = ascending[place]
-            count += 1
-    distinct = ascending[:count].copy()
-    return distinct, np.searchsorted(distinct, indices)
 
 
 @kernel

@@ -20,9 +20,10 @@ def _arguments(name: str) -> tuple[Any, ...]:
     room, rows = np.zeros(4, np.float32), (square, places)
     return {
         "csr_dot_dense": (*triple, square, square.copy()),
-        "csr_dot_row_sparse": (*triple, *rows, square.copy()),
+        "csr_drop_absent": triple,
         "csr_dot_csr": (*triple, *triple, square.copy()),
         "csr_transposed_dot_dense": (*triple, square, square.copy()),
+        "csr_transposed_dot_grouped": (data, pointers, pointers, places, square, square.copy()),
         "csr_transposed_dot_row_sparse": (*triple, *rows, square.copy()),
         "csr_sum_rows": (data, pointers, data.copy()),
         "csr_sum_columns": (data, places, data.copy()),
@@ -39,6 +40,8 @@ def _arguments(name: str) -> tuple[Any, ...]:
         "dense_dot_csr_transposed": (square, *triple, square.copy()),
         "dense_sgd_update": (flat, flat, one, one, one, one),
         "dense_sgd_momentum_update": (flat, flat, room, one, one, one, one, one),
+        "group_columns": (places,),
+        "row_ranks": (places, places, 2),
         "unique_with_rank": (places,),
         "row_sparse_sgd_update": (square.copy(), *rows, one, one, one, one),
         "row_sparse_sgd_momentum_update": (square.copy(), *rows, square.copy(), one, one, one, one, one),

@@ -1,0 +1,148 @@
+"""Entries grouped by their column: the stable radix sort behind csrᵀ products and embedding gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import kernel, scratch
+
+__all__ = ["group_columns", "row_ranks", "unique_with_rank"]
+
+#: Bits that one pass of the sort should take at most: it keeps 2**bits places in memory in motion.
+DIGIT = 10
+
+
+@kernel
+def _bits(value):
+    """How many bits an unsigned number has."""
+    count = np.uint64(0)
+    while value >> count and count < np.uint64(63):
+        count += np.uint64(1)
+    return count
+
+
+@kernel
+def _sort_entries(entries, other, highest, room):
+    """Sort ``value << room | position`` in ``entries`` (n,) by value; the sorted ones and the spare buffer.
+
+    A stable radix sort from the lowest digit of the values up; the positions ride along in the low bits.
+    """
+    total = np.int64(_bits(highest))
+    passes = (total + DIGIT - 1) // DIGIT
+    width = np.uint64((total + passes - 1) // max(passes, 1))
+    mask = (np.uint64(1) << width) - np.uint64(1)
+    targets = np.zeros((passes, np.int64(mask) + 1), np.int64)
+    for place in range(entries.shape[0]):
+        value = entries[place] >> room
+        for number in range(passes):
+            targets[number, value & mask] += 1
+            value >>= width
+    shift = room
+    for number in range(passes):
+        target, before = targets[number], 0
+        for digit in range(target.shape[0]):
+            here = target[digit]
+            target[digit] = before
+            before += here
+        for place in range(entries.shape[0]):
+            digit = (entries[place] >> shift) & mask
+            other[np.uint64(target[digit])] = entries[place]
+            target[digit] += 1
+        entries, other = other, entries
+        shift += width
+    return entries, other
+
+
+@kernel
+def _sorted(indices, entries, other):
+    """The values in ascending order, and the position of each; both lie in one of the buffers, uint64 (n,)."""
+    count, highest = indices.shape[0], np.uint64(0)
+    for place in range(count):
+        highest |= np.uint64(indices[place])
+    room = _bits(np.uint64(count))
+    if np.int64(room) + np.int64(_bits(highest)) > 63:
+        places = np.argsort(indices, kind="mergesort")
+        for place in range(count):
+            other[place], entries[place] = np.uint64(indices[places[place]]), np.uint64(places[place])
+        return other, entries
+    for place in range(count):
+        entries[place] = np.uint64(indices[place]) << room | np.uint64(place)
+    entries, other = _sort_entries(entries, other, highest, room)
+    mask = (np.uint64(1) << room) - np.uint64(1)
+    for place in range(count):
+        other[place] = entries[place] >> room
+        entries[place] &= mask
+    return other, entries
+
+
+@kernel
+def _grouped(indices, entries, other, starts):
+    keys, places = _sorted(indices, entries, other)
+    distinct = 0
+    for place in range(keys.shape[0]):
+        if place == 0 or keys[place] != keys[place - 1]:
+            starts[distinct] = np.uint64(place)
+            distinct += 1
+    starts[distinct] = np.uint64(keys.shape[0])
+    columns = np.empty(distinct, np.int64)
+    for rank in range(distinct):
+        columns[rank] = np.int64(keys[starts[rank]])
+    return columns, places
+
+
+def group_columns(indices):
+    """Entries by column: the distinct columns ascending, where each starts, and the entries' positions in that order.
+
+    ``indices`` (n,), not negative; returns int64 (distinct,), and uint64 (distinct + 1,) and (n,) in working
+    memory that lasts until the calling thread groups again.
+    """
+    count = indices.shape[0]
+    room = scratch("group", 3 * count + 1)
+    starts = room[2 * count: 3 * count + 1]
+    columns, places = _grouped(indices, room[:count], room[count: 2 * count], starts)
+    return columns, starts[: columns.shape[0] + 1], places
+
+
+@kernel
+def _ranks(starts, places):
+    ranks = np.empty(places.shape[0], np.int64)
+    for rank in range(starts.shape[0] - 1):
+        for place in range(starts[rank], starts[rank + 1]):
+            ranks[places[place]] = rank
+    return ranks
+
+
+def unique_with_rank(indices):
+    """The distinct values of ``indices`` (n,), ascending, and for each entry its place among them, int64 both."""
+    columns, starts, places = group_columns(indices)
+    return columns, _ranks(starts, places)
+
+
+@kernel
+def row_ranks(rows, ascending, limit):
+    """Place of each of ``rows`` (n,) among ``ascending`` (m,), -1 where it is absent, int64; all are below ``limit``.
+
+    A table of about m entries says where values with the same high bits begin, so that a look-up takes
+    few steps unless values crowd, and no more than a binary search then.
+    """
+    count = ascending.shape[0]
+    shift = 0
+    while (limit >> shift) > 2 * count + 2:
+        shift += 1
+    table = np.zeros((limit >> shift) + 2, np.int64)
+    for place in range(count):
+        table[(ascending[place] >> shift) + 1] += 1
+    for entry in range(1, table.shape[0]):
+        table[entry] += table[entry - 1]
+    ranks = np.empty(rows.shape[0], np.int64)
+    for place in range(rows.shape[0]):
+        row = rows[place]
+        low, high = table[row >> shift], table[(row >> shift) + 1]
+        while low < high:
+            middle = (low + high) >> 1
+            if ascending[middle] < row:
+                low = middle + 1
+            else:
+                high = middle
+        ranks[place] = low if low < count and ascending[low] == row else -1
+    return ranks

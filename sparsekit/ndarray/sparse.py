@@ -8,9 +8,9 @@ import numpy as np
 
 from ..base.config import config
 from ..base.context import Context
-from ..base.errors import RowIndexError, ShapeError, SparseFormatError, UnsupportedError
-from ..core.dispatch import array_types, invoke, wrap
-from ..core.op import find, registry
+from ..base.errors import ShapeError, SparseFormatError
+from ..core.dispatch import array_types, wrap
+from ..core.op import registry
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, convert
@@ -19,6 +19,7 @@ from . import arithmetic
 from .creation import context_of, shape_of, sparse_makers
 from .functions import F
 from .ndarray import NDArray
+from .sparse_indexing import assign, select
 
 __all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_matrix", "empty", "retain",
            "row_sparse_array", "zeros"]
@@ -80,36 +81,18 @@ class BaseSparseNDArray(NDArray):
         store = convert(self._store, "csr")
         return sparse.csr_matrix((store.data, store.indices, store.indptr), shape=self.shape)
 
-    def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
-        """Not available on sparse arrays."""
-        raise UnsupportedError(f"A {self.stype} array cannot be reshaped.", hint="call tostype('default') first.")
-
     def __getitem__(self, key: Any) -> NDArray:
-        """Rows: an int gives one row as an array of one row, a slice consecutive rows."""
-        rows = self.shape[0]
-        if isinstance(key, (int, np.integer)):
-            if not -rows <= key < rows:
-                raise RowIndexError(f"Row {key} is outside the {rows} rows.", hint=f"rows run from {-rows} to {rows - 1}.")
-            start = int(key) % rows
-            return invoke(find("_slice_rows").bind({"begin": start, "end": start + 1}), (self,))
-        if isinstance(key, slice) and key.step in (None, 1):
-            if key.start is None and key.stop is None:
-                return self
-            return invoke(find("_slice_rows").bind({"begin": key.start, "end": key.stop}), (self,))
-        raise UnsupportedError(f"A {self.stype} array takes a row number or a slice of rows, not [{key!r}].",
-                               hint="use x[2], x[1:3], or tostype('default') first.")
+        """Rows, or rows and columns, by numbers, slices with any step, lists and masks.
+
+        An int keeps its axis: ``x[2]`` is an array of one row.  Numbers for both axes of a matrix give single elements
+        as a dense array.
+        """
+        whole = isinstance(key, slice) and key == slice(None)
+        return self if whole or key is Ellipsis else select(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not (isinstance(key, slice) and key == slice(None)):
-            raise UnsupportedError(f"Only [:] of a {self.stype} array can be assigned to, not [{key!r}].",
-                                   hint="build a new array, or assign to a dense one.")
-        if isinstance(value, NDArray):
-            if value.shape != self.shape:
-                raise ShapeError(f"shapes {value.shape} and {self.shape} differ.", hint="they must be equal.")
-            self._receive(value)
-        else:
-            whole = np.broadcast_to(np.asarray(value, self.dtype), self.shape)
-            self._receive(wrap(np.array(whole), self._ctx))
+        """``x[:] = value``: a number, or an array of any storage type; that of the array stays."""
+        assign(self, key, value)
 
     def __iter__(self) -> Any:
         return (self[place] for place in range(len(self)))

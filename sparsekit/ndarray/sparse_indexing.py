@@ -1,0 +1,200 @@
+"""What stands between the brackets of a sparse array: rows, columns, steps, masks and single elements.
+
+An int keeps its axis with one entry, so that ``csr[2]`` is a csr array of one row, as in MXNet.  Where every axis is
+given by numbers, ``csr[1, 2]`` or ``csr[[0, 1], [2, 3]]``, the elements come as a dense array, as numpy picks them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, UnsupportedError
+from ..core import hooks
+from ..core.arrays import wrap
+from ..ops.creation import empty_store
+from ..ops.limits import check_room
+from ..storage import CSR, convert
+from ..storage.convert import row_ids
+from .functions import F
+from .ndarray import NDArray
+
+__all__ = ["assign", "select"]
+
+
+def select(x: Any, key: Any) -> Any:
+    """``x[key]`` of a sparse array.
+
+    Raises
+    ------
+    RowIndexError
+        If an index is outside its axis, or is no index.
+    ShapeError
+        If a mask has another length than its axis.
+    """
+    places = _places_of_mask(x, key)
+    if places is not None:
+        return _elements(x, *places)
+    parts = _parts(key, x.shape)
+    if x.ndim == 2 and not any(isinstance(part, slice) for part in parts):
+        return _elements(x, *parts)
+    bounds = [part if isinstance(part, slice) else slice(part, part + 1) if isinstance(part, int) else slice(None)
+              for part in parts]
+    if any(bound != slice(None) for bound in bounds):
+        x = F.slice(x, begin=tuple(bound.start for bound in bounds), end=tuple(bound.stop for bound in bounds),
+                    step=tuple(bound.step for bound in bounds))
+    for axis, part in enumerate(parts):
+        if isinstance(part, np.ndarray):
+            x = F.take(x, _array(part, x), axis=axis)
+    return x
+
+
+def _array(values: Any, like: Any) -> NDArray:
+    return wrap(values, like._ctx)
+
+
+def _elements(x: Any, rows: Any, columns: Any) -> Any:
+    """Single elements of a matrix, as a dense array of the shape that rows and columns broadcast to."""
+    try:
+        rows, columns = np.broadcast_arrays(np.atleast_1d(rows), np.atleast_1d(columns))
+    except ValueError:
+        raise ShapeError(f"{np.shape(rows)} rows and {np.shape(columns)} columns do not pair up.",
+                         hint="give as many rows as columns; x[rows][:, columns] takes every combination.") from None
+    return F._values_at(x, _array(np.ascontiguousarray(rows, np.int64), x), _array(np.ascontiguousarray(columns, np.int64), x))
+
+
+def _places_of_mask(x: Any, key: Any) -> tuple[Any, Any] | None:
+    """Rows and columns where a mask of the array's own shape is true; None if the key is no such mask."""
+    if isinstance(key, NDArray) and key.stype != "default":
+        if x.ndim != 2 or key.shape != x.shape:
+            raise ShapeError(f"A mask of shape {key.shape} does not fit shape {x.shape}.", hint="it needs the array's own shape.")
+        store = convert(key._store, "csr")
+        true = np.asarray(store.data != 0)
+        return row_ids(store)[true], store.indices[true]
+    values = _values(key) if isinstance(key, (np.ndarray, NDArray, list)) else None
+    if values is None or values.dtype != bool or values.ndim != 2:
+        return None
+    if x.shape != values.shape:
+        raise ShapeError(f"A mask of shape {values.shape} does not fit shape {x.shape}.", hint="it needs the array's own shape.")
+    rows, columns = np.nonzero(values)
+    return rows, columns
+
+
+def _values(part: Any) -> Any:
+    """An index array as numpy; MXNet's arrays are float32 unless told otherwise, so whole floats are indices too."""
+    try:
+        values = part.asnumpy() if isinstance(part, NDArray) else np.asarray(part)
+    except ValueError as error:
+        raise RowIndexError(f"{part!r} is no index: {error}.", hint="lists in lists must be of equal lengths.") from None
+    if values.size == 0:
+        return values if values.dtype == bool else values.astype(np.int64)
+    if isinstance(part, NDArray) and values.dtype.kind == "f" and np.array_equal(values, np.trunc(values)):
+        return values.astype(np.int64)
+    if values.dtype.kind not in "iub":
+        raise RowIndexError(f"An array of {values.dtype} is no index.", hint="use integers, or booleans for a mask.")
+    return values
+
+
+def _parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
+    """One slice, number or array of numbers for each axis; numbers are checked and counted from the front."""
+    given = list(key) if isinstance(key, tuple) else [key]
+    dots = [place for place, part in enumerate(given) if part is Ellipsis]
+    if len(dots) > 1:
+        raise RowIndexError(f"{key!r} has more than one ellipsis.", hint="one '...' stands for all the axes left out.")
+    place = dots[0] if dots else len(given)
+    missing = len(shape) - (len(given) - len(dots))
+    if missing < 0:
+        raise RowIndexError(f"{key!r} names {len(given) - len(dots)} axes, but shape {shape} has {len(shape)}.",
+                            hint="give at most one index an axis.")
+    given[place: place + len(dots)] = [slice(None)] * missing
+    parts = [_part(part, axis, size) for axis, (part, size) in enumerate(zip(given, shape, strict=True))]
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    mixed = any(isinstance(part, slice) for part in parts) or len(shape) != 2
+    if mixed and (len(arrays) > 1 or any(array.ndim != 1 for array in arrays)):
+        raise UnsupportedError("A sparse array takes one flat list of numbers beside slices.",
+                               hint="index one axis after the other: x[rows][:, columns].")
+    return parts
+
+
+def _part(part: Any, axis: int, size: int) -> Any:
+    if isinstance(part, slice):
+        return _checked_slice(part)
+    if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
+        return int(_inside(np.asarray([part]), axis, size)[0])
+    if not isinstance(part, (list, np.ndarray, NDArray)):
+        raise RowIndexError(f"{part!r} of type {type(part).__name__} is no index of a sparse array.",
+                            hint="use integers, slices, lists or arrays of integers, or masks of booleans.")
+    values = _values(part)
+    if values.dtype == bool:
+        if values.shape != (size,):
+            raise ShapeError(f"A mask of shape {values.shape} does not fit the {size} entries of axis {axis}.",
+                             hint="it needs one truth value an entry.")
+        return np.flatnonzero(values)
+    return int(_inside(values.reshape(1), axis, size)[0]) if values.ndim == 0 else _inside(values, axis, size)
+
+
+def _checked_slice(part: slice) -> slice:
+    for name in ("start", "stop", "step"):
+        bound = getattr(part, name)
+        if bound is not None and not hasattr(bound, "__index__"):
+            raise RowIndexError(f"{part!r} has a {name} that is no integer.", hint="slices run between integers.")
+    bounds = [None if bound is None else bound.__index__() for bound in (part.start, part.stop, part.step)]
+    if bounds[2] == 0:
+        raise RowIndexError(f"{part!r} has a step of 0.", hint="a step is at least 1, or negative.")
+    return slice(*bounds)
+
+
+def _inside(values: Any, axis: int, size: int) -> Any:
+    """Numbers counted from the front, all inside the axis."""
+    outside = np.flatnonzero((values < -size) | (values >= size))
+    if outside.size:
+        what = ("row", "column")[axis] if axis < 2 else f"entry of axis {axis}"
+        raise RowIndexError(f"{what.capitalize()} {values.reshape(-1)[outside[0]]} is outside the {size} {what}s.",
+                            hint=f"{what}s run from {-size} to {size - 1}." if size else "the axis has no entries.")
+    values = values.astype(np.int64)
+    return np.where(values < 0, values + size, values)
+
+
+def assign(x: Any, key: Any, value: Any) -> None:
+    """``x[:] = value`` of a sparse array, whose storage type stays.
+
+    Raises
+    ------
+    UnsupportedError
+        If the key is not the whole array.
+    """
+    if hooks.state.recording and x._entry is not None:
+        raise GradientError("A recorded array cannot be assigned to while recording.",
+                            hint="assign under autograd.pause(), or compute a new array.")
+    if key is not Ellipsis and not (isinstance(key, slice) and key == slice(None)):
+        raise UnsupportedError(f"Only [:] of a {x.stype} array can be assigned to, not [{key!r}].",
+                               hint="join parts with mx.nd.concat, choose with mx.nd.where, or assign to a dense array.")
+    if hasattr(value, "tocsr"):
+        found = value.tocsr().copy()
+        found.sum_duplicates()
+        value = wrap(CSR(found.data, found.indices.astype(np.int64), found.indptr.astype(np.int64), found.shape), x._ctx)
+    if isinstance(value, NDArray):
+        if value.shape != x.shape:
+            raise ShapeError(f"shapes {value.shape} and {x.shape} differ.", hint="they must be equal.")
+        x._receive(value)
+        return
+    values = _assignable(value, x)
+    if not values.any():
+        x._receive(wrap(empty_store(np, x.stype, x.shape, x.dtype), x._ctx))
+        return
+    check_room("assignment", x.shape, x.dtype)
+    x._receive(wrap(np.ascontiguousarray(np.broadcast_to(values, x.shape)), x._ctx))
+
+
+def _assignable(value: Any, x: Any) -> Any:
+    """A number or an array of numbers that fits the array's shape, as numpy."""
+    try:
+        values = np.asarray(value, x.dtype)
+    except (ValueError, TypeError) as error:
+        raise DTypeError(f"A {type(value).__name__} cannot be assigned to an array of {x.dtype}: {error}.",
+                         hint="assign a number, an array or a nested list of numbers.") from None
+    if values.ndim > x.ndim or any(size not in (1, own) for size, own in zip(values.shape[::-1], x.shape[::-1], strict=False)):
+        raise ShapeError(f"A value of shape {values.shape} does not fit an array of shape {x.shape}.",
+                         hint="its shape must be equal, or broadcast.")
+    return values

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.dispatch import wrap
 from ..core.op import registry as _registry
+from . import methods as _methods  # noqa: F401 - gives the arrays their operators
 from . import sparse
 from .arithmetic import (
     add,
@@ -15,6 +16,9 @@ from .arithmetic import (
     greater_equal,
     lesser,
     lesser_equal,
+    logical_and,
+    logical_or,
+    logical_xor,
     maximum,
     minimum,
     modulo,
@@ -24,24 +28,35 @@ from .arithmetic import (
     subtract,
     true_divide,
 )
+from .composed import concatenate, histogram, moveaxis, onehot_encode, split_v2
 from .creation import arange, array, empty, from_numpy, full, ones, waitall, zeros
 from .functions import F as _F
+from .namespaces import GROUPS as _GROUPS
+from .namespaces import group as _group
 from .ndarray import NDArray
 from .sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 
 
 def __getattr__(name: str) -> Any:
-    """An operator as a function, made when first asked for."""
-    if name not in _registry:
+    """An operator as a function, or a group of them as a module, made when first asked for."""
+    if name in _GROUPS:
+        found: Any = _group(name)
+    elif name in _registry:
+        found = getattr(_F, name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    function = globals()[name] = getattr(_F, name)
-    return function
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *(name for name in _registry if not name.startswith("_"))})
+    return sorted({*globals(), *_GROUPS, *(name for name in _registry if not name.startswith("_"))})
 
 
-__all__ = ["BaseSparseNDArray", "CSRNDArray", "NDArray", "RowSparseNDArray", "add", "arange", "array", "divide", "empty",
-           "equal", "from_numpy", "full", "greater", "greater_equal", "lesser", "lesser_equal", "maximum", "minimum",
-           "modulo", "multiply", "not_equal", "ones", "power", "sparse", "subtract", "true_divide", "waitall", "wrap", "zeros"]
+__all__ = [
+    "BaseSparseNDArray", "CSRNDArray", "NDArray", "RowSparseNDArray", "add", "arange", "array", "concatenate",
+    "divide", "empty", "equal", "from_numpy", "full", "greater", "greater_equal", "histogram", "lesser",
+    "lesser_equal", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "modulo", "moveaxis",
+    "multiply", "not_equal", "onehot_encode", "ones", "power", "sparse", "split_v2", "subtract", "true_divide",
+    "waitall", "wrap", "zeros",
+]

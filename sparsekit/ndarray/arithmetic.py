@@ -14,8 +14,8 @@ from ..core.dispatch import invoke, wrap
 from ..core.op import REMEMBERED, find
 
 __all__ = [
-    "add", "binary", "divide", "equal", "greater", "greater_equal", "lesser", "lesser_equal", "maximum", "minimum",
-    "modulo", "multiply", "not_equal", "power", "subtract", "true_divide",
+    "add", "binary", "divide", "equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or",
+    "logical_xor", "maximum", "minimum", "modulo", "multiply", "not_equal", "power", "subtract", "true_divide",
 ]
 
 
@@ -85,3 +85,6 @@ greater = binary("greater", None, "broadcast_greater", "_greater_scalar", "_less
 greater_equal = binary("greater_equal", None, "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar")
 lesser = binary("lesser", None, "broadcast_lesser", "_lesser_scalar", "_greater_scalar")
 lesser_equal = binary("lesser_equal", None, "broadcast_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar")
+logical_and = binary("logical_and", None, "broadcast_logical_and", "_logical_and_scalar")
+logical_or = binary("logical_or", None, "broadcast_logical_or", "_logical_or_scalar")
+logical_xor = binary("logical_xor", None, "broadcast_logical_xor", "_logical_xor_scalar")

@@ -30,6 +30,7 @@ from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, densify
 from . import arithmetic
 from .functions import F
+from .indexing import assignable, numpy_key, split_key, stacked
 
 __all__ = ["NDArray"]
 
@@ -297,14 +298,27 @@ class NDArray:
     # indexing
 
     def __getitem__(self, key: Any) -> NDArray:
-        if type(key) is int and not hooks.state.recording and self._ctx.device_type == "cpu":
+        """Part of the array, as numpy indexes.
+
+        Numbers, slices, None and Ellipsis give a view where the part lies in one run of memory, which writes
+        through to this array; other parts, and indexing by lists, arrays or masks, give copies.
+
+        Raises
+        ------
+        RowIndexError
+            If the key is no index, or outside.
+        """
+        if type(key) is int and not hooks.state.recording and self.ndim > 1 and self._ctx.device_type == "cpu":
             try:
-                return wrap(np.asarray(self._store[key]).reshape(self._store.shape[1:] or (1,)), self._ctx)
+                return wrap(self._store[key], self._ctx)
             except IndexError:
-                entries = self._store.shape[0] if self.ndim else 0
-                raise RowIndexError(f"Index {key} is outside axis 0, which has {entries} entries.",
+                raise RowIndexError(f"Index {key} is outside axis 0, which has {self.shape[0]} entries.",
                                     hint="indices run from -size to size - 1.") from None
-        return invoke(find("_getitem").bind({"key": encode_key(key)}), (self,))
+        parts, arrays = split_key(key)
+        if not arrays:
+            return invoke(find("_getitem").bind({"key": parts}), (self,))
+        places = for_device(self._ctx.device_type).xp.asarray(stacked(arrays))
+        return invoke(find("_index").bind({"key": parts}), (self, wrap(places, self._ctx)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if hooks.state.recording and self._entry is not None:
@@ -312,26 +326,21 @@ class NDArray:
                                 hint="assign under autograd.pause(), or compute a new array.")
         if isinstance(value, NDArray):
             value = densify(value._store, for_device(value._ctx.device_type).xp)
-        if isinstance(key, NDArray):
-            key = key.asnumpy()
-            key = key if key.dtype.kind in "iub" else key.astype(np.int64)
+        else:
+            value = assignable(value)
         try:
-            self._store[key] = value
+            self._store[numpy_key(key)] = value
+        except RowIndexError:
+            raise
         except IndexError as error:
             raise RowIndexError(f"{key!r} does not index shape {self.shape}: {error}.",
                                 hint="indices run from -size to size - 1.") from None
-        except (ValueError, TypeError) as error:
-            raise ShapeError(f"A value of type {type(value).__name__} does not fit there: {error}.",
+        except ValueError as error:
+            raise ShapeError(f"A value of shape {tuple(value.shape)} does not fit there: {error}.",
                              hint="its shape must broadcast to that of the indexed part.") from None
 
     def __iter__(self) -> Any:
         return (self[place] for place in range(len(self)))
-
-    def slice(self, begin: Any, end: Any) -> NDArray:
-        """The box from ``begin`` to ``end``, one entry an axis."""
-        begin = begin if isinstance(begin, (tuple, list)) else (begin,)
-        end = end if isinstance(end, (tuple, list)) else (end,)
-        return self[tuple(slice(low, high) for low, high in zip(begin, end, strict=True))]
 
     # pickling goes through plain components
 
@@ -360,27 +369,6 @@ def _map_components(store: Any, function: Any) -> Any:
     if isinstance(store, RowSparse):
         return RowSparse(function(store.data), function(store.indices), store.shape, check=False)
     return function(store)
-
-
-def encode_key(key: Any) -> Any:
-    """An index as a hashable attribute; see ``ops.index.decode``."""
-    if isinstance(key, slice):
-        return ("slice", key.start, key.stop, key.step)
-    if isinstance(key, tuple):
-        return tuple(encode_key(part) for part in key)
-    if key is Ellipsis:
-        return "..."
-    if isinstance(key, NDArray):
-        key = key.asnumpy()
-        key = key.astype(np.int64) if key.dtype.kind == "f" else key
-    if isinstance(key, np.ndarray):
-        key = np.flatnonzero(key).tolist() if key.dtype == bool else key.tolist()
-    if isinstance(key, list):
-        return ("list", tuple(key))
-    if key is None or isinstance(key, (int, np.integer)):
-        return key if key is None else int(key)
-    raise RowIndexError(f"{key!r} of type {type(key).__name__} is no index.",
-                        hint="use integers, slices, lists or arrays of integers.")
 
 
 def run_backward(heads: list[NDArray], gradients: list[Any] | None, retain: bool, train_mode: bool) -> None:
@@ -434,62 +422,3 @@ def _ones_for(head: NDArray) -> NDArray:
 
 
 array_types[np.ndarray] = NDArray
-
-
-def _method(name: str) -> Any:
-    """An operator as a method: the array is its first input."""
-
-    def method(self: NDArray, *args: Any, **kwargs: Any) -> Any:
-        return getattr(F, name)(self, *args, **kwargs)
-
-    method.__name__, method.__doc__ = name, f"{find(name).doc}\n\nSee ``mx.nd.{name}``."
-    return method
-
-
-for _name in ("sum", "mean", "prod", "max", "min", "norm", "clip", "dot", "abs", "sign", "square", "sqrt", "exp", "log",
-              "log1p", "expm1", "sigmoid", "relu", "tanh", "softmax", "log_softmax", "zeros_like", "ones_like", "round",
-              "floor", "ceil", "flatten", "pick", "expand_dims", "reshape_like", "sin", "cos"):
-    setattr(NDArray, _name, _method(_name))
-
-
-def _reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
-    """The same elements in another shape, given as a tuple or as numbers; -1 is computed, 0 copies a size."""
-    wanted = kwargs.get("shape", shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
-    return F.Reshape(self, shape=tuple(wanted))
-
-
-def _transpose(self: NDArray, *axes: Any) -> NDArray:
-    """Axes reversed, or in the order given."""
-    order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
-    return F.transpose(self, axes=tuple(order or ()))
-
-
-def _swapped(function: Any) -> Any:
-    return lambda self, other: function(other, self)
-
-
-def _in_place(function: Any) -> Any:
-    def operator(self: NDArray, other: Any) -> NDArray:
-        if hooks.state.recording and self._entry is not None:
-            raise GradientError("An in-place operation on a recorded array would lose what its gradient needs.",
-                                hint="write x = x + y while recording.")
-        self._receive(function(self.detach(), other))
-        return self
-
-    return operator
-
-
-NDArray.reshape, NDArray.transpose = _reshape, _transpose  # type: ignore[attr-defined]
-for _name, _functions in {
-    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.divide,
-    "mod": arithmetic.modulo, "pow": arithmetic.power,
-}.items():
-    setattr(NDArray, f"__{_name}__", _functions)
-    setattr(NDArray, f"__r{_name}__", _swapped(_functions))
-    setattr(NDArray, f"__i{_name}__", _in_place(_functions))
-for _name, _functions in {
-    "eq": arithmetic.equal, "ne": arithmetic.not_equal, "gt": arithmetic.greater, "ge": arithmetic.greater_equal,
-    "lt": arithmetic.lesser, "le": arithmetic.lesser_equal,
-}.items():
-    setattr(NDArray, f"__{_name}__", _functions)
-NDArray.__hash__ = object.__hash__  # type: ignore[assignment, method-assign]

@@ -11,6 +11,7 @@ from ..base.errors import RowIndexError, ShapeError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from . import samples
+from .index import decode
 from .shape import first_dtype, fresh
 
 __all__ = ["places_of"]
@@ -249,3 +250,123 @@ def _(k: Any, old: Any, index: Any, new: Any, attrs: Any) -> Any:
 index_copy.gradient(lambda F, g, _old, index, new, _out, attrs, want: (
     want[0] and F._contrib_index_copy(g, index, F.zeros_like(new)), None,
     want[2] and F.gather_nd(g, F._view(index, shape=(1, int(index.shape[0]))))))
+
+
+def with_places(key: Any, places: Any) -> Any:
+    """The numpy index of a key in which ``("array", i)`` stands for the i-th row of ``places``."""
+    if isinstance(key, tuple) and len(key) == 2 and key[0] == "array":
+        return places[key[1]].astype(np.int64, copy=False)
+    if isinstance(key, tuple) and key[:1] != ("slice",):
+        return tuple(with_places(part, places) for part in key)
+    return decode(key)
+
+
+def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
+    try:
+        return tuple(np.broadcast_to(np.int8(0), shape)[with_places(key, places)].shape) or (1,)
+    except IndexError as error:
+        raise RowIndexError(f"This index does not fit shape {tuple(shape)}: {error}.",
+                            hint="indices run from -size to size - 1, one for each axis.") from None
+
+
+def _indexed_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    data, places = tuple(shapes[0]), tuple(shapes[1])
+    spare = tuple(max(size, 1) for size in data)  # any place would be outside an axis without entries
+    made = _indexed(spare, np.broadcast_to(np.int64(0), places), attrs["key"])
+    return made if spare == data else _indexed(data, np.zeros((places[0], 0), np.int64), attrs["key"])
+
+
+index = Op("_index", "data places", key=REQUIRED, shape=_indexed_shape, dtype=first_dtype, cost=cost.none, flat=(1,),
+           sample=lambda: [([samples.grid(), np.array([[0, 3, 0]], np.int64)], {"key": (("array", 0),)}),
+                           ([samples.grid(), np.array([[0, 3, 0], [1, 1, 4]], np.int64)],
+                            {"key": (("array", 0), ("array", 1))}),
+                           ([samples.grid(), np.array([[[0, -1], [2, 2]]], np.int64)],
+                            {"key": (("slice", 1, None, None), ("array", 0))})],
+           doc="Indexing by arrays, as numpy does it: ``places`` holds the index arrays, broadcast and stacked, and ``key`` "
+               "says where among numbers and slices they stand.  A copy.")
+
+
+@index.forward("default, default -> default")
+def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
+    try:
+        return k.xp.ascontiguousarray(x[with_places(attrs["key"], places)]).reshape(
+            _indexed(x.shape, places, attrs["key"]))
+    except IndexError as error:
+        raise RowIndexError(f"This index does not fit shape {tuple(x.shape)}: {error}.",
+                            hint="indices run from -size to size - 1.") from None
+
+
+index.gradient(lambda F, g, data, places, _out, attrs, want: (
+    F._index_add(g, places, key=attrs["key"], shape=tuple(data.shape)), None))
+
+index_add = Op("_index_add", "data places", shape=lambda shapes, attrs: attrs["shape"], dtype=first_dtype, flat=(1,),
+               cost=cost.elementwise,
+               sample=lambda: [([samples.grid(3, 5), np.array([[0, 3, 0]], np.int64)],
+                                {"key": (("array", 0),), "shape": (4, 5)})],
+               doc="Values added into zeros where indexing by arrays took them from: its gradient.")
+index_add.attrs = {"key": REQUIRED, "shape": REQUIRED}
+
+
+@index_add.forward("default, default -> default")
+def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
+    out, key = k.xp.zeros(attrs["shape"], x.dtype), with_places(attrs["key"], places)
+    k.xp.add.at(out, key, x.reshape(out[key].shape))
+    return out
+
+
+index_add.gradient(lambda F, g, data, places, _out, attrs, want: (
+    F._view(F._index(g, places, key=attrs["key"]), shape=tuple(data.shape)), None))
+
+
+def _box(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[Any, ...]:
+    begin, end, step = (tuple(attrs[name] or ()) for name in ("begin", "end", "step"))
+    if len(begin) != len(end) or len(begin) > len(shape) or (step and len(step) != len(begin)):
+        raise ShapeError(f"begin={begin}, end={end}, step={step} do not name a part of shape {shape}.",
+                         hint="give one entry an axis.")
+    return tuple(slice(*part) for part in zip(begin, end, step or (None,) * len(begin), strict=True))
+
+
+def _assigned(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    shape = tuple(shapes[0])
+    part = np.broadcast_to(np.int8(0), shape)[_box(shape, attrs)].shape
+    if len(shapes) > 1 and tuple(shapes[1]) != part:
+        raise ShapeError(f"rhs has shape {tuple(shapes[1])}, the part to replace {part}.", hint="they must be equal.")
+    return shape
+
+
+_BOX = {"begin": (0, 1), "end": (3, 5), "step": (2, 2)}
+assign = Op("_slice_assign", "lhs rhs", begin=REQUIRED, end=REQUIRED, step=(), shape=_assigned, dtype=first_dtype,
+            cost=cost.none, aliases=("_crop_assign",), sample=lambda: [([samples.grid(), samples.grid(2, 2, seed=1)], _BOX)],
+            doc="``lhs`` with the part from ``begin`` to ``end`` replaced by ``rhs``; give ``out=lhs`` to change it in place.")
+assign_scalar = Op("_slice_assign_scalar", "data", scalar=0.0, begin=REQUIRED, end=REQUIRED, step=(), shape=_assigned,
+                   cost=cost.none, aliases=("_crop_assign_scalar",), sample=lambda: [([samples.grid()], {**_BOX, "scalar": 3.0})],
+                   doc="``data`` with the part from ``begin`` to ``end`` set to ``scalar``; give ``out=data`` to change it in "
+                       "place.")
+
+
+@assign.forward("default, default -> default")
+def _(k: Any, x: Any, values: Any, attrs: Any) -> Any:
+    out = fresh(k.xp, x)
+    out[_box(x.shape, attrs)] = values
+    return out
+
+
+@assign_scalar.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    out = fresh(k.xp, x)
+    out[_box(x.shape, attrs)] = attrs["scalar"]
+    return out
+
+
+def _box_attrs(attrs: dict[str, Any]) -> dict[str, Any]:
+    return {name: attrs[name] for name in ("begin", "end", "step")}
+
+
+def _box_key(attrs: dict[str, Any]) -> tuple[Any, ...]:
+    steps = attrs["step"] or (None,) * len(attrs["begin"])
+    return tuple(("slice", *part) for part in zip(attrs["begin"], attrs["end"], steps, strict=True))
+
+
+assign.gradient(lambda F, g, _lhs, _rhs, _out, attrs, want: (
+    want[0] and F._slice_assign_scalar(g, **_box_attrs(attrs)), want[1] and F._getitem(g, key=_box_key(attrs))))
+assign_scalar.gradient(lambda F, g, _data, _out, attrs, want: F._slice_assign_scalar(g, **_box_attrs(attrs)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import RowIndexError
+from ..base.errors import RowIndexError, ShapeError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from . import samples
@@ -20,8 +21,6 @@ def decode(key: Any) -> Any:
     """The numpy index that a hashable key stands for: slices travel as ``("slice", start, stop, step)``."""
     if isinstance(key, tuple) and len(key) == 4 and key[0] == "slice":
         return slice(*key[1:])
-    if isinstance(key, tuple) and len(key) == 2 and key[0] == "list":
-        return list(key[1])
     if key == "...":
         return Ellipsis
     return tuple(decode(part) for part in key) if isinstance(key, tuple) else key
@@ -36,14 +35,20 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 getitem = Op("_getitem", "data", key=REQUIRED, shape=_shape, cost=cost.none,
-             sample=lambda: [([samples.grid()], {"key": (1, ("slice", None, None, 2))})],
-             doc="Basic or list indexing of a dense array; slices are views.")
+             sample=lambda: [([samples.grid()], {"key": (1, ("slice", None, None, 2))}), ([samples.grid()], {"key": (0, 3)}),
+                             ([samples.grid()], {"key": ("...", None, 1)})],
+             doc="Basic indexing of a dense array, by numbers, slices, None and Ellipsis.  What lies in one run of memory "
+                 "is a view that writes through, anything else a copy, as in MXNet.")
 
 
 @getitem.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
     made = x[decode(attrs["key"])]
-    return k.xp.asarray(made).reshape(1) if np.ndim(made) == 0 else made
+    if made.ndim == 0:
+        if not isinstance(made, k.xp.ndarray):  # a number: taken once more as an array, which is a view
+            made = x[(*decode(attrs["key"]), ...)] if isinstance(attrs["key"], tuple) else x[decode(attrs["key"]), ...]
+        return made.reshape(1)
+    return made if made.flags.c_contiguous else k.xp.ascontiguousarray(made)
 
 
 getitem.gradient(lambda F, g, data, _out, attrs, want: F._setitem_zeros(g, key=attrs["key"], shape=tuple(data.shape)))
@@ -58,11 +63,11 @@ placed.attrs = {"key": None, "shape": None}
 def _(k: Any, x: Any, attrs: Any) -> Any:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     key = decode(attrs["key"])
-    k.xp.add.at(out, key, x.reshape(np.broadcast_to(np.int8(0), attrs["shape"])[key].shape))
+    out[key] = x.reshape(out[key].shape)
     return out
 
 
-placed.gradient(lambda F, g, data, _out, attrs, want: F.Reshape(F._getitem(g, key=attrs["key"]), shape=tuple(data.shape)))
+placed.gradient(lambda F, g, data, _out, attrs, want: F._view(F._getitem(g, key=attrs["key"]), shape=tuple(data.shape)))
 
 
 def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -78,6 +83,9 @@ pick = Op("pick", "data index", axis=-1, keepdims=False, mode="clip", shape=_pic
 def _at(xp: Any, index: Any, axis: int, shape: tuple[int, ...], mode: str) -> Any:
     axis %= len(shape)
     size = shape[axis]
+    if index.size != math.prod(shape) // max(1, size):
+        raise ShapeError(f"pick: {index.size} indices of shape {index.shape} do not fit shape {shape} along axis {axis}.",
+                         hint="give one index for each slice along the axis.")
     chosen = index.astype(np.int64)
     chosen = chosen % size if mode == "wrap" else xp.clip(chosen, 0, size - 1)
     return chosen.reshape(tuple(1 if at == axis else extent for at, extent in enumerate(shape))), axis
@@ -133,9 +141,18 @@ def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
 
 
 where = Op("where", "condition x y", flat=(0,), cost=cost.elementwise, dtype=lambda dtypes, attrs: dtypes[1],
-           shape=lambda shapes, attrs: infer.same_shape(shapes[1:], attrs),
-           sample=lambda: [([samples.grid(), samples.grid(seed=1), samples.grid(seed=2)], {})],
-           doc="``x`` where the condition is nonzero, else ``y``.")
+           shape=lambda shapes, attrs: _chosen(shapes, attrs),
+           sample=lambda: [([samples.grid(), samples.grid(seed=1), samples.grid(seed=2)], {}),
+                           ([samples.grid()[:, 1], samples.grid(seed=1), samples.grid(seed=2)], {})],
+           doc="``x`` where the condition is nonzero, else ``y``, all of one shape; a condition of one axis chooses rows.")
+
+
+def _chosen(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    condition, shape = tuple(shapes[0]), infer.same_shape(shapes[1:], attrs)
+    if condition not in (tuple(shape), tuple(shape)[:1]):
+        raise ShapeError(f"a condition of shape {condition} does not choose between arrays of shape {tuple(shape)}.",
+                         hint="give it their shape, or one entry a row.")
+    return shape
 
 
 @where.forward("default, default, default -> default")

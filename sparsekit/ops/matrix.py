@@ -16,50 +16,111 @@ from . import samples
 __all__ = ["reshape", "slice_rows", "target_shape"]
 
 
-def target_shape(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that MXNet's codes stand for: 0 copies a size, -1 is computed.
+def target_shape(shape: tuple[int, ...], wanted: Any, reverse: bool = False) -> tuple[int, ...]:
+    """The shape that MXNet's codes stand for, read from the left, or from the right with ``reverse``.
+
+    0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, -4 splits one
+    into the two sizes that follow it, of which one may be -1.
 
     Raises
     ------
     ShapeError
-        If the sizes do not multiply to the same count.
+        If the codes do not fit, or the sizes do not multiply to the same count.
     """
-    sizes = [shape[place] if size == 0 and place < len(shape) else int(size) for place, size in enumerate(wanted)]
+    codes = [int(code) for code in (wanted if isinstance(wanted, (tuple, list)) else (wanted,))]
+    if reverse:
+        return tuple(reversed(target_shape(tuple(reversed(shape)), list(reversed(codes)))))
+    try:
+        sizes = _decoded(list(shape), codes)
+    except (IndexError, ZeroDivisionError):
+        sizes = [-1]
     total = math.prod(shape)
     if sizes.count(-1) == 1:
         rest = math.prod(size for size in sizes if size != -1)
         if rest and total % rest == 0:
             sizes[sizes.index(-1)] = total // rest
     if any(size < 0 for size in sizes) or math.prod(sizes) != total:
-        raise ShapeError(f"{total} elements of shape {shape} do not make the shape {tuple(wanted)}.",
+        raise ShapeError(f"{total} elements of shape {shape} do not make the shape {tuple(codes)}.",
                          hint="one size may be -1 (computed), 0 copies the size at that place.")
     return tuple(sizes)
 
 
-reshape = Op("Reshape", "data", shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), attrs["shape"]),
-             aliases=("reshape",), cost=cost.none, sample=lambda: [([samples.grid()], {"shape": (5, -1)})],
-             doc="The same elements in another shape; -1 is computed, 0 copies a size.")
-reshape.attrs = {"shape": REQUIRED}
+def _decoded(shape: list[int], codes: list[int]) -> list[int]:
+    """Sizes for the codes, with -1 where one is to be computed."""
+    sizes: list[int] = []
+    at = place = 0
+    while place < len(codes):
+        code = codes[place]
+        if code == -2:
+            sizes += shape[at:]
+            at = len(shape)
+        elif code == -3:
+            sizes.append(shape[at] * shape[at + 1])
+            at += 2
+        elif code == -4:
+            first, second = codes[place + 1: place + 3]
+            first = shape[at] // second if first == -1 else first
+            sizes += [first, shape[at] // first if second == -1 else second]
+            if sizes[-2] * sizes[-1] != shape[at]:
+                raise IndexError
+            at, place = at + 1, place + 2
+        else:
+            sizes.append(shape[at] if code == 0 else code)
+            at += 1
+        place += 1
+    return sizes
+
+
+reshape = Op("Reshape", "data", shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), attrs["shape"], attrs["reverse"]),
+             aliases=("reshape",), cost=cost.none,
+             sample=lambda: [([samples.grid()], {"shape": (5, -1)}), ([samples.grid()], {"shape": (-4, 2, -1, -2)}),
+                             ([samples.grid()], {"shape": (-1, 0), "reverse": True})],
+             doc="""A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead.
+
+In ``shape``, 0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, and -4
+splits one into the two sizes that follow, of which one may be -1.  ``reverse=True`` reads from the right.""")
+reshape.attrs = {"shape": REQUIRED, "reverse": False}
 
 
 @reshape.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return x.reshape(target_shape(x.shape, attrs["shape"]))
+    return x.copy().reshape(target_shape(x.shape, attrs["shape"], attrs["reverse"]))
 
 
-reshape.gradient(lambda F, g, data, _out, attrs, want: F.Reshape(g, shape=tuple(data.shape)))
+reshape.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
-reshape_like = Op("reshape_like", "lhs rhs", shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), tuple(shapes[1])),
+
+def _part(ndim: int, begin: int | None, end: int | None) -> tuple[int, int]:
+    """Where a run of axes begins and ends; None is an end of the shape, negative counts from there."""
+    low = 0 if begin is None else begin + ndim if begin < 0 else begin
+    high = ndim if end is None else end + ndim if end < 0 else end
+    if not 0 <= low <= high <= ndim:
+        raise ShapeError(f"axes {begin} to {end} are none of {ndim}.", hint="they run from 0 to the number of axes.")
+    return low, high
+
+
+def _likeness(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    left, right = tuple(shapes[0]), tuple(shapes[1])
+    low, high = _part(len(left), attrs["lhs_begin"], attrs["lhs_end"])
+    start, stop = _part(len(right), attrs["rhs_begin"], attrs["rhs_end"])
+    made = left[:low] + right[start:stop] + left[high:]
+    if math.prod(made) != math.prod(left):
+        raise ShapeError(f"{math.prod(left)} elements of shape {left} do not make the shape {made}.",
+                         hint="both must hold the same number of elements.")
+    return made
+
+reshape_like = Op("reshape_like", "lhs rhs", lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None, shape=_likeness,
                   dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, sample=samples.pair((4, 5), (5, 4)), flat=(1,),
-                  doc="The elements of ``lhs`` in the shape of ``rhs``.")
+                  doc="A copy of the elements of ``lhs`` in the shape of ``rhs``, or with the axes from ``lhs_begin`` up to, "
+                      "not including, ``lhs_end`` replaced by those from ``rhs_begin`` to ``rhs_end`` of ``rhs``.")
 
 
 @reshape_like.forward("default, * -> default")
 def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
-    return x.reshape(like.shape)
+    return x.copy().reshape(_likeness([x.shape, like.shape], attrs))
 
 
-reshape_like.gradient(lambda F, g, lhs, _rhs, _out, attrs, want: (F.Reshape(g, shape=tuple(lhs.shape)), None))
+reshape_like.gradient(lambda F, g, lhs, _rhs, _out, attrs, want: (F._view(g, shape=tuple(lhs.shape)), None))
 
 flatten = Op("Flatten", "data", aliases=("flatten",), cost=cost.none, sample=samples.one(),
              shape=lambda shapes, attrs: (shapes[0][0], math.prod(shapes[0][1:])),
@@ -68,7 +129,7 @@ flatten = Op("Flatten", "data", aliases=("flatten",), cost=cost.none, sample=sam
 
 @flatten.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return x.reshape(x.shape[0], math.prod(x.shape[1:]))
+    return x.copy().reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
 @flatten.forward("csr -> csr")
@@ -76,42 +137,56 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return x
 
 
-flatten.gradient(lambda F, g, data, _out, attrs, want: F.Reshape(g, shape=tuple(data.shape)))
+flatten.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
+
+
+def _order(ndim: int, axes: Any) -> tuple[int, ...]:
+    """The axes in their new order, as numbers from 0."""
+    if axes in (None, ()):
+        return tuple(reversed(range(ndim)))
+    named = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    made = tuple(int(axis) + ndim if axis < 0 else int(axis) for axis in named)
+    if sorted(made) != list(range(ndim)):
+        raise ShapeError(f"axes {named} are no order of the {ndim} axes.", hint="name every axis once.")
+    return made
 
 
 def _transposed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
-    axes = attrs["axes"]
-    if not axes:
-        return tuple(reversed(shapes[0]))
-    if sorted(axis % max(1, len(shapes[0])) for axis in axes) != list(range(len(shapes[0]))):
-        raise ShapeError(f"axes {tuple(axes)} are no order of the {len(shapes[0])} axes.", hint="name every axis once.")
-    return tuple(shapes[0][axis] for axis in axes)
+    return tuple(shapes[0][axis] for axis in _order(len(shapes[0]), attrs["axes"]))
 
 
 transpose = Op("transpose", "data", axes=(), shape=_transposed, cost=cost.none,
-               sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"axes": (1, 0)})],
-               doc="Axes reversed, or in the order ``axes``.")
+               sample=lambda: [([samples.grid()], {}), ([np.ones((2, 3, 4), np.float32)], {"axes": (-1, 0, 1)})],
+               doc="A copy with the axes reversed, or in the order ``axes``.")
 
 
 @transpose.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return k.xp.ascontiguousarray(x.transpose(attrs["axes"] or None))
+    return k.xp.array(x.transpose(_order(x.ndim, attrs["axes"])), order="C")
 
 
 transpose.gradient(lambda F, g, _data, _out, attrs, want: F.transpose(
-    g, axes=tuple(int(axis) for axis in np.argsort(attrs["axes"])) if attrs["axes"] else ()))
+    g, axes=tuple(int(axis) for axis in np.argsort(_order(len(g.shape), attrs["axes"])))))
 
-expand_dims = Op("expand_dims", "data", axis=REQUIRED, cost=cost.none,
-                 shape=lambda shapes, attrs: tuple(np.expand_dims(np.broadcast_to(0, shapes[0]), attrs["axis"]).shape),
-                 sample=lambda: [([samples.grid()], {"axis": 1})], doc="A new axis of size 1.")
+
+def _expanded(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    shape, axis = tuple(shapes[0]), int(attrs["axis"])
+    if not -len(shape) - 1 <= axis <= len(shape):
+        raise ShapeError(f"axis {axis} is none of the {len(shape) + 1} axes to be.",
+                         hint=f"axes run from {-len(shape) - 1} to {len(shape)}.")
+    place = axis if axis >= 0 else axis + len(shape) + 1
+    return (*shape[:place], 1, *shape[place:])
+
+expand_dims = Op("expand_dims", "data", axis=REQUIRED, cost=cost.none, shape=_expanded,
+                 sample=lambda: [([samples.grid()], {"axis": 1})], doc="A copy with a new axis of size 1.")
 
 
 @expand_dims.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return k.xp.expand_dims(x, attrs["axis"])
+    return x.copy().reshape(_expanded([x.shape], attrs))
 
 
-expand_dims.gradient(lambda F, g, data, _out, attrs, want: F.Reshape(g, shape=tuple(data.shape)))
+expand_dims.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
 def slice_rows(store: CSR, start: int, stop: int) -> CSR:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 import warnings
 from pathlib import Path
 
@@ -34,9 +33,6 @@ DIFFERENT = {
     "retain(r, mx.nd.array([1, 3]))": {"indices": [3]},  # row 1 is not stored, so there is nothing to retain
     "csr_matrix(([1, 2], ([0, 1], [2, 0])), shape=(2, 3))": {"dtype": "float32"},  # as documented for lists
 }
-
-#: MXNet's operators that are not here yet; the mark fails when one arrives.
-ABSENT = ("argmax",)
 
 
 def name(case):
@@ -97,15 +93,10 @@ def check_structure(result, expected):
 
 def of_kind(refused, differentiated):
     return [
-        pytest.param(case, id=name(case), marks=marks(case))
+        pytest.param(case, id=name(case))
         for case in GOLDEN["cases"]
         if ("error" in case["result"]) == refused and ("gradients" in case) == differentiated
     ]
-
-
-def marks(case):
-    absent = re.search(rf"\b({'|'.join(ABSENT)})\(", case["expression"])
-    return [pytest.mark.xfail(reason=f"{absent[1]} is not here yet", raises=AttributeError)] if absent else []
 
 
 def expected_of(case):

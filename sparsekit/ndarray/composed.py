@@ -1,0 +1,86 @@
+"""Functions of ``mx.nd`` that are made of operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.errors import ShapeError
+from .functions import F
+from .methods import split_v2 as _split
+from .ndarray import NDArray
+
+__all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2"]
+
+
+def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
+    """Axes moved to other places; the rest keep their order.
+
+    Parameters
+    ----------
+    source, destination : int or sequence of int
+        Where the axes are, and where they shall be.
+    """
+    sources, targets = (list(axis) if isinstance(axis, (tuple, list)) else [axis] for axis in (source, destination))
+    if len(sources) != len(targets):
+        raise ShapeError(f"{len(sources)} axes cannot move to {len(targets)} places.", hint="give as many of each.")
+    ndim = tensor.ndim
+    for axis in (*sources, *targets):
+        if not -ndim <= axis < ndim:
+            raise ShapeError(f"axis {axis} is none of the {ndim} axes.", hint=f"axes run from {-ndim} to {ndim - 1}.")
+    moved = [axis % ndim for axis in sources]
+    order = [axis for axis in range(ndim) if axis not in moved]
+    for target, axis in sorted(zip((axis % ndim for axis in targets), moved, strict=True)):
+        order.insert(target, axis)
+    if sorted(order) != list(range(ndim)):
+        raise ShapeError(f"axes {sources} and places {targets} repeat.", hint="name each once.")
+    return F.transpose(tensor, axes=tuple(order))
+
+
+def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray:
+    """Arrays joined along an axis that exists; the only array itself if there is one and ``always_copy=False``."""
+    if not isinstance(arrays, (list, tuple)) or not arrays:
+        raise ShapeError("concatenate was given no arrays.", hint="give a list of at least one.")
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    return F.concat(*arrays, dim=axis)
+
+
+def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
+    """Parts along ``axis``: ``indices_or_sections`` equal ones, or cut before each of the indices.
+
+    Raises
+    ------
+    ShapeError
+        If the axis does not split that way.
+    """
+    return _split(ary, indices_or_sections, axis, squeeze_axis)
+
+
+def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
+    """How many elements lie in each bin (int64), and the bins' edges.
+
+    Parameters
+    ----------
+    bins : int or NDArray
+        Number of equal bins, or their edges.
+    range : tuple of two numbers, optional
+        What equal bins cover; from the smallest to the largest element by default.
+    """
+    if isinstance(bins, NDArray):
+        return F._histogram(a, bins)
+    if range is None:
+        range = (float(F.min(a).asscalar()), float(F.max(a).asscalar())) if a.size else (0.0, 1.0)
+    low, high = float(range[0]), float(range[1])
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    if low > high:
+        raise ShapeError(f"range {range} runs backwards.", hint="give the smaller bound first.")
+    return F._histogram(a, bin_cnt=int(bins), range=(low, high))
+
+
+def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
+    """Write one row a index into the matrix ``out``: 1 at that place, 0 elsewhere."""
+    if out.ndim != 2 or indices.shape != out.shape[:1]:
+        raise ShapeError(f"indices of shape {indices.shape} do not fill shape {out.shape}.", hint="out has one row an index.")
+    out[:] = F.one_hot(indices, depth=out.shape[1], dtype=out.dtype.name)
+    return out

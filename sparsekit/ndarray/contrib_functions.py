@@ -1,0 +1,114 @@
+"""Functions of ``mx.nd.contrib`` that are no operators: a mask, and loops and branches over arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ShapeError
+from ..core.dispatch import wrap
+from .creation import array, zeros
+from .functions import F
+from .ndarray import NDArray
+
+__all__ = ["boolean_mask", "cond", "foreach", "while_loop"]
+
+
+def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | None = None) -> NDArray:
+    """The entries along ``axis`` where ``index`` is nonzero; MXNet takes axis 0 only.
+
+    How many there are depends on values, so this is a function made of operators, not one operator.
+
+    Raises
+    ------
+    ShapeError
+        If ``index`` has not one entry for each along the axis.
+    """
+    axis = range(data.ndim)[axis]
+    if index.shape != (data.shape[axis],):
+        raise ShapeError(f"a mask of shape {index.shape} does not fit axis {axis} of shape {data.shape}.",
+                         hint="give one entry for each along the axis.")
+    places = np.flatnonzero(index.asnumpy()).reshape(1, -1)
+    key = (("slice", None, None, None),) * axis + (("array", 0),)
+    return F._index(data, wrap(places, data.context) if data.context.device_type == "cpu" else array(
+        places, data.context, "int64"), key=key, out=out)
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _joined(steps: list[list[Any]], single: bool, length: int) -> Any:
+    """What each step gave, put together along a new first axis, filled up with zeros to ``length``."""
+    made = []
+    for items in zip(*steps, strict=True):
+        rows = [F.expand_dims(item, axis=0) for item in items]
+        if len(rows) < length:
+            rows.append(zeros((length - len(rows), *items[0].shape), items[0].context, items[0].dtype))
+        made.append(F.concat(*rows, dim=0))
+    return made[0] if single and made else made
+
+
+def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any, Any]:
+    """Run ``body`` over the first axis, carrying states from step to step.
+
+    Parameters
+    ----------
+    body : callable
+        ``body(item, states)`` gives outputs and the next states.
+    data : NDArray or list of NDArray
+        Their first axis is run over.
+    init_states : NDArray or list of NDArray
+
+    Returns
+    -------
+    outputs : NDArray or list
+        The outputs of all steps along a new first axis.
+    states : NDArray or list
+        The last states.
+    """
+    arrays, states, single = _list(data), init_states, True
+    steps: list[list[Any]] = []
+    lengths = {len(item) for item in arrays}
+    if len(lengths) != 1 or lengths == {0}:
+        raise ShapeError(f"foreach was given arrays of lengths {sorted(lengths)}.", hint="they need one length above 0.")
+    for place in range(lengths.pop()):
+        items = [item[place] for item in arrays]
+        outputs, states = body(items if isinstance(data, (list, tuple)) else items[0], states)
+        single = not isinstance(outputs, (list, tuple))
+        steps.append(_list(outputs))
+    return _joined(steps, single, len(steps)), states
+
+
+def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None) -> Any:
+    """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
+
+    Parameters
+    ----------
+    cond, func : callable
+        Take the loop variables; ``func`` gives outputs and the next loop variables.
+    max_iterations : int
+        Outputs are filled up to this length with zeros.
+
+    Returns
+    -------
+    outputs : NDArray or list
+    loop_vars : list
+    """
+    if max_iterations is None:
+        raise ShapeError("while_loop needs max_iterations.", hint="it is the length of the outputs.")
+    single, variables, one = not isinstance(loop_vars, (list, tuple)), _list(loop_vars), True
+    steps: list[list[Any]] = []
+    while len(steps) < max_iterations and bool(cond(*variables)):
+        outputs, following = func(*variables)
+        one = outputs is not None and not isinstance(outputs, (list, tuple))
+        steps.append([] if outputs is None else _list(outputs))
+        variables = _list(following) if following is not None else variables
+    return _joined(steps, one, max_iterations), variables[0] if single else variables
+
+
+def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
+    """``then_func()`` if the array ``pred`` is nonzero, else ``else_func()``."""
+    return then_func() if bool(pred) else else_func()

@@ -1,0 +1,95 @@
+"""What stands between the brackets: ``x[key]`` and ``x[key] = value`` of dense arrays."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DTypeError, RowIndexError, ShapeError
+
+__all__ = ["assignable", "numpy_key", "split_key"]
+
+
+def split_key(key: Any) -> tuple[tuple[Any, ...], list[Any]]:
+    """A key as a hashable attribute, in which ``("array", i)`` stands for the i-th of the index arrays given with it.
+
+    Slices travel as ``("slice", start, stop, step)``; see ``ops.index.decode``.  Masks become the places where
+    they are true.  Arrays of floats are indices too, since MXNet's arrays are float32 unless told otherwise.
+    """
+    arrays: list[Any] = []
+    parts: list[Any] = []
+    for part in key if isinstance(key, tuple) else (key,):
+        if part is None:
+            parts.append(None)
+        elif part is Ellipsis:
+            parts.append("...")
+        elif isinstance(part, slice):
+            parts.append(("slice", *(_bound(part, name) for name in ("start", "stop", "step"))))
+        elif isinstance(part, (int, np.integer)) and not isinstance(part, bool):
+            parts.append(int(part))
+        else:
+            for places in _places(part):
+                if places.ndim == 0:
+                    parts.append(int(places))
+                else:
+                    parts.append(("array", len(arrays)))
+                    arrays.append(places)
+    return tuple(parts), arrays
+
+
+def _bound(part: slice, name: str) -> int | None:
+    bound = getattr(part, name)
+    try:
+        bound = None if bound is None else operator.index(bound)
+    except TypeError:
+        raise RowIndexError(f"{part!r} has a {name} that is no integer.", hint="slices run between integers.") from None
+    if name == "step" and bound == 0:
+        raise RowIndexError(f"{part!r} has a step of 0.", hint="a step is at least 1, or negative.")
+    return bound
+
+
+def _places(part: Any) -> Any:
+    """The index arrays that one part of a key stands for: several for a mask of several axes."""
+    store = getattr(part, "_store", part)
+    if not isinstance(store, (np.ndarray, list, tuple)) and not hasattr(store, "__cuda_array_interface__"):
+        raise RowIndexError(f"{part!r} of type {type(part).__name__} is no index.",
+                            hint="use integers, slices, lists or arrays of integers, or masks of booleans.")
+    try:
+        found = np.asarray(store.get() if hasattr(store, "get") else store)
+    except ValueError as error:
+        raise RowIndexError(f"{part!r} is no index: {error}.", hint="lists in lists must be of equal lengths.") from None
+    if found.dtype == bool:
+        return found.nonzero()
+    if not found.size:
+        found = found.astype(np.int64)
+    if found.dtype.kind not in "iuf":
+        raise RowIndexError(f"An array of {found.dtype} is no index.", hint="use integers, or booleans for a mask.")
+    return (found.astype(np.int64),)
+
+
+def stacked(arrays: list[Any]) -> Any:
+    """Index arrays broadcast against each other and put into one."""
+    try:
+        return np.stack(np.broadcast_arrays(*arrays))
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise ShapeError(f"Index arrays of shapes {shapes} do not broadcast.", hint="they must pair up.") from None
+
+
+def numpy_key(key: Any) -> Any:
+    """A key with everything in it as numpy takes it."""
+    parts, arrays = split_key(key)
+    return tuple(
+        slice(*part[1:]) if isinstance(part, tuple) and part[0] == "slice" else
+        arrays[part[1]] if isinstance(part, tuple) else Ellipsis if isinstance(part, str) else part for part in parts)
+
+
+def assignable(value: Any) -> Any:
+    """A value as numpy assigns it: numbers only, since numpy would also read texts and None."""
+    found = np.asarray(value)
+    if found.dtype.kind not in "fiub":
+        raise DTypeError(f"A {type(value).__name__} cannot be assigned to elements of an array.",
+                         hint="assign numbers, lists of numbers, or an array.")
+    return found

@@ -1,0 +1,193 @@
+"""Operators as methods of arrays, and Python's own operators on them, from tables."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..base.errors import DTypeError, GradientError, ShapeError, UnsupportedError
+from ..core import hooks
+from ..core.dispatch import invoke
+from ..core.function import make_function
+from ..core.op import find
+from ..ops.matrix import target_shape
+from . import arithmetic
+from .functions import F
+from .ndarray import NDArray
+
+__all__ = ["METHODS", "attach"]
+
+#: Operators whose first input is the array itself.
+METHODS = (
+    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
+    "argsort", "broadcast_axes", "cbrt", "ceil", "clip", "cos", "cosh", "cumsum", "degrees", "depth_to_space",
+    "diag", "dot", "erf", "exp", "expm1", "fix", "flip", "floor", "gamma", "gammaln", "log", "log10", "log1p",
+    "log2", "log_softmax", "max", "mean", "min", "moments", "nanprod", "nansum", "norm", "one_hot", "ones_like",
+    "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu", "repeat", "reshape_like", "rint", "round",
+    "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh", "size_array", "slice", "slice_axis", "slice_like",
+    "softmax", "softmin", "sort", "space_to_depth", "split", "sqrt", "square", "sum", "swapaxes", "take", "tan",
+    "tanh", "tile", "topk", "trunc", "zeros_like",
+)
+
+
+class _Method:
+    """An operator as a method, made when first asked for: importing makes none of them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, array: Any, owner: type) -> Any:
+        function = make_function(find(self.name), invoke, "sparsekit.ndarray", self.name)
+        holder = next(cls for cls in owner.__mro__ if cls.__dict__.get(self.name) is self)
+        setattr(holder, self.name, function)
+        return function if array is None else function.__get__(array, owner)
+
+
+def _shape_argument(shape: tuple[Any, ...], given: Any, name: str) -> tuple[int, ...]:
+    """A shape or an order of axes, given as one tuple, as numbers, or by name."""
+    if shape and given is not None:
+        raise ShapeError(f"The {name} was given twice, {shape} and {given}.", hint="give it once.")
+    wanted = given if given is not None else shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
+
+
+@functools.lru_cache(maxsize=512)
+def _viewed(old: tuple[int, ...], wanted: tuple[int, ...], reverse: bool) -> Any:
+    return find("_view").bind({"shape": target_shape(old, wanted, reverse)})
+
+
+def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
+    """The same elements in another shape, as a view: writing to either writes to both.
+
+    Parameters
+    ----------
+    shape : tuple of int, or ints
+        0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, -4 splits one
+        into the two sizes that follow it.
+    reverse : bool
+        Read the shape from the right.
+
+    Raises
+    ------
+    ShapeError
+        If the number of elements differs.
+    """
+    reverse = bool(kwargs.pop("reverse", False))
+    wanted = _shape_argument(shape, kwargs.pop("shape", None), "shape")
+    if kwargs:
+        raise DTypeError(f"reshape takes no argument {next(iter(kwargs))!r}.", hint="it takes shape and reverse.")
+    if not wanted and self.shape:
+        raise ShapeError(f"An array of shape {self.shape} cannot be reshaped to ().", hint="use (1,) for one element.")
+    return invoke(_viewed(self.shape, wanted, reverse), (self,))
+
+
+def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
+    """A copy with the axes reversed, or in the order given as a tuple or as numbers."""
+    order: Any = _shape_argument(axes, kwargs.pop("axes", None), "order of axes")
+    if kwargs:
+        raise DTypeError(f"transpose takes no argument {next(iter(kwargs))!r}.", hint="it takes axes.")
+    return F.transpose(self, axes=() if order == (None,) else order)
+
+
+def broadcast_to(self: NDArray, shape: Any) -> NDArray:
+    """A copy with axes of size 1 repeated up to ``shape``; missing leading axes are added."""
+    return F.broadcast_to(self, shape=tuple(shape) if isinstance(shape, (tuple, list)) else (shape,))
+
+
+def broadcast_like(self: NDArray, other: NDArray) -> NDArray:
+    """A copy broadcast to the shape of ``other``."""
+    return F.broadcast_to(self, shape=other.shape)
+
+
+def expand_dims(self: NDArray, axis: int, inplace: bool = False) -> NDArray:
+    """A copy with a new axis of size 1; a view of the same memory with ``inplace=True``."""
+    return _maybe_view(self, find("expand_dims").bind({"axis": axis}), inplace)
+
+
+def flatten(self: NDArray, inplace: bool = False) -> NDArray:
+    """A copy with all axes but the first in one; a view of the same memory with ``inplace=True``."""
+    return _maybe_view(self, find("Flatten").bind({}), inplace)
+
+
+def squeeze(self: NDArray, axis: Any = None, inplace: bool = False) -> NDArray:
+    """A copy without axes of size 1, all or those named; a view of the same memory with ``inplace=True``."""
+    return _maybe_view(self, find("squeeze").bind({"axis": axis}), inplace)
+
+
+def _maybe_view(self: NDArray, call: Any, inplace: bool) -> NDArray:
+    if not inplace:
+        return invoke(call, (self,))
+    return invoke(find("_view").bind({"shape": tuple(call.infer_shape([self.shape]))}), (self,))
+
+
+def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
+    """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
+    if isinstance(indices_or_sections, int):
+        return F._split_v2(self, sections=indices_or_sections, axis=axis, squeeze_axis=squeeze_axis)
+    return F._split_v2(self, indices=tuple(indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
+
+
+def slice_assign(self: NDArray, rhs: NDArray, begin: Any, end: Any, step: Any = ()) -> NDArray:
+    """Replace the part from ``begin`` to ``end`` by ``rhs``, in place."""
+    return F._slice_assign(self, rhs, begin=begin, end=end, step=step or (), out=self)
+
+
+def slice_assign_scalar(self: NDArray, value: float, begin: Any, end: Any, step: Any = ()) -> NDArray:
+    """Set the part from ``begin`` to ``end`` to ``value``, in place."""
+    return F._slice_assign_scalar(self, scalar=value, begin=begin, end=end, step=step or (), out=self)
+
+
+def as_nd_ndarray(self: NDArray) -> NDArray:
+    """The array itself."""
+    return self
+
+
+def as_np_ndarray(self: NDArray) -> Any:
+    """Not available: this library has no ``mx.np`` arrays."""
+    raise UnsupportedError("There are no mx.np arrays in this library.", hint="use asnumpy() for a numpy array.")
+
+
+def _swapped(function: Any) -> Any:
+    return lambda self, other: function(other, self)
+
+
+def _in_place(function: Any) -> Any:
+    def operator(self: NDArray, other: Any) -> NDArray:
+        if hooks.state.recording and self._entry is not None:
+            raise GradientError("An in-place operation on a recorded array would lose what its gradient needs.",
+                                hint="write x = x + y while recording.")
+        self._receive(function(self.detach(), other))
+        return self
+
+    return operator
+
+
+_ARITHMETIC = {
+    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.divide,
+    "div": arithmetic.divide, "mod": arithmetic.modulo, "pow": arithmetic.power,
+}
+_COMPARISONS = {
+    "eq": arithmetic.equal, "ne": arithmetic.not_equal, "gt": arithmetic.greater, "ge": arithmetic.greater_equal,
+    "lt": arithmetic.lesser, "le": arithmetic.lesser_equal,
+}
+
+
+def attach(cls: Any) -> None:
+    """Give the array class its operators."""
+    for name in METHODS:
+        setattr(cls, name, _Method(name))
+    for function in (reshape, transpose, broadcast_to, broadcast_like, expand_dims, flatten, squeeze, split_v2, slice_assign,
+                     slice_assign_scalar, as_nd_ndarray, as_np_ndarray):
+        setattr(cls, function.__name__, function)
+    for name, function in _ARITHMETIC.items():
+        setattr(cls, f"__{name}__", function)
+        setattr(cls, f"__r{name}__", _swapped(function))
+        setattr(cls, f"__i{name}__", _in_place(function))
+    for name, function in _COMPARISONS.items():
+        setattr(cls, f"__{name}__", function)
+    cls.__hash__ = object.__hash__
+    cls.__nonzero__ = cls.__bool__
+    cls.writable = True
+
+
+attach(NDArray)

@@ -6,9 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from ..base.errors import ShapeError
 from ..core import cost, infer
 from ..core.op import Op
 from . import samples
+from .binary import divide
 
 __all__ = ["axes_in", "reduction"]
 
@@ -62,6 +66,8 @@ def _extreme_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any
 
 
 def _norm_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    if attrs["out_dtype"] is not None:
+        g, out = F.Cast(g, dtype=data.dtype.name), F.Cast(out, dtype=data.dtype.name)
     if attrs["ord"] == 1:
         return _spread(F, g, data, attrs) * F.sign(data)
     return _spread(F, g, data, attrs) * data / F.broadcast_maximum(_spread(F, out, data, attrs), F.zeros_like(data) + 1e-30)
@@ -78,7 +84,7 @@ def _without_nan(xp: Any, x: Any, value: int) -> Any:
 def _mean(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
     made = xp.asarray(_sum(xp, x, axes, keep))
     count = _reduced_count(x.shape, axes)
-    return made / x.dtype.type(count) if x.dtype.kind == "f" else made // count
+    return divide(xp, made, x.dtype.type(count) if x.dtype.kind == "f" else xp.asarray(max(1, count), x.dtype))
 
 
 reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))
@@ -93,10 +99,23 @@ reduction("nanprod", lambda xp, x, axes, keep: xp.prod(_without_nan(xp, x, 1), a
           lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F.broadcast_equal(data, data) * F._others(
               F.where(F.broadcast_equal(data, data), data, F.ones_like(data)), axes=axes_in(data, attrs)),
           "Product of the elements along ``axis``, or of all; nan counts as 1.")
+
+
+def _something(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    """The reduced shape, if there is something to choose from."""
+    made = infer.reduced(shapes, attrs)
+    if 0 in shapes[0] and 0 not in made:
+        raise ShapeError(f"shape {tuple(shapes[0])} has no element to choose along axis {attrs['axis']}.",
+                         hint="reduce axes that have entries.")
+    return made
+
+
 reduction("max", lambda xp, x, axes, keep: xp.max(x, axis=axes, keepdims=keep), _extreme_gradient,
-          "Largest element along ``axis``, or of all.", ("max_axis",))
+          "Largest element along ``axis``, or of all; nan if there is one.  Equal ones all get the gradient.",
+          ("max_axis",)).shape = _something
 reduction("min", lambda xp, x, axes, keep: xp.min(x, axis=axes, keepdims=keep), _extreme_gradient,
-          "Smallest element along ``axis``, or of all.", ("min_axis",))
+          "Smallest element along ``axis``, or of all; nan if there is one.  Equal ones all get the gradient.",
+          ("min_axis",)).shape = _something
 
 others = Op("_others", "data", axes=(), shape=infer.unchanged, cost=cost.reduction,
             sample=lambda: [([samples.grid()], {"axes": axes}) for axes in ((0,), (1,), (0, 1))],
@@ -116,19 +135,32 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.ascontiguousarray(k.xp.moveaxis(back, range(x.ndim), kept + axes))
 
 
-norm = Op("norm", "data", ord=2, axis=None, keepdims=False, shape=infer.reduced, sample=_samples, cost=cost.reduction,
-          doc="The 1-norm or 2-norm of the elements along ``axis``, or of all.")
+
+
+def _norm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    if attrs["ord"] not in (1, 2):
+        raise ShapeError(f"there is no norm of order {attrs['ord']!r} here.", hint="ord is 1 or 2.")
+    return infer.reduced(shapes, attrs)
+
+
+norm = Op("norm", "data", ord=2, axis=None, out_dtype=None, keepdims=False, shape=_norm_shape, cost=cost.reduction,
+          dtype=lambda dtypes, attrs: np.dtype(attrs["out_dtype"] or dtypes[0]),
+          sample=lambda: _samples() + [([samples.grid()], {"ord": 1, "axis": axis}) for axis in (None, 1)] + [
+              ([samples.grid()], {"out_dtype": "float64"})],
+          doc="The 1-norm or 2-norm of the elements along ``axis``, or of all, in the element type ``out_dtype``.")
 
 
 def _norm(xp: Any, values: Any, axes: Any, attrs: dict[str, Any]) -> Any:
     if attrs["ord"] == 1:
-        return xp.sum(xp.abs(values), axis=axes, keepdims=attrs["keepdims"])
+        return xp.sum(xp.abs(values), axis=axes, keepdims=attrs["keepdims"], dtype=values.dtype)
     return xp.sqrt(xp.sum(values * values, axis=axes, keepdims=attrs["keepdims"], dtype=values.dtype))
 
 
 @norm.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    made = k.xp.asarray(_norm(k.xp, x, axes_in(x, attrs), attrs))
+    target = np.dtype(attrs["out_dtype"] or x.dtype)
+    exact = x if x.dtype == target or target.kind != "f" else x.astype(target)
+    made = k.xp.asarray(_norm(k.xp, exact, axes_in(x, attrs), attrs)).astype(target, copy=False)
     return made.reshape(1) if made.ndim == 0 else made
 
 
@@ -152,7 +184,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 @spread.gradient
 def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
     summed = F._sum_to(g, shape=attrs["kept"]) * attrs["factor"]
-    return F.Reshape(summed, shape=tuple(data.shape))
+    return F._view(summed, shape=tuple(data.shape))
 
 
 sum_to = Op("_sum_to", "data", shape=lambda shapes, attrs: attrs["shape"], cost=cost.reduction,

@@ -150,7 +150,7 @@ for _name, _way in WAYS.items():
     _declare(_name, _way)
 
 for _order, _way in NORMS.items():
-    @find("norm").forward("csr|row_sparse -> default", ord=_order)
+    @find("norm").forward("csr|row_sparse -> default", ord=_order, out_dtype=None)
     def _(k: Any, x: Any, attrs: Any, _way: Way = _way) -> Any:
         return reduce_store(k, x, axes_in(x, attrs), attrs["keepdims"], _way, "norm")
 

@@ -4,6 +4,7 @@ from . import (
     binary,
     cast,
     creation,
+    ctc,
     dot,
     embedding,
     facts,
@@ -33,7 +34,7 @@ from . import (
 )
 
 __all__ = [
-    "binary", "cast", "creation", "dot", "embedding", "facts", "gather", "index", "join", "linalg", "matrix",
+    "binary", "cast", "creation", "ctc", "dot", "embedding", "facts", "gather", "index", "join", "linalg", "matrix",
     "neural", "normalize", "order", "output", "reduce", "scalar", "sequence", "shape", "slices", "softmax",
     "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary", "update",
 ]

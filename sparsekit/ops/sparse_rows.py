@@ -65,14 +65,14 @@ def _target(name: str, x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 _TWO = Only("two plain sizes", lambda shape: isinstance(shape, (tuple, list)) and len(shape) == 2 and min(shape) >= -1)
 
 
-@find("Reshape").forward("csr -> csr", shape=_TWO)
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    return reshaped_csr(k, x, _target("Reshape", x, attrs))
+for _name in ("Reshape", "_view"):
+    @find(_name).forward("csr -> csr", shape=_TWO)
+    def _(k: Any, x: Any, attrs: Any, _name: str = _name) -> Any:
+        return reshaped_csr(k, x, _target(_name, x, attrs))
 
-
-@find("Reshape").forward("row_sparse -> row_sparse")
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    return reshaped_rows(k, x, _target("Reshape", x, attrs))
+    @find(_name).forward("row_sparse -> row_sparse")
+    def _(k: Any, x: Any, attrs: Any, _name: str = _name) -> Any:
+        return reshaped_rows(k, x, _target(_name, x, attrs))
 
 
 @find("reshape_like").forward("csr|row_sparse, * -> default")

@@ -22,6 +22,8 @@ BETTER = {
     "c.tostype('row_sparse')": (4, 5),
     "r.tostype('csr')": (4, 5),
     "c.size": 20,
+    "c[::2]": (2, 5),
+    "c[1, 2]": (1,),
 }
 
 #: Where this library differs on purpose: what the recorded facts have to be changed by before comparing.
@@ -30,6 +32,12 @@ DIFFERENT = {
     "x * r": {"kind": "RowSparseNDArray", "stype": "row_sparse"},
     "c - c": {"indices": [0, 2, 4, 2, 3, 0, 3, 4], "indptr": [0, 3, 3, 5, 8]},  # one structure for any values
     "zeros_like(c)": {"indices": [0, 2, 4, 2, 3, 0, 3, 4], "indptr": [0, 3, 3, 5, 8]},
+    # sparse where MXNet made the row_sparse array dense
+    **{name: {"kind": "RowSparseNDArray", "stype": "row_sparse"} for name in ("r * row", "r * column", "r / row", "r / column")},
+    # the absent row stays absent, where MXNet made it 0 / 0
+    "r / x": {"kind": "RowSparseNDArray", "stype": "row_sparse", "value": [
+        [1, np.nan, 1, np.nan, 1], [0] * 5, [np.nan, np.nan, 1, 1, np.nan], [1, np.nan, np.nan, 1, 1]]},
+    **{name: {"kind": "CSRNDArray", "stype": "csr"} for name in ("c + r", "c - r", "c * r")},
     "retain(r, mx.nd.array([1, 3]))": {"indices": [3]},  # row 1 is not stored, so there is nothing to retain
     "csr_matrix(([1, 2], ([0, 1], [2, 0])), shape=(2, 3))": {"dtype": "float32"},  # as documented for lists
 }

@@ -27,6 +27,9 @@ BETTER = {
     "r[0]": (1, 3),
     "r[1:2]": (1, 3),
     "c.tostype('row_sparse')": (2, 5),
+    "c.reshape((5, 2))": (5, 2),
+    "c[::2]": (1, 5),
+    "c[0, 1]": (1,),
     "r.tostype('csr')": (4, 3),
     # Rows given out of order are put in order, so there is nothing to complain of.
     "mx.nd.sparse.row_sparse_array((np.ones((2, 3)), [3, 1]), shape=(4, 3)).check_format()": None,

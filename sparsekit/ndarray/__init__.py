@@ -29,7 +29,7 @@ from .arithmetic import (
     true_divide,
 )
 from .composed import concatenate, histogram, moveaxis, onehot_encode, split_v2
-from .creation import arange, array, empty, from_numpy, full, ones, waitall, zeros
+from .creation import arange, array, empty, eye, from_numpy, full, linspace, ones, waitall, zeros
 from .functions import F as _F
 from .namespaces import GROUPS as _GROUPS
 from .namespaces import group as _group
@@ -55,8 +55,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "BaseSparseNDArray", "CSRNDArray", "NDArray", "RowSparseNDArray", "add", "arange", "array", "concatenate",
-    "divide", "empty", "equal", "from_numpy", "full", "greater", "greater_equal", "histogram", "lesser",
-    "lesser_equal", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "modulo", "moveaxis",
+    "divide", "empty", "equal", "eye", "from_numpy", "full", "greater", "greater_equal", "histogram", "lesser",
+    "lesser_equal", "linspace", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "modulo", "moveaxis",
     "multiply", "not_equal", "onehot_encode", "ones", "power", "sparse", "split_v2", "subtract", "true_divide",
     "waitall", "wrap", "zeros",
 ]

@@ -13,7 +13,7 @@ from ..core.op import find
 from ..kernels import for_device
 from .ndarray import NDArray
 
-__all__ = ["arange", "array", "context_of", "empty", "from_numpy", "full", "ones", "shape_of", "to_device", "waitall", "zeros"]
+__all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device", "waitall", "zeros"]
 
 
 #: Creation functions of ``ndarray.sparse``, which imports this module and adds them here.
@@ -102,12 +102,29 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **_kwargs: A
     return full(shape, 1.0, ctx, dtype)
 
 
-def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, ctx: Context | None = None,
-           dtype: Any = None) -> NDArray:
-    """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times."""
+def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: Any = None,
+           ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times.
+
+    ``infer_range`` is MXNet's and has no effect, as there.
+    """
     start, stop = (0, start) if stop is None else (start, stop)
     call = find("_arange").bind({"start": start, "stop": stop, "step": step, "repeat": repeat,
                                  "dtype_": element_type(dtype).name})
+    return invoke(call, (), None, context_of(ctx))
+
+
+def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None,
+             dtype: Any = None) -> NDArray:
+    """``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``."""
+    call = find("_linspace").bind({"start": start, "stop": stop, "num": num, "endpoint": endpoint,
+                                   "dtype_": element_type(dtype).name})
+    return invoke(call, (), None, context_of(ctx))
+
+
+def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+    """An N x M matrix (N x N for M=0) with ones on the diagonal ``k`` and zeros elsewhere."""
+    call = find("_eye").bind({"N": shape_of(N)[0], "M": shape_of(M)[0], "k": k, "dtype_": element_type(dtype).name})
     return invoke(call, (), None, context_of(ctx))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import ShapeError
 from ..core import cost
 from ..core.op import REQUIRED, Op
 from ..storage import CSR, RowSparse
@@ -50,6 +51,8 @@ arange.attrs = {"start": 0, "stop": REQUIRED, "step": 1.0, "repeat": 1, "dtype_"
 
 
 def _count(attrs: dict[str, Any]) -> int:
+    if not attrs["step"]:
+        raise ShapeError("a step of 0 leads nowhere.", hint="give a step above or below 0.")
     return max(0, int(np.ceil((attrs["stop"] - attrs["start"]) / attrs["step"])))
 
 
@@ -60,3 +63,30 @@ def _(k: Any, attrs: Any) -> Any:
 
 
 arange.gradient(lambda F, g, _out, attrs, want: ())
+
+linspace = Op("_linspace", "", cost=cost.none, shape=lambda shapes, attrs: (max(0, int(attrs["num"])),),
+              dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), sample=lambda: [([], {"start": 0.0, "stop": 1.0, "num": 5})],
+              doc="``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``.")
+linspace.attrs = {"start": REQUIRED, "stop": REQUIRED, "num": REQUIRED, "endpoint": True, "dtype_": "float32"}
+
+
+@linspace.forward(" -> default")
+def _(k: Any, attrs: Any) -> Any:
+    return k.xp.linspace(attrs["start"], attrs["stop"], max(0, int(attrs["num"])), endpoint=bool(attrs["endpoint"])).astype(
+        attrs["dtype_"])
+
+
+linspace.gradient(lambda F, g, _out, attrs, want: ())
+
+eye = Op("_eye", "", cost=cost.none, shape=lambda shapes, attrs: (int(attrs["N"]), int(attrs["M"] or attrs["N"])),
+         dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), sample=lambda: [([], {"N": 3, "M": 4, "k": 1})],
+         doc="An N x M matrix (N x N for M=0) with ones on the diagonal ``k`` and zeros elsewhere.")
+eye.attrs = {"N": REQUIRED, "M": 0, "k": 0, "dtype_": "float32"}
+
+
+@eye.forward(" -> default")
+def _(k: Any, attrs: Any) -> Any:
+    return k.xp.eye(int(attrs["N"]), int(attrs["M"] or attrs["N"]), int(attrs["k"]), dtype=attrs["dtype_"])
+
+
+eye.gradient(lambda F, g, _out, attrs, want: ())

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .errors import DTypeError
 
-__all__ = ["generator", "seed"]
+__all__ = ["generator", "seed", "using"]
 
 _shared: Any = None
 
 
+class _Override(threading.local):
+    """The generator that this thread uses in place of the shared one."""
+
+    generator: Any = None
+
+
+_override = _Override()
+
+
 def seed(seed_state: int) -> None:
-    """Restart the generator that is used where no ``rng`` is given."""
+    """Restart the generator that is used where no ``rng`` is given.
+
+    Raises
+    ------
+    DTypeError
+        If it is no whole number.
+    """
     global _shared
-    _shared = np.random.default_rng(seed_state)
+    if not isinstance(seed_state, (int, np.integer)) or isinstance(seed_state, bool):
+        raise DTypeError(f"A seed is a whole number, not {seed_state!r}.", hint="mx.random.seed(0) repeats the same numbers.")
+    _shared = np.random.default_rng(int(seed_state) % 2**64)
 
 
 def generator(rng: Any = None) -> np.random.Generator:
@@ -29,6 +49,8 @@ def generator(rng: Any = None) -> np.random.Generator:
     """
     global _shared
     if rng is None:
+        if _override.generator is not None:
+            return _override.generator  # type: ignore[no-any-return]
         if _shared is None:
             _shared = np.random.default_rng()
         return _shared  # type: ignore[no-any-return]
@@ -36,3 +58,14 @@ def generator(rng: Any = None) -> np.random.Generator:
         return np.random.default_rng(rng)
     raise DTypeError(f"rng is a Generator, a whole number or None, not {type(rng).__name__}.",
                      hint="np.random.default_rng(seed) makes a Generator.")
+
+
+@contextlib.contextmanager
+def using(rng: Any) -> Iterator[None]:
+    """Let this thread draw from what ``rng`` stands for; None changes nothing."""
+    before = _override.generator
+    _override.generator = before if rng is None else generator(rng)
+    try:
+        yield
+    finally:
+        _override.generator = before

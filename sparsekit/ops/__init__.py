@@ -17,6 +17,7 @@ from . import (
     normalize,
     order,
     output,
+    random,
     reduce,
     scalar,
     sequence,
@@ -35,6 +36,6 @@ from . import (
 
 __all__ = [
     "binary", "cast", "creation", "ctc", "dot", "embedding", "facts", "gather", "index", "join", "linalg", "matrix",
-    "neural", "normalize", "order", "output", "reduce", "scalar", "sequence", "shape", "slices", "softmax",
-    "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary", "update",
+    "neural", "normalize", "order", "output", "random", "reduce", "scalar", "sequence", "shape", "slices",
+    "softmax", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary", "update",
 ]

@@ -30,7 +30,8 @@ NOT_A_DERIVATIVE = {
 
 
 #: Operators that give other values each time; their tests are of their own.
-RANDOM = {"Dropout"}
+RANDOM = {"Dropout", "_shuffle", *(name for name in OPS if name.startswith(("_random_", "_sample_")))} - {
+    "_sample_multinomial_backward"}
 
 
 def can_be(array, stype):

@@ -1,0 +1,311 @@
+"""Random samplers: distributions with fixed parameters, with arrays of parameters, and like an array; shuffle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import DTypeError, ShapeError, SparsekitError
+from ..base.rng import generator
+from ..core import cost, infer
+from ..core.op import REQUIRED, Op
+from . import samples
+
+__all__ = ["DISTRIBUTIONS"]
+
+REAL = ("float16", "float32", "float64")
+
+
+class Distribution(NamedTuple):
+    """A distribution: its parameters with their defaults, what they must be, and how to draw.
+
+    ``fits(*parameters)`` is true where they are possible, ``draw(rng, size, *parameters)`` gives float64 or float32;
+    ``arrays`` names the parameters where they are arrays, which MXNet does differently for two of them.
+    """
+
+    parameters: dict[str, float]
+    needs: str
+    fits: Callable[..., Any]
+    draw: Callable[..., Any]
+    doc: str
+    arrays: tuple[str, ...] = ()
+
+
+def _uniform(rng: Any, size: Any, low: Any, high: Any) -> Any:
+    values = rng.random(size, _fast(low, high))
+    values *= high - low
+    values += low
+    return values
+
+
+def _below(values: Any, low: Any, high: Any) -> Any:
+    """Even values after rounding to their type, which may have reached the upper bound."""
+    top = np.asarray(high).astype(values.dtype)
+    return np.minimum(values, np.maximum(np.nextafter(top, values.dtype.type(-np.inf)), np.asarray(low).astype(values.dtype)))
+
+
+def _normal(rng: Any, size: Any, loc: Any, scale: Any) -> Any:
+    values = rng.standard_normal(size, _fast(loc, scale))
+    values *= scale
+    values += loc
+    return values
+
+
+def _fast(*parameters: Any) -> Any:
+    """float32 where the parameters are plain numbers, which it holds, else their own precision."""
+    return np.float64 if any(getattr(value, "dtype", None) == np.float64 for value in parameters) else np.float32
+
+
+def _mixed_poisson(rng: Any, size: Any, mu: Any, alpha: Any) -> Any:
+    """Poisson numbers whose rate is gamma distributed, with mean mu and variance alpha * mu**2."""
+    mu, alpha = np.broadcast_arrays(mu, alpha)
+    spread = np.where(alpha > 0, alpha, 1)
+    rate = np.where(alpha > 0, rng.standard_gamma(1 / spread, size) * (mu * spread), mu)
+    return rng.poisson(rate, size)
+
+
+DISTRIBUTIONS = {
+    "uniform": Distribution({"low": 0.0, "high": 1.0}, "low <= high", lambda low, high: low <= high, _uniform,
+                            "Values drawn evenly from low up to, not including, high."),
+    "normal": Distribution({"loc": 0.0, "scale": 1.0}, "scale >= 0", lambda loc, scale: scale >= 0, _normal,
+                           "Values of a normal distribution with this mean and standard deviation.", ("mu", "sigma")),
+    "gamma": Distribution({"alpha": 1.0, "beta": 1.0}, "alpha > 0 and beta > 0",
+                          lambda alpha, beta: (alpha > 0) & (beta > 0),
+                          lambda rng, size, alpha, beta: rng.standard_gamma(alpha, size) * beta,
+                          "Values of a gamma distribution with shape alpha and scale beta."),
+    "exponential": Distribution({"lam": 1.0}, "lam > 0", lambda lam: lam > 0,
+                                lambda rng, size, lam: rng.standard_exponential(size) / lam,
+                                "Values of an exponential distribution with rate lam."),
+    "poisson": Distribution({"lam": 1.0}, "lam >= 0", lambda lam: lam >= 0,
+                            lambda rng, size, lam: rng.poisson(lam, size),
+                            "Numbers of a Poisson distribution with rate lam, as real numbers."),
+    "negative_binomial": Distribution({"k": 1, "p": 1.0}, "k > 0 and 0 < p <= 1",
+                                      lambda k, p: (k > 0) & (p > 0) & (p <= 1),
+                                      lambda rng, size, k, p: rng.negative_binomial(k, p, size),
+                                      "Numbers of failures before k successes, each of probability p."),
+    "generalized_negative_binomial": Distribution(
+        {"mu": 1.0, "alpha": 1.0}, "mu >= 0 and alpha >= 0", lambda mu, alpha: (mu >= 0) & (alpha >= 0), _mixed_poisson,
+        "Numbers of a negative binomial distribution with mean mu and variance mu + alpha * mu**2."),
+}
+
+
+def _kind(attrs: dict[str, Any], allowed: tuple[str, ...] = REAL, default: str = "float32") -> Any:
+    """The element type asked for; ``'None'`` is the default."""
+    asked = attrs["dtype"]
+    made = np.dtype(default if asked in (None, "None") else asked)
+    if made.name not in allowed:
+        raise DTypeError(f"dtype {asked!r} is none of {', '.join(allowed)}.", hint="cast the result with astype().")
+    return made
+
+
+def sizes(shape: Any) -> tuple[int, ...]:
+    """The attribute ``shape`` as a tuple; None and () are no axes."""
+    if shape is None:
+        return ()
+    made = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if any(not isinstance(size, (int, np.integer)) or size < 0 for size in made):
+        raise ShapeError(f"{shape!r} is no shape.", hint="give a tuple of whole numbers, such as (2, 3).")
+    return tuple(int(size) for size in made)
+
+
+def _given(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    if attrs["shape"] is None:
+        raise ShapeError("no shape was given.", hint="shape=(2, 3); mx.nd.random draws one value by default.")
+    return sizes(attrs["shape"])
+
+
+def _check(distribution: Distribution, parameters: Any) -> None:
+    if not np.all(distribution.fits(*parameters)):
+        given = ", ".join(f"{name}={value!r}" if np.ndim(value) == 0 else f"{name} of shape {np.shape(value)}"
+                          for name, value in zip(distribution.parameters, parameters, strict=True))
+        raise SparsekitError(f"{given} is no distribution.", hint=f"it needs {distribution.needs}.")
+
+
+def _numbers(name: str, distribution: Distribution, attrs: dict[str, Any]) -> list[Any]:
+    """The parameters among the attributes, as numbers."""
+    values = [attrs[parameter] for parameter in distribution.parameters]
+    for parameter, value in zip(distribution.parameters, values, strict=True):
+        if not isinstance(value, (int, float, np.number)):
+            raise DTypeError(f"{name}: {parameter} is {value!r}, not a number.", hint="arrays of parameters go to sample_*.")
+    if name == "negative_binomial" and values[0] != int(values[0]):
+        raise DTypeError(f"{name}: k is {values[0]!r}, not a whole number.", hint="the generalized one takes real numbers.")
+    _check(distribution, values)
+    return values
+
+
+def _drawn(k: Any, distribution: Distribution, size: tuple[int, ...], parameters: Any, kind: Any) -> Any:
+    wide = [np.float64(value) for value in parameters] if kind == np.float64 else parameters
+    values = np.asarray(distribution.draw(generator(), size, *wide)).astype(kind, copy=False)
+    return k.xp.asarray(_below(values, *parameters) if distribution.draw is _uniform else values)
+
+
+def _declare_fixed(name: str, distribution: Distribution, aliases: tuple[str, ...]) -> None:
+    """``_random_name``: no inputs, a shape; and ``_random_name_like``: the shape and type of an array."""
+    op = Op(f"_random_{name}", "", shape=_given, dtype=lambda dtypes, attrs: _kind(attrs), cost=cost.none, aliases=aliases,
+            sample=lambda: [([], {"shape": (2, 3)})], doc=distribution.doc)
+    op.attrs = {**distribution.parameters, "shape": None, "ctx": "", "dtype": "None"}
+
+    @op.forward(" -> default")
+    def _(k: Any, attrs: Any) -> Any:
+        return _drawn(k, distribution, _given((), attrs), _numbers(name, distribution, attrs), _kind(attrs))
+
+    op.gradient(lambda F, g, _out, attrs, want: ())
+    like = Op(f"_random_{name}_like", "data", shape=infer.unchanged, cost=cost.none, flat=(0,), sample=samples.one(),
+              doc=distribution.doc + "  As many as ``data`` holds, of its element type.")
+    like.attrs = dict(distribution.parameters)
+
+    @like.forward("default -> default")
+    def _(k: Any, data: Any, attrs: Any) -> Any:
+        return _drawn(k, distribution, data.shape, _numbers(name, distribution, attrs), data.dtype)
+
+
+def _sample_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    infer.same_shape(shapes, attrs)
+    return (*shapes[0], *sizes(attrs["shape"]))
+
+
+def host(array: Any) -> Any:
+    """The values as a numpy array, brought from the device if they are there."""
+    return array.get() if hasattr(array, "get") else array
+
+
+def _declare_sampled(name: str, distribution: Distribution) -> None:
+    """``_sample_name``: arrays of parameters; ``shape`` values for each entry."""
+    names = distribution.arrays or tuple(distribution.parameters)
+    op = Op(f"_sample_{name}", " ".join(names), shape=_sample_shape, dtype=lambda dtypes, attrs: _kind(attrs),
+            cost=cost.none, aliases=(f"sample_{name}",), flat=tuple(range(len(names))),
+            sample=lambda: [([np.full(3, 0.5, np.float32)] * len(names), {"shape": (2,)})],
+            doc=distribution.doc + "\n\nParameters are arrays of one shape; ``shape`` values are drawn for each entry.")
+    op.attrs = {"shape": (), "dtype": "None"}
+
+    @op.forward(f"{', '.join(['default'] * len(names))} -> default")
+    def _(k: Any, *stores: Any) -> Any:
+        attrs, kind = stores[-1], _kind(stores[-1])
+        each = sizes(attrs["shape"])
+        parameters = [host(store) for store in stores[:-1]]
+        _check(distribution, parameters)
+        spread = [store.reshape(store.shape + (1,) * len(each)).astype(np.float64) for store in parameters]
+        return _drawn(k, distribution, (*parameters[0].shape, *each), spread, kind)
+
+
+for _name, _distribution in DISTRIBUTIONS.items():
+    _declare_fixed(_name, _distribution, (f"random_{_name}", *((_name,) if _name in ("uniform", "normal") else ())))
+    _declare_sampled(_name, _distribution)
+
+WHOLE = ("int32", "int64")
+
+randint = Op("_random_randint", "", shape=_given, dtype=lambda dtypes, attrs: _kind(attrs, WHOLE, "int32"), cost=cost.none,
+             aliases=("random_randint",), sample=lambda: [([], {"low": 0, "high": 5, "shape": (2, 3)})],
+             doc="Whole numbers drawn evenly from low up to, not including, high.")
+randint.attrs = {"low": REQUIRED, "high": REQUIRED, "shape": None, "ctx": "", "dtype": "None"}
+randint.gradient(lambda F, g, _out, attrs, want: ())
+
+
+@randint.forward(" -> default")
+def _(k: Any, attrs: Any) -> Any:
+    low, high, kind = attrs["low"], attrs["high"], _kind(attrs, WHOLE, "int32")
+    if any(not isinstance(value, (int, np.integer)) for value in (low, high)):
+        raise DTypeError(f"randint takes whole numbers, not {low!r} and {high!r}.", hint="uniform draws real numbers.")
+    limits = np.iinfo(kind)
+    if not limits.min <= low < high <= limits.max + 1:
+        raise SparsekitError(f"There is no {kind} from {low} up to, not including, {high}.", hint="it needs low < high.")
+    return k.xp.asarray(generator().integers(low, high, _given((), attrs), dtype=kind))
+
+
+def _multinomial_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    data = shapes[0]
+    if not data or not data[-1]:
+        raise ShapeError(f"data of shape {data} holds no probabilities.", hint="they are along its last axis.")
+    made = (data[:-1] + sizes(attrs["shape"])) or (1,)
+    return [made, made] if attrs["get_prob"] else made
+
+
+def _multinomial_dtype(dtypes: Any, attrs: dict[str, Any]) -> Any:
+    kind = _kind(attrs, ("uint8", "int32", "int64", *REAL), "int32")
+    return [kind, dtypes[0]] if attrs["get_prob"] else kind
+
+
+multinomial = Op("_sample_multinomial", "data", shape=_multinomial_shape, dtype=_multinomial_dtype, cost=cost.none,
+                 outputs=lambda attrs: 2 if attrs["get_prob"] else 1, aliases=("sample_multinomial",),
+                 sample=lambda: [([np.array([[0.25, 0.75, 0], [0, 0, 1]], np.float32)], {"shape": (4,), "get_prob": both})
+                                 for both in (False, True)],
+                 doc="""Places along the last axis, drawn with the probabilities there; ``shape`` of them for each row.
+
+Probabilities that do not sum to 1 are taken as shares of their sum.  With ``get_prob=True`` the logarithms of the
+probabilities of what was drawn come too, and carry the gradient.""")
+multinomial.attrs = {"shape": (), "get_prob": False, "dtype": "int32"}
+
+
+@multinomial.forward("default -> default", get_prob=False)
+@multinomial.forward("default -> default, default", get_prob=True)
+def _(k: Any, data: Any, attrs: Any) -> Any:
+    made = _multinomial_shape([data.shape], attrs)
+    shape = made[0] if attrs["get_prob"] else made
+    kind = _multinomial_dtype([data.dtype], {**attrs, "get_prob": False})
+    shares = host(data).reshape(-1, data.shape[-1])
+    edges = np.cumsum(shares, axis=1, dtype=np.float64)
+    if not (np.all(shares >= 0) and np.all(edges[:, -1] > 0) and np.isfinite(edges[:, -1]).all()):
+        raise SparsekitError("The data hold negative, infinite or no probabilities.", hint="each row sums to 1.")
+    each = math.prod(sizes(attrs["shape"]))
+    drawn = np.stack([np.searchsorted(row, generator().random(each) * row[-1], side="right") for row in edges]) if len(
+        edges) else np.zeros((0, each), np.int64)
+    last = data.shape[-1] - 1 - np.argmax(shares[:, ::-1] > 0, axis=1)
+    drawn = np.minimum(drawn, last[:, None])
+    places = k.xp.asarray(drawn.reshape(shape).astype(kind))
+    if not attrs["get_prob"]:
+        return places
+    chances = np.take_along_axis(shares, drawn, axis=1)
+    return places, k.xp.asarray(np.log(chances).reshape(shape).astype(data.dtype, copy=False))
+
+
+@multinomial.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    if not attrs["get_prob"] or g[1] is None:
+        return F.zeros_like(data)
+    return F._sample_multinomial_backward(g[1], data, out[0])
+
+
+multinomial_backward = Op(
+    "_sample_multinomial_backward", "g data drawn", shape=lambda shapes, attrs: shapes[1], dtype=lambda dtypes, attrs: dtypes[1],
+    sample=lambda: [([np.ones((2, 2), np.float32), np.full((2, 3), 0.25, np.float32), np.array([[0, 2], [1, 1]], np.float32)],
+                     {})], doc="The gradient of logarithms of probabilities: ``g / data`` added up where it was drawn.")
+
+
+@multinomial_backward.forward("default, default, default -> default")
+def _(k: Any, g: Any, data: Any, drawn: Any, attrs: Any) -> Any:
+    width = data.shape[-1]
+    rows = data.reshape(-1, width)
+    places = k.xp.clip(drawn.astype(np.int64), 0, width - 1).reshape(len(rows), -1)
+    places = places + k.xp.arange(len(rows))[:, None] * width
+    sums = k.xp.bincount(places.reshape(-1), weights=g.reshape(-1), minlength=rows.size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        made = k.xp.where(sums == 0, 0, sums / rows.reshape(-1))
+    return made.reshape(data.shape).astype(data.dtype)
+
+
+shuffle = Op("_shuffle", "data", shape=lambda shapes, attrs: [shapes[0], shapes[0][:1]], cost=cost.none, outputs=2, visible=1,
+             dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)], aliases=("shuffle",), sample=samples.one(),
+             doc="The data in a random order along the first axis; what is below it stays together.")
+
+
+@shuffle.forward("default -> default, default")
+def _(k: Any, data: Any, attrs: Any) -> Any:
+    order = k.xp.asarray(generator().permutation(data.shape[0]))
+    return data[order], order
+
+
+shuffle.gradient(lambda F, g, _data, out, attrs, want: F._shuffle_backward(g, out[1]))
+
+shuffle_backward = Op("_shuffle_backward", "g order", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
+                      sample=lambda: [([samples.grid(), np.array([2, 0, 3, 1], np.float32)], {})], cost=cost.none,
+                      doc="Puts rows back where ``shuffle`` took them from.")
+
+
+@shuffle_backward.forward("default, default -> default")
+def _(k: Any, g: Any, order: Any, attrs: Any) -> Any:
+    made = k.xp.empty_like(g)
+    made[k.xp.clip(order.astype(np.int64), 0, max(0, len(g) - 1))] = g
+    return made

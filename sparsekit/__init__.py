@@ -26,7 +26,7 @@ from .base.version import __version__
 _LAZY = {
     "gluon": ".gluon", "io": ".io", "profiler": ".profiler", "optimizer": ".optimizer", "random": ".random",
     "initializer": ".initializer", "init": ".initializer", "test_utils": ".test_utils", "widgets": ".widgets",
-    "datasets": ".datasets", "kernels": ".kernels",
+    "datasets": ".datasets", "lr_scheduler": ".lr_scheduler", "kernels": ".kernels",
     "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",
 }
 

@@ -21,7 +21,7 @@ from ..base.errors import (
 )
 from ..kernels import for_device
 from ..kernels.cpu import jit
-from ..storage import convert, stype_of
+from ..storage import RowSparse, convert, stype_of
 from . import hooks
 from .arrays import Layout, array_types, wrap
 from .graph import Node
@@ -122,17 +122,30 @@ def run(plan: Plan, stores: Any, out: Any = None, node: Any = None) -> Any:
 
 
 def _run(plan: Plan, stores: Any, out: Any) -> Any:
+    given = stores
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
     if out is not None and plan.takes_out and plan.cast is None and _fits(out, plan, stores):
         return plan.function(plan.k, *stores, plan.attrs, out=out)
     result = plan.function(plan.k, *stores, plan.attrs)
+    if plan.fallback and plan.op.mutates:
+        _write_back(plan, given, stores)
     if plan.cast is not None:
         before = result
         result = convert_store(result, plan.cast, plan.k)
         _note(plan, before, result, f"{plan.op.name} computes a dense result, and {plan.cast} was asked for",
               f"leave out {plan.op.sparse_output}={plan.cast!r}")
     return result
+
+
+def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
+    """Give the inputs that the operator wrote to, and that were made dense for it, their new values."""
+    for place in plan.op.written(plan.attrs):
+        before, after = given[place], dense[place]
+        if isinstance(before, RowSparse):  # with all rows, zeros too, as weights have them
+            before.replace(RowSparse(after, plan.k.xp.arange(after.shape[0]), after.shape, check=False))
+        elif before is not after:
+            before.replace(convert(after, stype_of(before), plan.k.xp))
 
 
 def _fits(out: Any, plan: Plan, stores: list[Any]) -> bool:

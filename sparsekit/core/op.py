@@ -127,8 +127,8 @@ class Op:
         The profiler lane that the operator always belongs to.
     cost : callable, optional
         ``cost(attrs, inputs, outputs)`` gives useful and dense-equivalent floating-point operations.
-    mutates : tuple of int
-        Inputs that the operator writes to.
+    mutates : tuple of int or callable
+        Inputs that the operator writes to; ``mutates(attrs)`` if the attributes decide.
     flat : tuple of int
         Inputs that no gradient ever flows to, such as indices.
     sparse_output : str, optional
@@ -146,7 +146,7 @@ class Op:
     def __init__(
         self, name: str, inputs: str, *, shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same,
         sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
-        cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: tuple[int, ...] = (),
+        cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (),
         aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
         flat: tuple[int, ...] = (), instead: str = "", **attrs: Any,
     ) -> None:
@@ -190,6 +190,12 @@ class Op:
         self.saves_inputs, self.saves_outputs = any(used[:-1]), used[-1] if used else False
         self.gradient_function = function
         return function
+
+    def written(self, attrs: dict[str, Any]) -> Iterable[int]:
+        """The places of the inputs that a call with these attributes writes to."""
+        places: Any = self.mutates
+        found: Iterable[int] = places(attrs) if callable(places) else places
+        return found
 
     def bind(self, attrs: dict[str, Any]) -> Call:
         """The operator with these attributes; missing ones take their defaults."""

@@ -23,12 +23,19 @@ FILES = {
         "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
     ),
     "csr_select": ("csr_values_at", "csr_transpose", "csr_union"),
-    "dense": ("dense_dot_csr", "dense_dot_csr_transposed", "dense_sgd_update", "dense_sgd_momentum_update"),
+    "dense": ("dense_dot_csr", "dense_dot_csr_transposed"),
     "normalize": ("layer_norm_rows", "log_softmax_rows", "softmax_rows"),
     "group": ("group_columns", "row_ranks", "unique_with_rank"),
     "row_sparse": (
-        "row_sparse_sgd_update", "row_sparse_sgd_momentum_update",
-        "row_sparse_sgd_momentum_standard_update", "row_sparse_merge", "add_rows", "copy_rows",
+        "row_sparse_merge", "add_rows", "copy_rows",
+    ),
+    "update": (
+        "update_rows", "update_dense", "update_other_rows", "sgd_step", "momentum_step", "nesterov_step", "sign_step",
+        "sign_momentum_step", "compensated_step", "compensated_momentum_step",
+    ),
+    "update_adaptive": (
+        "adam_step", "adamw_step", "adamax_step", "nadam_step", "lamb_step", "adagrad_step", "group_adagrad_step",
+        "rmsprop_step", "centered_rmsprop_step", "ftrl_step", "ftml_step", "adadelta_step",
     ),
 }
 _FILE_OF = {name: file for file, names in FILES.items() for name in names}

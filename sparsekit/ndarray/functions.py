@@ -4,19 +4,46 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import ops as _ops  # noqa: F401 - declares the operators
-from ..core.dispatch import invoke
+from ..base.errors import SparsekitError
+from ..core.dispatch import invoke, wrap
 from ..core.function import make_function
-from ..core.op import find
+from ..core.op import Call, find
+from ..ops.update import Update
 
 __all__ = ["F"]
+
+
+def invoke_update(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Any = None) -> Any:
+    """Run an optimizer step, which writes its weights, as a function: on copies of those that are not ``out``."""
+    arrays = list(inputs)
+    places = call.op.weights(call.attrs)  # type: ignore[attr-defined]
+    targets = list(out) if isinstance(out, (list, tuple)) else [out] * (len(places) if out is None else 1)
+    if len(targets) != len(places):
+        raise SparsekitError(f"{call.op.name} gives {len(places)} arrays, and out= has {len(targets)}.",
+                             hint=f"give out= a list of {len(places)} arrays.")
+    if call.op.inputs[-1] == "rescale_grad" and isinstance(arrays[-1], (int, float)):
+        arrays[-1] = wrap(np.array([arrays[-1]], np.float32), arrays[0].context)
+    for place, target in zip(places, targets, strict=True):
+        if place < len(arrays) and hasattr(arrays[place], "_store") and target is not arrays[place]:
+            arrays[place] = arrays[place].copy()
+    invoke(call, tuple(arrays))
+    for number, (place, target) in enumerate(zip(places, targets, strict=True)):
+        if target is None:
+            targets[number] = arrays[place]
+        elif target is not arrays[place]:
+            target._receive(arrays[place])
+    return targets if isinstance(out, (list, tuple)) or len(targets) > 1 else targets[0]
 
 
 class Functions:
     """Namespace of all operators; what gradient rules see as ``F``."""
 
     def __getattr__(self, name: str) -> Any:
-        function = make_function(find(name), invoke, "sparsekit.ndarray", name)
+        op = find(name)
+        function = make_function(op, invoke_update if isinstance(op, Update) else invoke, "sparsekit.ndarray", name)
         setattr(self, name, function)
         return function
 

@@ -32,10 +32,15 @@ from . import (
     triangle,
     unary,
     update,
+    update_adaptive,
+    update_many,
+    update_momentum,
+    update_precision,
 )
 
 __all__ = [
     "binary", "cast", "creation", "ctc", "dot", "embedding", "facts", "gather", "index", "join", "linalg", "matrix",
     "neural", "normalize", "order", "output", "random", "reduce", "scalar", "sequence", "shape", "slices",
     "softmax", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary", "update",
+    "update_adaptive", "update_many", "update_momentum", "update_precision",
 ]

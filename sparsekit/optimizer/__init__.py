@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from .optimizer import SGD, Optimizer, Updater, create, get_updater, register
+from . import contrib
+from .adaptive import FTML, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, Nadam, RMSProp
+from .contrib import GroupAdaGrad
+from .layerwise import LAMB, LARS, LBSGD
+from .momentum import DCASGD, NAG, SGD, SGLD, Signum, Test, ccSGD
+from .optimizer import Optimizer, create, register
+from .updater import Updater, get_updater
 
-__all__ = ["SGD", "Optimizer", "Updater", "create", "get_updater", "register"]
+__all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl",
+           "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test", "Updater", "ccSGD", "contrib", "create",
+           "get_updater", "register"]

@@ -1,21 +1,22 @@
-"""The optimizer base class, its registry, and stochastic gradient descent."""
+"""The base class of optimizers, and their registry."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+
+import numpy as np
 
 from ..base.errors import SparsekitError, UnknownNameError
 from ..core import hooks
 from ..core.dispatch import invoke, wrap
-from ..core.op import find
+from ..core.op import Call, Op
 from ..kernels import for_device
 from ..ops.creation import empty_store
 
-__all__ = ["SGD", "Optimizer", "Updater", "create", "get_updater", "register", "registry"]
+__all__ = ["Optimizer", "create", "register", "registry"]
 
 registry: dict[str, type[Optimizer]] = {}
-
-_SGD, _MOMENTUM = find("sgd_update"), find("sgd_mom_update")
 
 
 def register(cls: type[Optimizer]) -> type[Optimizer]:
@@ -43,113 +44,212 @@ def create(name: Any, **arguments: Any) -> Optimizer:
 class Optimizer:
     """Base of all optimizers.
 
+    A subclass gives ``create_state(index, weight)`` and ``update(index, weight, grad, state)``.
+
     Parameters
     ----------
-    learning_rate : float
-    wd : float
-        Weight decay: each step also moves the weight by ``-lr * wd * weight``.
     rescale_grad : float
-        Factor of every gradient; the Trainer sets it to one over the batch size.
+        Factor of every gradient; the Trainer divides it by the batch size.
+    param_idx2name : dict of int to str, optional
+        Names of the weights; those that do not end in ``_weight`` or ``_gamma`` then get no weight decay.
+    wd : float
+        Weight decay; each optimizer says where it enters.
     clip_gradient : float, optional
-        Bound of the rescaled gradient's absolute value.
+        Bound of the rescaled gradient's absolute value; None or 0 for none.
+    learning_rate : float, optional
+        That of ``lr_scheduler`` by default, 0.01 without one.  Given beside a schedule it becomes its ``base_lr``.
+    lr_scheduler : LRScheduler, optional
+    sym : Symbol, optional
+        Whose arguments' ``__lr_mult__`` and ``__wd_mult__`` count.
+    begin_num_update : int
+        Updates that went before.
+    multi_precision : bool
+        Keep a float32 copy of float16 weights, and compute on that.
     param_dict : dict, optional
         Index to Parameter, whose ``lr_mult`` and ``wd_mult`` then count.
     """
 
-    def __init__(self, rescale_grad: float = 1.0, learning_rate: float = 0.01, wd: float = 0.0,
-                 clip_gradient: float | None = None, param_dict: dict[int, Any] | None = None, **unknown: Any) -> None:
+    #: Weights that one call of ``update`` may be given, in lists; 0 where lists are no use.
+    aggregate_num = 0
+    #: Whether the state of a float16 weight is ``(state, float32 copy)``, for mp_ operators, not the other way round.
+    _precise = False
+
+    def __init__(self, rescale_grad: float = 1.0, param_idx2name: dict[Any, str] | None = None, wd: float = 0.0,
+                 clip_gradient: float | None = None, learning_rate: float | None = None, lr_scheduler: Any = None,
+                 sym: Any = None, begin_num_update: int = 0, multi_precision: bool = False,
+                 param_dict: dict[Any, Any] | None = None, **unknown: Any) -> None:
         if unknown:
-            raise UnknownNameError.of(f"argument of {type(self).__name__}", next(iter(unknown)),
-                                      ("learning_rate", "wd", "rescale_grad", "clip_gradient", "momentum", "lazy_update"))
-        self.lr, self.wd, self.rescale_grad, self.clip_gradient = learning_rate, wd, rescale_grad, clip_gradient
+            raise UnknownNameError.of(f"argument of {type(self).__name__}", next(iter(unknown)), _arguments(type(self)))
+        if lr_scheduler is None:
+            learning_rate = 0.01 if learning_rate is None else learning_rate
+        elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
+            warnings.warn(f"The schedule's base_lr of {lr_scheduler.base_lr} becomes the optimizer's learning_rate, "
+                          f"{learning_rate}; give both the same.", stacklevel=3)
+            lr_scheduler.base_lr = learning_rate
+        self.lr: Any = learning_rate
+        self.lr_scheduler = lr_scheduler
+        self.rescale_grad, self.wd, self.clip_gradient, self.multi_precision = rescale_grad, wd, clip_gradient, multi_precision
+        self.begin_num_update = self.num_update = begin_num_update
+        self.idx2name = dict(param_idx2name or {})
         self.param_dict = param_dict or {}
-        self.num_update = 0
-        self._counts: dict[Any, int] = {}
+        self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
+        self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}
+        self._index_update_count = self._all_index_update_counts[0]
+        self._calls: dict[tuple[Any, str], Call] = {}
+        self.lr_mult: dict[Any, float] = {}
+        self.wd_mult: dict[Any, float] = {}
+        self.set_lr_mult({})
+        self.set_wd_mult({})
+
+    register = staticmethod(register)
+    create_optimizer = staticmethod(create)
 
     @property
     def learning_rate(self) -> float:
         """The current learning rate."""
-        return self.lr
+        return float(self.lr_scheduler(self.num_update) if self.lr_scheduler is not None else self.lr)
 
     def set_learning_rate(self, lr: float) -> None:
-        """Change the learning rate."""
+        """Change the learning rate.
+
+        Raises
+        ------
+        SparsekitError
+            If a schedule decides it.
+        """
+        if self.lr_scheduler is not None:
+            raise SparsekitError("The learning rate is decided by lr_scheduler.", hint="change lr_scheduler.base_lr.")
         self.lr = lr
 
+    def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
+        """Give some weights, by name or index, a factor of the learning rate."""
+        self.lr_mult = {**self._declared("__lr_mult__"), **args_lr_mult}
+
+    def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
+        """Give some weights, by name or index, a factor of the weight decay."""
+        free = {name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))}
+        self.wd_mult = {**free, **self._declared("__wd_mult__"), **args_wd_mult}
+
+    def _declared(self, key: str) -> dict[Any, float]:
+        if not self.sym_info:
+            return {}
+        attrs, names = self.sym_info
+        return {name: float(attrs[name][key]) for name in names if key in attrs.get(name, {})}
+
+    # states
+
     def create_state(self, index: Any, weight: Any) -> Any:
-        """The state that a weight needs; None if there is none."""
+        """The state that a weight needs: None, an array or a tuple of them."""
         return None
 
+    def create_state_multi_precision(self, index: Any, weight: Any) -> Any:
+        """``create_state``, with a float32 copy of a float16 weight under ``multi_precision``."""
+        if weight.dtype != np.float16:
+            return self.create_state(index, weight)
+        if not self.multi_precision:
+            warnings.warn("Accumulating in float16 is inexact and may not converge; multi_precision=True keeps a float32 "
+                          "copy of the weight.", stacklevel=2)
+            return self.create_state(index, weight)
+        copy = weight.astype(np.float32)
+        state = self.create_state(index, copy)
+        return (state, copy) if self._precise else (copy, state)
+
+    @staticmethod
+    def _zeros(weight: Any, stype: str | None = None, shape: Any = None) -> Any:
+        """An array of zeros like the weight."""
+        xp = for_device(weight.context.device_type).xp
+        store = empty_store(xp, stype or weight.stype, shape or weight.shape, weight.dtype)
+        return wrap(store, weight.context)
+
+    # steps
+
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """One step; to be overridden."""
+        """One step of a weight, or of a list of them, writing to weight and state; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} does not say how to update.", hint="override update().")
 
-    def _step(self, index: Any) -> tuple[float, float]:
-        """Count a step of one parameter; its learning rate and weight decay."""
-        self._counts[index] = count = self._counts.get(index, 0) + 1
-        self.num_update = max(self.num_update, count)
-        parameter = self.param_dict.get(index)
-        if parameter is None:
-            return self.lr, self.wd
-        return self.lr * parameter.lr_mult, self.wd * parameter.wd_mult
-
-
-@register
-class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum if asked for.
-
-    ``weight -= lr * (clip(rescale_grad * grad) + wd * weight)``; with momentum,
-    ``state = momentum * state - lr * (…); weight += state``.
-
-    Parameters
-    ----------
-    momentum : float
-    lazy_update : bool
-        With a row_sparse gradient, update only the rows it stores: absent rows get no weight decay and
-        their momentum rests.  False gives exactly the dense result.  Default True.
-    """
-
-    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.momentum, self.lazy_update = momentum, lazy_update
-
-    def create_state(self, index: Any, weight: Any) -> Any:
-        """Momentum: row_sparse for a row_sparse weight under lazy updates, else dense."""
-        if self.momentum == 0:
-            return None
-        stype = weight.stype if self.lazy_update else "default"
-        xp = for_device(weight.context.device_type).xp
-        return wrap(empty_store(xp, stype, weight.shape, weight.dtype), weight.context)
-
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
-        """One step, writing to ``weight`` and ``state``."""
-        lr, wd = self._step(index)
-        clip = -1.0 if self.clip_gradient is None else self.clip_gradient
-        attrs = {"lr": lr, "wd": wd, "rescale_grad": self.rescale_grad, "clip_gradient": clip,
-                 "lazy_update": self.lazy_update}
-        if state is None:
-            invoke(_SGD.bind(attrs), (weight, grad))
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """``update`` on the float32 copies of float16 weights under ``multi_precision``."""
+        if isinstance(index, (list, tuple)):
+            for one in zip(index, weight, grad, state, strict=True):
+                self.update_multi_precision(*one)
+        elif self.multi_precision and weight.dtype == np.float16:
+            copy, own = state
+            self.update(index, copy, grad.astype(np.float32), own)
+            weight._receive(copy)
         else:
-            attrs["momentum"] = self.momentum
-            invoke(_MOMENTUM.bind(attrs), (weight, grad, state))
+            self.update(index, weight, grad, state)
+
+    def _each(self, index: Any, weight: Any, grad: Any, state: Any) -> bool:
+        """Whether lists were given; then every weight of them has been updated."""
+        if not isinstance(index, (list, tuple)):
+            return False
+        for one in zip(index, weight, grad, state, strict=True):
+            self.update(*one)
+        return True
+
+    def _run(self, op: Op, index: Any, arrays: tuple[Any, ...], **attrs: Any) -> Any:
+        """Run an operator with these attributes, the gradient's factor and its bound."""
+        attrs["rescale_grad"], attrs["clip_gradient"] = self.rescale_grad, self.clip_gradient or -1.0
+        return self._call(op, index, arrays, attrs)
+
+    def _call(self, op: Op, index: Any, arrays: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+        """Run an operator on the arrays of one weight, reusing the plans of the last step.
+
+        Rates change from step to step, and a call with new attributes would be planned anew: the call
+        kept here gets its numbers changed instead.  A recorder reads attributes later, so it gets calls
+        that stay as they are.
+        """
+        if hooks.sink is not None:
+            return invoke(op.bind(attrs), arrays)
+        call = self._calls.get((index, op.name))
+        if call is None or call.attrs.get("lazy_update") != attrs.get("lazy_update"):
+            call = self._calls[index, op.name] = Call(op, dict(op.bind(attrs).attrs))
+        else:
+            call.attrs.update(attrs)
+        return invoke(call, arrays)
+
+    def _set_current_context(self, device_id: int) -> None:
+        """Count updates for a device of that number."""
+        self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
+
+    def _update_count(self, index: Any) -> None:
+        """Count a step of a weight, or of several."""
+        for one in index if isinstance(index, (list, tuple)) else (index,):
+            count = self._index_update_count.get(one, self.begin_num_update) + 1
+            self._index_update_count[one] = count
+            self.num_update = max(self.num_update, count)
+
+    def _multiplied(self, value: float, index: Any, of_parameter: str, given: dict[Any, float]) -> float:
+        parameter = self.param_dict.get(index)
+        if parameter is not None:
+            return value * float(getattr(parameter, of_parameter))
+        if index in given:
+            return value * given[index]
+        return value * given.get(self.idx2name.get(index), 1.0)
+
+    def _get_lr(self, index: Any) -> float:
+        """The learning rate of a weight."""
+        rate = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+        return self._multiplied(rate, index, "lr_mult", self.lr_mult)
+
+    def _get_wd(self, index: Any) -> float:
+        """The weight decay of a weight."""
+        return self._multiplied(self.wd, index, "wd_mult", self.wd_mult)
+
+    def _get_lrs(self, indices: Any) -> list[float]:
+        """The learning rates of several weights."""
+        return [self._get_lr(index) for index in indices]
+
+    def _get_wds(self, indices: Any) -> list[float]:
+        """The weight decays of several weights."""
+        return [self._get_wd(index) for index in indices]
 
 
-class Updater:
-    """Applies an optimizer to weights by index, keeping each one's state."""
-
-    def __init__(self, optimizer: Optimizer) -> None:
-        self.optimizer = optimizer
-        self.states: dict[Any, Any] = {}
-
-    def __call__(self, index: Any, grad: Any, weight: Any) -> None:
-        """Update one weight by its gradient."""
-        if index not in self.states:
-            state = self.states[index] = self.optimizer.create_state(index, weight)
-            parameter = self.optimizer.param_dict.get(index)
-            if state is not None:
-                hooks.assign(state, "optimizer state", str(index) if parameter is None else parameter.name)
-        self.optimizer.update(index, weight, grad, self.states[index])
-
-
-def get_updater(optimizer: Optimizer) -> Updater:
-    """A function ``updater(index, grad, weight)`` that applies the optimizer."""
-    return Updater(optimizer)
+def _arguments(cls: type) -> list[str]:
+    """Names of the arguments that a class and its bases take, but for what they only pass on."""
+    names: list[str] = []
+    for base in cls.__mro__:
+        code = getattr(base.__dict__.get("__init__"), "__code__", None)
+        if code is not None:
+            names += [name for name in code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount] if name not in names]
+    return names

@@ -8,54 +8,7 @@ __all__ = [
     "add_rows",
     "copy_rows",
     "row_sparse_merge",
-    "row_sparse_sgd_momentum_standard_update",
-    "row_sparse_sgd_momentum_update",
-    "row_sparse_sgd_update",
 ]
-
-
-@kernel
-def row_sparse_sgd_update(weight, data, indices, rate, decay, rescale, clip):
-    """``dense_sgd_update`` on the rows ``indices`` of weight (rows, width) only."""
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        for column in range(data.shape[1]):
-            step = rescale * data[rank, column]
-            if clip >= 0:
-                step = max(-clip, min(clip, step))
-            weight[row, column] -= rate * (step + decay * weight[row, column])
-
-
-@kernel
-def row_sparse_sgd_momentum_update(weight, data, indices, momentum, rate, friction, decay, rescale, clip):
-    """``dense_sgd_momentum_update`` on the rows ``indices`` of weight and momentum (rows, width) only."""
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        for column in range(data.shape[1]):
-            step = rescale * data[rank, column]
-            if clip >= 0:
-                step = max(-clip, min(clip, step))
-            moved = friction * momentum[row, column] - rate * (step + decay * weight[row, column])
-            momentum[row, column] = moved
-            weight[row, column] += moved
-
-
-@kernel
-def row_sparse_sgd_momentum_standard_update(weight, data, indices, momentum, rate, friction, decay, rescale, clip):
-    """``dense_sgd_momentum_update`` on all rows, those absent from ``indices`` with a gradient of zero."""
-    rank = 0
-    for row in range(weight.shape[0]):
-        stored = rank < indices.shape[0] and indices[rank] == row
-        for column in range(weight.shape[1]):
-            step = weight.dtype.type(0)
-            if stored:
-                step = rescale * data[rank, column]
-                if clip >= 0:
-                    step = max(-clip, min(clip, step))
-            moved = friction * momentum[row, column] - rate * (step + decay * weight[row, column])
-            momentum[row, column] = moved
-            weight[row, column] += moved
-        rank += stored
 
 
 @kernel

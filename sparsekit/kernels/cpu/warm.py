@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from .. import FILES
+from . import update, update_adaptive
 
 __all__ = ["warm"]
 
 
 def _arguments(name: str) -> tuple[Any, ...]:
     """Small arguments of the types that a kernel meets in practice: float32 values, int64 indices."""
+    if name.endswith("_step") or name in ("update_rows", "update_dense", "update_other_rows"):
+        return _step_arguments(name)
     data, places, pointers = np.ones(2, np.float32), np.array([0, 1]), np.array([0, 1, 2])
     square, one = np.ones((2, 2), np.float32), np.float32(1)
-    flat, triple = np.ones(4, np.float32), (data, places, pointers)
+    triple = (data, places, pointers)
     room, rows = np.zeros(4, np.float32), (square, places)
     return {
         "csr_dot_dense": (*triple, square, square.copy()),
@@ -38,18 +41,24 @@ def _arguments(name: str) -> tuple[Any, ...]:
                       np.zeros(4, np.int64)),
         "dense_dot_csr": (square, *triple, square.copy()),
         "dense_dot_csr_transposed": (square, *triple, square.copy()),
-        "dense_sgd_update": (flat, flat, one, one, one, one),
-        "dense_sgd_momentum_update": (flat, flat, room, one, one, one, one, one),
         "group_columns": (places,),
         "row_ranks": (places, places, 2),
         "unique_with_rank": (places,),
-        "row_sparse_sgd_update": (square.copy(), *rows, one, one, one, one),
-        "row_sparse_sgd_momentum_update": (square.copy(), *rows, square.copy(), one, one, one, one, one),
-        "row_sparse_sgd_momentum_standard_update": (square.copy(), *rows, square.copy(), one, one, one, one, one),
         "row_sparse_merge": (*rows, *rows, one, np.zeros((4, 2), np.float32), np.zeros(4, np.int64)),
         "add_rows": (*rows, one, square.copy()),
         "copy_rows": (*rows, square.copy()),
     }[name]
+
+
+def _step_arguments(name: str) -> tuple[Any, ...]:
+    """Arguments of an optimizer step, or of what runs one."""
+    square, rows, numbers = np.ones((2, 2), np.float32), np.arange(2), np.ones(12, np.float32)
+    if not name.endswith("_step"):
+        others = {"update_rows": (square.copy(), rows), "update_dense": (square.copy(),), "update_other_rows": (rows,)}
+        return update.sgd_step, square, *others[name], numbers, ()
+    step = getattr(update, name, None) or getattr(update_adaptive, name)
+    states = step.__wrapped__.__code__.co_argcount - 5
+    return square, square.copy(), rows, 1, numbers, *[square.copy() for _ in range(states)]
 
 
 def warm() -> int:

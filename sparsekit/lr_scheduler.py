@@ -1,0 +1,153 @@
+"""Learning rates that change with the number of updates: ``mx.lr_scheduler``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+from .base.errors import SparsekitError, UnknownNameError
+
+__all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
+
+
+def _positive(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SparsekitError(f"{name}={value!r} is no positive whole number.", hint="it counts updates.")
+    return value
+
+
+def _shrinking(factor: float) -> float:
+    if factor > 1:
+        raise SparsekitError(f"factor={factor!r} would make the learning rate grow.", hint="give at most 1.")
+    return factor
+
+
+class LRScheduler:
+    """Base of all schedules: called with the number of updates, gives the learning rate.
+
+    Parameters
+    ----------
+    base_lr : float
+        Learning rate at the end of the warm-up.
+    warmup_steps : int
+        Updates before the schedule proper begins.
+    warmup_begin_lr : float
+        Learning rate of the first of them.
+    warmup_mode : {"linear", "constant"}
+        Whether the warm-up grows to ``base_lr`` or stays at ``warmup_begin_lr``.
+    """
+
+    def __init__(self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0,
+                 warmup_mode: str = "linear") -> None:
+        if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int) or warmup_steps < 0:
+            raise SparsekitError(f"warmup_steps={warmup_steps!r} is no number of updates.", hint="give 0 or more, whole.")
+        if warmup_begin_lr > base_lr:
+            raise SparsekitError(f"The warm-up begins at {warmup_begin_lr}, above base_lr={base_lr}.", hint="begin lower.")
+        if warmup_mode not in ("linear", "constant"):
+            raise UnknownNameError.of("warm-up mode", warmup_mode, ("linear", "constant"))
+        self.base_lr, self.warmup_steps, self.warmup_mode = base_lr, warmup_steps, warmup_mode
+        self.warmup_begin_lr, self.warmup_final_lr = warmup_begin_lr, base_lr
+
+    def get_warmup_lr(self, num_update: int) -> float:
+        """The learning rate of an update within the warm-up."""
+        if self.warmup_mode == "constant":
+            return self.warmup_begin_lr
+        share = num_update / self.warmup_steps
+        return self.warmup_begin_lr + (self.warmup_final_lr - self.warmup_begin_lr) * share
+
+    def __call__(self, num_update: int) -> float:
+        """The learning rate when the most updated weight has been updated so often."""
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        return self.after_warmup(num_update)
+
+    def after_warmup(self, num_update: int) -> float:
+        """The learning rate of an update behind the warm-up; to be overridden, as ``__call__`` may be."""
+        raise SparsekitError(f"{type(self).__name__} gives no learning rates.", hint="override __call__(num_update).")
+
+
+class FactorScheduler(LRScheduler):
+    """Multiply the learning rate by ``factor`` every ``step`` updates, down to ``stop_factor_lr``."""
+
+    def __init__(self, step: int, factor: float = 1, stop_factor_lr: float = 1e-8, base_lr: float = 0.01,
+                 warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        self.step, self.factor, self.stop_factor_lr = _positive("step", step), _shrinking(factor), stop_factor_lr
+        self.count = 0
+
+    def after_warmup(self, num_update: int) -> float:
+        """The learning rate; asking for a later update settles the earlier ones."""
+        while num_update > self.count + self.step:
+            self.count += self.step
+            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
+        return self.base_lr
+
+
+class MultiFactorScheduler(LRScheduler):
+    """Multiply the learning rate by ``factor`` behind each of the updates listed in ``step``."""
+
+    def __init__(self, step: list[int], factor: float = 1, base_lr: float = 0.01, warmup_steps: int = 0,
+                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        if not isinstance(step, list) or not step or any(later <= earlier for earlier, later in itertools.pairwise(step)):
+            raise SparsekitError(f"step={step!r} is no list of ascending numbers of updates.", hint="step=[1000, 2000]")
+        self.step, self.factor = [_positive("step", number) for number in step], _shrinking(factor)
+        self.cur_step_ind = self.count = 0
+
+    def after_warmup(self, num_update: int) -> float:
+        """The learning rate; asking for a later update settles the earlier ones."""
+        while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
+            self.count = self.step[self.cur_step_ind]
+            self.cur_step_ind += 1
+            self.base_lr *= self.factor
+        return self.base_lr
+
+
+class _Falling(LRScheduler):
+    """From ``base_lr`` at the end of the warm-up to ``final_lr`` at update ``max_update``, where it stays."""
+
+    def __init__(self, max_update: int, base_lr: float, final_lr: float, warmup_steps: int, warmup_begin_lr: float,
+                 warmup_mode: str) -> None:
+        super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        self.max_update, self.base_lr_orig, self.final_lr = _positive("max_update", max_update), base_lr, final_lr
+        self.max_steps = max_update - warmup_steps
+        if self.max_steps < 1:
+            raise SparsekitError(f"The warm-up of {warmup_steps} updates leaves none of {max_update}.",
+                                 hint="max_update counts the warm-up's too.")
+
+    def after_warmup(self, num_update: int) -> float:
+        """The learning rate; behind the last update it stays."""
+        if num_update <= self.max_update:
+            share = self.left((num_update - self.warmup_steps) / self.max_steps)
+            self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * share
+        return self.base_lr
+
+    def left(self, done: float) -> float:
+        """The share of the way down that is left, when ``done`` of the updates are."""
+        return 1 - done
+
+
+class PolyScheduler(_Falling):
+    """Fall by a power of the share of updates left: ``final_lr + (base_lr - final_lr) * (1 - done) ** pwr``."""
+
+    def __init__(self, max_update: int, base_lr: float = 0.01, pwr: float = 2, final_lr: float = 0, warmup_steps: int = 0,
+                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
+        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+        self.power = pwr
+
+    def left(self, done: float) -> float:
+        """``(1 - done) ** pwr``."""
+        return float((1 - done) ** self.power)
+
+
+class CosineScheduler(_Falling):
+    """Fall along half a cosine: ``final_lr + (base_lr - final_lr) * (1 + cos(pi * done)) / 2``."""
+
+    def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0,
+                 warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
+        super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
+
+    def left(self, done: float) -> float:
+        """``(1 + cos(pi * done)) / 2``."""
+        return (1 + math.cos(math.pi * done)) / 2

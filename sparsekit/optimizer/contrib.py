@@ -1,0 +1,44 @@
+"""Optimizers that MXNet keeps apart: ``mx.optimizer.contrib``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.errors import ShapeError, SparsekitError
+from ..core.op import find
+from .optimizer import Optimizer, register
+
+__all__ = ["GroupAdaGrad"]
+
+
+@register
+class GroupAdaGrad(Optimizer):
+    """AdaGrad with one rate a row, as embeddings want it.
+
+    ``g = clip(rescale_grad * grad); state += mean(g * g, axis=1); weight -= lr * g / sqrt(state + eps)``.  Rows that a
+    row_sparse gradient does not store would not change anyway.  There is no weight decay.
+
+    Parameters
+    ----------
+    eps : float
+    """
+
+    def __init__(self, eps: float = 1e-5, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.float_stable_eps = eps
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The sum of mean squares, (rows, 1)."""
+        if weight.ndim != 2:
+            raise ShapeError(f"GroupAdaGrad takes weights of two dimensions, not shape {weight.shape}.", hint="use AdaGrad.")
+        return self._zeros(weight, shape=(weight.shape[0], 1))
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """One step, writing to ``weight`` and ``state``."""
+        if self._each(index, weight, grad, state):
+            return
+        self._update_count(index)
+        if self._get_wd(index) != 0:
+            raise SparsekitError("GroupAdaGrad has no weight decay.", hint="give wd=0, or use AdaGrad.")
+        self._run(find("_contrib_group_adagrad_update"), index, (weight, grad, state), lr=self._get_lr(index),
+                  epsilon=self.float_stable_eps)

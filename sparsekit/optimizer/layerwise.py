@@ -1,0 +1,186 @@
+"""Optimizers for large batches, whose rates depend on the norms of a layer's weight and gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import UnknownNameError
+from ..core.dispatch import invoke, wrap
+from ..core.op import find
+from ..ndarray.arithmetic import add
+from .momentum import SGD
+from .optimizer import Optimizer, register
+
+__all__ = ["LAMB", "LARS", "LBSGD"]
+
+
+def _squares(*arrays: Any) -> list[float]:
+    """The sum of squares of each array."""
+    found = invoke(find("multi_sum_sq").bind({"num_arrays": len(arrays)}), arrays)
+    return [float(value) for value in found.asnumpy()]
+
+
+@register
+class LAMB(Optimizer):
+    """Adam whose step is scaled, layer by layer, to the norm of the weight.
+
+    ``mean`` and ``var`` as Adam's of ``clip(rescale_grad * grad)``, the step ``s = mean / (sqrt(var) + epsilon) + wd *
+    weight`` with both corrected for bias; ``weight -= lr * |weight| / |s| * s``.
+
+    Parameters
+    ----------
+    beta1, beta2 : float
+    epsilon : float
+    lower_bound, upper_bound : float, optional
+        Bounds of ``|weight|``.
+    bias_correction : bool
+    lazy_update : bool
+        With a row_sparse gradient, step only in the rows it stores; ``|s|`` is then theirs alone, and ``|weight|``
+        still that of all rows.  Default False, the dense result.
+    """
+
+    aggregate_num = 45
+    _precise = False
+
+    def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
+                 lower_bound: float | None = None, upper_bound: float | None = None, bias_correction: bool = True,
+                 lazy_update: bool = False, **arguments: Any) -> None:
+        super().__init__(learning_rate=learning_rate, **arguments)
+        self.beta1, self.beta2, self.epsilon, self.bias_correction = beta1, beta2, epsilon, bias_correction
+        self.lower_bound, self.upper_bound, self.lazy_update = lower_bound, upper_bound, lazy_update
+
+    def create_state(self, index: Any, weight: Any) -> Any:
+        """The moving means of the gradient and its square."""
+        return self._zeros(weight), self._zeros(weight)
+
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """One step, writing to ``weight`` and ``state``."""
+        if not self._each(index, weight, grad, state):
+            self._step(index, (weight, grad, *state), weight, ())
+
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+        """One step, by the float32 copy of a float16 weight under ``multi_precision``."""
+        if isinstance(index, (list, tuple)) or not self.multi_precision or weight.dtype != np.float16:
+            super().update_multi_precision(index, weight, grad, state)
+            return
+        copy, means = state
+        self._step(index, (weight, grad, *means, copy), copy, (copy,))
+
+    def _step(self, index: Any, arrays: tuple[Any, ...], exact: Any, copies: tuple[Any, ...]) -> None:
+        self._update_count(index)
+        prefix = "mp_" if copies else ""
+        step = self._run(find(prefix + "lamb_update_phase1"), index, arrays, beta1=self.beta1, beta2=self.beta2,
+                         epsilon=self.epsilon, t=self._index_update_count[index], bias_correction=self.bias_correction,
+                         wd=self._get_wd(index), lazy_update=self.lazy_update)
+        norms = [wrap(np.sqrt(np.array([square], np.float32)), exact.context) for square in _squares(exact, step)]
+        self._call(find(prefix + "lamb_update_phase2"), index, (arrays[0], step, *norms, *copies), {
+            "lr": self._get_lr(index), "lower_bound": self.lower_bound or -1.0, "upper_bound": self.upper_bound or -1.0})
+
+
+@register
+class LARS(SGD):
+    """``SGD`` whose rate is scaled, layer by layer, by the norms of weight and gradient.
+
+    ``lr * eta * |weight| / (|rescale_grad * grad| + wd * |weight| + eps)``, or ``lr`` where a norm is zero; weights named
+    ``…gamma``, ``…beta`` or ``…bias`` keep ``lr``.
+
+    Parameters
+    ----------
+    momentum : float
+    lazy_update : bool
+        As for ``SGD``.
+    eta, eps : float
+    momentum_correction : bool
+        Scale momentum when the learning rate changes.
+    """
+
+    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0,
+                 momentum_correction: bool = True, **arguments: Any) -> None:
+        super().__init__(momentum, lazy_update, **arguments)
+        self.eta, self.eps, self.momentum_correction = eta, eps, momentum_correction
+        self.last_lr: float | None = None
+        self.cur_lr: float | None = None
+
+    def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
+        """Give some weights, by name or index, a factor of the weight decay."""
+        free = {name: 0.0 for name in self.idx2name.values() if not name.endswith("_weight")}
+        self.wd_mult = {**free, **self._declared("__wd_mult__"), **args_wd_mult}
+
+    def _name(self, index: Any) -> str:
+        parameter = self.param_dict.get(index)
+        return str(parameter.name if parameter is not None else self.idx2name.get(index, index))
+
+    def _descend(self, index: Any, arrays: tuple[Any, ...], op: Any) -> None:
+        self._update_count(index)
+        base = float(self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update))
+        self.last_lr, self.cur_lr = base if self.cur_lr is None else self.cur_lr, base
+        rate, decay = self._get_lr(index), self._get_wd(index)
+        if not self._name(index).endswith(("gamma", "beta", "bias")):
+            weight, grad = (math.sqrt(square) for square in _squares(arrays[0], arrays[1]))
+            if weight > 0 and grad > 0:
+                rate *= self.eta * weight / (grad * self.rescale_grad + decay * weight + self.eps)
+        attrs = {"lr": rate, "wd": decay, "lazy_update": self.lazy_update}
+        if "momentum" in op.attrs:
+            corrected = self.momentum_correction and self.last_lr != 0
+            attrs["momentum"] = self.momentum * self.cur_lr / self.last_lr if corrected else self.momentum
+        self._run(op, index, arrays, **attrs)
+
+
+@register
+class LBSGD(SGD):
+    """``SGD`` on the mean of ``batch_scale`` gradients, with a warm-up of the rate.
+
+    Parameters
+    ----------
+    momentum : float
+    warmup_strategy : {"linear", "power2", "sqrt", "lars"}
+        How the rate grows to ``batch_scale`` times its value; ``"lars"`` scales it by the norms of weight and gradient.
+    warmup_epochs, updates_per_epoch : int
+    batch_scale : int
+        Gradients that are added up for a step.
+    begin_epoch, num_epochs : int
+    """
+
+    def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",
+                 warmup_epochs: int = 5, batch_scale: int = 1, updates_per_epoch: int = 32, begin_epoch: int = 0,
+                 num_epochs: int = 60, **arguments: Any) -> None:
+        super().__init__(momentum, multi_precision=multi_precision, **arguments)
+        if warmup_strategy not in ("linear", "power2", "sqrt", "lars"):
+            raise UnknownNameError.of("warm-up strategy", warmup_strategy, ("linear", "power2", "sqrt", "lars"))
+        self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
+        self.updates_per_epoch, self.num_epochs = updates_per_epoch, num_epochs
+        self.init_updates = begin_epoch * updates_per_epoch
+        self._sums: dict[Any, Any] = {}
+        self._seen: dict[Any, int] = {}
+
+    def _factor(self, count: int, weight: Any, grad: Any, decay: float) -> float:
+        """What the learning rate is multiplied by."""
+        if self.warmup_strategy == "lars":
+            first, second = _squares(weight, grad)
+            return min(max(math.sqrt(first / (second + decay * first + 1e-18)), 0.01), 100.0)
+        length = self.warmup_epochs * self.updates_per_epoch
+        if count >= length:
+            return float(self.batch_scale)
+        if length <= 1:
+            return 1.0
+        share = {"linear": 1.0, "power2": 2.0, "sqrt": 0.5}[self.warmup_strategy]
+        return 1.0 + (self.batch_scale - 1.0) * (count / length) ** share
+
+    def _descend(self, index: Any, arrays: tuple[Any, ...], op: Any) -> None:
+        weight, grad, *rest = arrays
+        rate, decay = self._get_lr(index), self._get_wd(index)
+        self._update_count(index)
+        self._seen[index] = count = self._seen.get(index, self.init_updates) + 1
+        before = self._sums.pop(index, None)
+        total = grad if before is None else add(before, grad)
+        if count % self.batch_scale:
+            self._sums[index] = total.copy() if before is None else total
+            return
+        mean = total if self.batch_scale == 1 else total / self.batch_scale
+        attrs = {"lr": rate * self._factor(count, weight, mean, decay), "wd": decay, "lazy_update": self.lazy_update}
+        if "momentum" in op.attrs:
+            attrs["momentum"] = self.momentum
+        self._run(op, index, (weight, mean, *rest), **attrs)

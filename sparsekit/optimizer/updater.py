@@ -1,0 +1,88 @@
+"""What applies an optimizer to weights by index, and keeps their states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import hooks
+from . import states
+from .optimizer import Optimizer
+
+__all__ = ["Updater", "get_updater"]
+
+
+class Updater:
+    """Applies an optimizer to weights by index, keeping each one's state.
+
+    Attributes
+    ----------
+    optimizer : Optimizer
+    states : dict
+        Index to state: None, an array, or a tuple of them.
+    """
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+        self.states: dict[Any, Any] = {}
+        self.states_synced: dict[Any, bool] = {}
+
+    @property
+    def aggregate_updates(self) -> bool:
+        """Whether the optimizer takes lists of weights."""
+        return self.optimizer.aggregate_num > 0
+
+    def __call__(self, index: Any, grad: Any, weight: Any) -> None:
+        """Update one weight by its gradient, or each of a list of them."""
+        if isinstance(index, (list, tuple)):
+            for one in zip(index, grad, weight, strict=True):
+                self(*one)
+            return
+        optimizer = self.optimizer
+        optimizer._set_current_context(weight.context.device_id)
+        if index not in self.states:
+            self._begin(index, weight)
+        elif not self.states_synced[index]:
+            self._assign(index, self.sync_state_context(self.states[index], weight.context))
+        optimizer.update_multi_precision(index, weight, grad, self.states[index])
+
+    def _begin(self, index: Any, weight: Any) -> None:
+        self._assign(index, self.optimizer.create_state_multi_precision(index, weight))
+
+    def _assign(self, index: Any, state: Any) -> None:
+        """Keep a state, and tell the profiler whose it is."""
+        self.states[index], self.states_synced[index] = state, True
+        parameter = self.optimizer.param_dict.get(index)
+        for array in states.arrays_of(state):
+            hooks.assign(array, "optimizer state", str(index) if parameter is None else parameter.name)
+
+    def sync_state_context(self, state: Any, context: Any) -> Any:
+        """The state on a context."""
+        if isinstance(state, (tuple, list)):
+            return tuple(self.sync_state_context(part, context) for part in state)
+        return state.as_in_context(context) if hasattr(state, "as_in_context") else state
+
+    def get_states(self, dump_optimizer: bool = False) -> bytes:
+        """All states as bytes, and with ``dump_optimizer`` the optimizer's settings and counts too.
+
+        The form is a header in JSON and the arrays' bytes: reading it runs no code.
+        """
+        return states.pack(self.states, self.optimizer if dump_optimizer else None)
+
+    def set_states(self, states_: bytes) -> None:
+        """Take over states, and an optimizer, that ``get_states`` gave.
+
+        Raises
+        ------
+        SparsekitError
+            If the bytes are something else.
+        """
+        found, optimizer = states.unpack(states_)
+        if optimizer is not None:
+            optimizer.param_dict = self.optimizer.param_dict
+            self.optimizer = optimizer
+        self.states, self.states_synced = found, dict.fromkeys(found, False)
+
+
+def get_updater(optimizer: Optimizer) -> Updater:
+    """A function ``updater(index, grad, weight)`` that applies the optimizer."""
+    return Updater(optimizer)

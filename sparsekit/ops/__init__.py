@@ -5,6 +5,7 @@ from . import (
     cast,
     creation,
     ctc,
+    density,
     dot,
     embedding,
     facts,
@@ -39,8 +40,9 @@ from . import (
 )
 
 __all__ = [
-    "binary", "cast", "creation", "ctc", "dot", "embedding", "facts", "gather", "index", "join", "linalg", "matrix",
-    "neural", "normalize", "order", "output", "random", "reduce", "scalar", "sequence", "shape", "slices",
-    "softmax", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary", "update",
+    "binary", "cast", "creation", "ctc", "density", "dot", "embedding", "facts", "gather", "index", "join",
+    "linalg", "matrix", "neural", "normalize", "order", "output", "random", "reduce", "scalar", "sequence", "shape",
+    "slices", "softmax", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary",
+    "update",
     "update_adaptive", "update_many", "update_momentum", "update_precision",
 ]

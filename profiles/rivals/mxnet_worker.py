@@ -12,6 +12,7 @@ import sys
 import time
 
 import mxnet as mx
+from protocol import serve
 
 ADD_CALLS = 2000
 CHAIN_CALLS = 50
@@ -109,19 +110,4 @@ class Worker:
         return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
 
 
-def main() -> None:
-    """Answer commands until ``quit`` or the end of input."""
-    worker = Worker()
-    for line in sys.stdin:
-        command, *arguments = line.split()
-        if command == "quit":
-            return
-        try:
-            answer = {"ok": getattr(worker, command)(*arguments)}
-        except Exception as error:  # the asker decides what to do about it
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+serve(Worker())

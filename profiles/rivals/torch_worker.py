@@ -19,12 +19,12 @@ by a weight matrix with a sparse gradient; updates are ``torch.optim.SGD`` on th
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 
 import numpy
 import torch
+from protocol import serve
 
 ADD_CALLS = 5000
 CHAIN_CALLS = 300
@@ -126,19 +126,4 @@ class Worker:
         return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
 
 
-def main() -> None:
-    """Answer commands until ``quit`` or the end of input."""
-    worker = Worker()
-    for line in sys.stdin:
-        command, *arguments = line.split()
-        if command == "quit":
-            return
-        try:
-            answer = {"ok": getattr(worker, command)(*arguments)}
-        except Exception as error:  # the asker decides what to do about it
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+serve(Worker())

@@ -20,7 +20,7 @@ from ..base.version import __version__
 
 __all__ = ["RIVALS", "Contender", "Report", "Worker", "start_own", "start_rivals", "take_turns"]
 
-RIVALS = ("torch", "mxnet")
+RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax")
 
 #: Seconds between two measurements, so that threads of the last one have stopped spinning.
 PAUSE = 0.02
@@ -89,21 +89,22 @@ class Worker:
         self.close()
 
 
-def start_own() -> Worker:
-    """A worker that runs this library, in the Python that runs now."""
-    return Worker("sparsekit", [sys.executable, "-m", "sparsekit.bench.worker"])
+def start_own(module: str = "worker") -> Worker:
+    """A worker that runs this library, in the Python that runs now; ``module`` is one of this package."""
+    return Worker("sparsekit", [sys.executable, "-m", f"sparsekit.bench.{module}"])
 
 
-def start_rivals(rivals: dict[str, str], stack: ExitStack) -> dict[str, Worker]:
-    """Start a worker for each rival, by name, with the Python given for it; ``stack`` ends them."""
+def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker") -> dict[str, Worker]:
+    """Start the ``kind`` of worker of each rival, by name, with the Python given for it; ``stack`` ends them."""
     folder = Path(__file__).resolve().parents[2] / "profiles" / "rivals"
     workers = {}
     for name, python in rivals.items():
-        script = folder / f"{name}_worker.py"
+        script = folder / f"{name}_{kind}.py"
         if not script.exists():
             raise SparsekitError(
-                f"The script that runs {name} is missing.",
-                hint="rivals are measured from a source checkout, where profiles/rivals holds their scripts.",
+                f"There is no script that runs {name} on this bench.",
+                hint="rivals are measured from a source checkout, where profiles/rivals holds their scripts: "
+                     + ", ".join(sorted(path.name.partition("_")[0] for path in folder.glob(f"*_{kind}.py"))),
             )
         workers[name] = stack.enter_context(Worker(name, [python, str(script)]))
     return workers
@@ -151,8 +152,8 @@ class Report:
         self.versions = {"sparsekit": __version__, "python": platform.python_version()}
         self.sections: list[dict[str, Any]] = []
 
-    def add(self, heading: str, unit: str, contenders: Sequence[Contender], against: str = "") -> None:
-        """Add a table; with ``against``, the name of the row that all others are compared with."""
+    def add(self, heading: str, unit: str, contenders: Sequence[Contender], against: str = "", fact: str = "") -> None:
+        """Add a table; with ``against``, the name of the row that all others are compared with, and a line below."""
         rows: dict[str, Any] = {one.name: summary(one.values) for one in contenders if one.values}
         if against:
             base = rows[against]
@@ -161,7 +162,12 @@ class Report:
                     pairs = [own / other for own, other in zip(base["values"], row["values"], strict=True)]
                     row["ratio_of_medians"] = base["median"] / row["median"]
                     row["pairwise_ratio"] = summary(pairs)
-        self.sections.append({"heading": heading, "unit": unit, "against": against, "rows": rows})
+        self.sections.append({"heading": heading, "unit": unit, "against": against, "rows": rows, "fact": fact})
+
+    @staticmethod
+    def median(contender: Contender) -> float:
+        """The median of a contender's measurements."""
+        return statistics.median(contender.values)
 
     def _lines(self, section: dict[str, Any]) -> Iterable[str]:
         unit, against = section["unit"], section["against"]
@@ -175,6 +181,8 @@ class Report:
                 pairs = row["pairwise_ratio"]
                 line += f"   {row['ratio_of_medians']:.2f} ({pairs['min']:.2f} - {pairs['max']:.2f})"
             yield line
+        if section["fact"]:
+            yield f"  {section['fact']}"
 
     def text(self) -> str:
         """The report to print."""

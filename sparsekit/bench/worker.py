@@ -15,7 +15,7 @@ from typing import Any
 
 import sparsekit as mx
 
-__all__ = ["VARIANTS", "Worker"]
+__all__ = ["VARIANTS", "Worker", "serve"]
 
 ADD_CALLS = 5000
 CHAIN_CALLS = 300
@@ -159,9 +159,8 @@ class Worker:
         return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
 
 
-def main() -> None:
-    """Answer commands until the end of input."""
-    worker = Worker()
+def serve(worker: Any) -> None:
+    """Answer commands, which are methods of ``worker``, until the end of input."""
     for line in sys.stdin:
         command, *arguments = line.split()
         try:
@@ -172,4 +171,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(Worker())

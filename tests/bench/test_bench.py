@@ -7,7 +7,7 @@ import pytest
 
 from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
-from sparsekit.bench import epoch, harness
+from sparsekit.bench import arrays, epoch, harness
 
 
 def contender(name, values):
@@ -84,7 +84,10 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "headings"),
-    [("epoch", ["one epoch", "profiler", "one batch"]), ("dispatch", ["a + b", "record"]), ("import", ["import"])],
+    [("epoch", ["one epoch", "profiler", "one batch"]), ("dispatch", ["a + b", "record"]), ("import", ["import"]),
+     ("dot", ["csr · dense", "csrᵀ · dense", "csr · row_sparse"] * 2),
+     ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
+                  "row_sparse -> csr"])],
 )
 def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headings):
     file = tmp_path / "figures.json"
@@ -95,3 +98,22 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
         assert heading in section["heading"]
         assert all(row["min"] > 0 for row in section["rows"].values())
     assert "sparsekit" in capsys.readouterr().out
+
+
+class Fake:
+    """A worker that answers from a table."""
+
+    def __init__(self, **answers):
+        self.answers = answers
+
+    def ask(self, command, *arguments):
+        return self.answers[command]
+
+
+def test_a_rival_that_computes_something_else_is_refused():
+    workers = {"sparsekit": Fake(time=1.0), "scipy": Fake(time=2.0)}
+    same = {"sparsekit": {"forms": {"product": {"": [1.0, 4.0]}}}, "scipy": {"forms": {"product": {"form": [1.0, 4.0]}}}}
+    assert [one.name for one in arrays._contenders("product", workers, same)] == ["sparsekit", "scipy form"]
+    other = {**same, "scipy": {"forms": {"product": {"form": [1.0, 5.0]}}}}
+    with pytest.raises(SparsekitError, match="scipy form gives"):
+        list(arrays._contenders("product", workers, other))

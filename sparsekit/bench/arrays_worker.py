@@ -1,0 +1,105 @@
+"""This library on the array workloads of ``sparsekit bench``, behind the line protocol of its rivals.
+
+``load FILE.npz`` tells which operations there are, ``time OPERATION FORM`` measures one (microseconds a call),
+``moved OPERATION`` says how many bytes it moves, and ``bandwidth`` what the machine's memory does (bytes a second).
+"""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import sparsekit as mx
+
+from .worker import serve
+
+__all__ = ["Worker"]
+
+#: Seconds that one measurement should take, by repeating the call.
+LONG_ENOUGH = 0.03
+#: Bytes of the arrays that memory bandwidth is measured with; far beyond any cache.
+FAR = 1 << 28
+
+Operations = dict[str, Callable[[], Any]]
+
+
+def products(parts: dict[str, Any]) -> Operations:
+    """Products of a csr matrix with a dense array, transposed, and with a row_sparse one."""
+    shape, dot = tuple(int(size) for size in parts["shape"]), mx.nd.sparse.dot
+    left = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+    right, turned = mx.nd.array(parts["right"]), mx.nd.array(parts["turned"])
+    rows = mx.nd.sparse.row_sparse_array((parts["kept"], parts["rows"]), shape=(shape[1], right.shape[1]))
+    return {"csr_dense": lambda: dot(left, right), "csrT_dense": lambda: dot(left, turned, transpose_a=True),
+            "csr_row_sparse": lambda: dot(left, rows)}
+
+
+def conversions(parts: dict[str, Any]) -> Operations:
+    """Every pair of storage types."""
+    dense, tall = mx.nd.array(parts["dense"]), mx.nd.array(parts["tall"])
+    matrix, rows, columns = dense.tostype("csr"), tall.tostype("row_sparse"), tall.tostype("csr")
+    return {"dense_csr": lambda: dense.tostype("csr"), "csr_dense": lambda: matrix.tostype("default"),
+            "dense_row_sparse": lambda: tall.tostype("row_sparse"), "row_sparse_dense": lambda: rows.tostype("default"),
+            "csr_row_sparse": lambda: columns.tostype("row_sparse"), "row_sparse_csr": lambda: rows.tostype("csr")}
+
+
+class Worker:
+    """The operations on the arrays that were loaded last."""
+
+    def info(self) -> dict[str, str]:
+        """Name and version."""
+        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
+
+    def load(self, path: str) -> dict[str, Any]:
+        """Read the arrays; the operations, each with two numbers that tell results apart."""
+        self.operations: Operations = {}
+        with np.load(path) as stored:
+            parts = {name: stored[name] for name in stored.files}
+        self.operations = conversions(parts) if "dense" in parts else products(parts)
+        found = {}
+        for name, function in self.operations.items():
+            result = function()
+            values = (result if result.stype == "default" else result.data).asnumpy()
+            totals = np.sum(values, dtype=np.float64), np.sum(np.abs(values), dtype=np.float64)
+            found[name] = {"": [float(number) for number in totals]}
+        return {"forms": found, "failed": {}}
+
+    def time(self, operation: str) -> float:
+        """Microseconds a call: the median of a few, each repeated until it takes long enough to measure."""
+        function = self.operations[operation]
+        start = time.perf_counter()
+        function()
+        once = time.perf_counter() - start
+        repeats = max(1, min(2000, int(LONG_ENOUGH / max(once, 1e-7))))
+        taken = []
+        for _ in range(3):
+            start = time.perf_counter()
+            for _ in range(repeats):
+                function()
+            taken.append((time.perf_counter() - start) / repeats)
+        return statistics.median(taken) * 1e6
+
+    def moved(self, operation: str) -> int:
+        """Bytes that the operation reads and writes, as the profiler counts them."""
+        with mx.Profiler() as prof:
+            self.operations[operation]()
+        return sum(int(record["bytes"]) for record in prof.records if record["kind"] == "op")
+
+    def bandwidth(self) -> float:
+        """Bytes a second that one thread copies between arrays far larger than any cache, reads and writes counted."""
+        source = np.ones(FAR // 8)
+        target = np.empty_like(source)
+        taken = []
+        for _ in range(5):
+            start = time.perf_counter()
+            np.copyto(target, source)
+            taken.append(time.perf_counter() - start)
+        return 2 * FAR / min(taken)
+
+
+if __name__ == "__main__":
+    serve(Worker())

@@ -13,7 +13,8 @@ from ..core.op import find
 from ..kernels import for_device
 from .ndarray import NDArray
 
-__all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device", "waitall", "zeros"]
+__all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device",
+           "waitall", "zeros"]
 
 
 #: Creation functions of ``ndarray.sparse``, which imports this module and adds them here.

@@ -7,7 +7,7 @@ from typing import Any
 from ..core.dispatch import wrap
 from ..core.op import registry as _registry
 from . import methods as _methods  # noqa: F401 - gives the arrays their operators
-from . import sparse
+from . import random, sparse
 from .arithmetic import (
     add,
     divide,
@@ -34,6 +34,8 @@ from .functions import F as _F
 from .namespaces import GROUPS as _GROUPS
 from .namespaces import group as _group
 from .ndarray import NDArray
+from .random import FLAT as _FLAT
+from .random import flat as _flat
 from .sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 
 
@@ -41,6 +43,8 @@ def __getattr__(name: str) -> Any:
     """An operator as a function, or a group of them as a module, made when first asked for."""
     if name in _GROUPS:
         found: Any = _group(name)
+    elif name in _FLAT:
+        found = _flat(name)
     elif name in _registry:
         found = getattr(_F, name)
     else:
@@ -57,6 +61,6 @@ __all__ = [
     "BaseSparseNDArray", "CSRNDArray", "NDArray", "RowSparseNDArray", "add", "arange", "array", "concatenate",
     "divide", "empty", "equal", "eye", "from_numpy", "full", "greater", "greater_equal", "histogram", "lesser",
     "lesser_equal", "linspace", "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "modulo", "moveaxis",
-    "multiply", "not_equal", "onehot_encode", "ones", "power", "sparse", "split_v2", "subtract", "true_divide",
+    "multiply", "not_equal", "onehot_encode", "ones", "power", "random", "sparse", "split_v2", "subtract", "true_divide",
     "waitall", "wrap", "zeros",
 ]

@@ -12,8 +12,9 @@ from ..core.dispatch import wrap
 from .creation import array, zeros
 from .functions import F
 from .ndarray import NDArray
+from .random import rand_zipfian
 
-__all__ = ["boolean_mask", "cond", "foreach", "while_loop"]
+__all__ = ["boolean_mask", "cond", "foreach", "rand_zipfian", "while_loop"]
 
 
 def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | None = None) -> NDArray:

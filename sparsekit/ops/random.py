@@ -68,7 +68,8 @@ def _mixed_poisson(rng: Any, size: Any, mu: Any, alpha: Any) -> Any:
 
 
 DISTRIBUTIONS = {
-    "uniform": Distribution({"low": 0.0, "high": 1.0}, "low <= high", lambda low, high: low <= high, _uniform,
+    "uniform": Distribution({"low": 0.0, "high": 1.0}, "low <= high, finite",
+                            lambda low, high: (low <= high) & np.isfinite(high) & np.isfinite(low), _uniform,
                             "Values drawn evenly from low up to, not including, high."),
     "normal": Distribution({"loc": 0.0, "scale": 1.0}, "scale >= 0", lambda loc, scale: scale >= 0, _normal,
                            "Values of a normal distribution with this mean and standard deviation.", ("mu", "sigma")),
@@ -138,8 +139,12 @@ def _numbers(name: str, distribution: Distribution, attrs: dict[str, Any]) -> li
 
 def _drawn(k: Any, distribution: Distribution, size: tuple[int, ...], parameters: Any, kind: Any) -> Any:
     wide = [np.float64(value) for value in parameters] if kind == np.float64 else parameters
-    values = np.asarray(distribution.draw(generator(), size, *wide)).astype(kind, copy=False)
-    return k.xp.asarray(_below(values, *parameters) if distribution.draw is _uniform else values)
+    try:
+        values = np.asarray(distribution.draw(generator(), size, *wide)).astype(kind, copy=False)
+    except ValueError as error:
+        raise SparsekitError(f"The parameters are beyond what can be drawn: {error}.",
+                             hint=f"it needs {distribution.needs}.") from None
+    return k.xp.asarray(_below(values, *parameters) if distribution.draw is _uniform and values.dtype.kind == "f" else values)
 
 
 def _declare_fixed(name: str, distribution: Distribution, aliases: tuple[str, ...]) -> None:

@@ -25,14 +25,26 @@ def _width(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape[1:], dtype=np.int64)) if len(shape) > 1 else 1
 
 
+def _number(dtype: Any, value: float) -> Any:
+    """A scalar of an element type; -1 is 255 in uint8, which subtracts as well."""
+    return np.asarray(value).astype(dtype)[()]
+
+
+def index_type(size: int, *indices: Any) -> Any:
+    """The type that holds all these indices and numbers up to ``size``: int32 only where both fit."""
+    found = np.result_type(*indices)
+    return np.dtype(np.int64) if size > np.iinfo(found).max else found
+
+
 def add_row_sparse(k: Any, left: RowSparse, right: RowSparse, factor: float) -> RowSparse:
     """``left + factor * right``; the result stores the union of the rows."""
     rows, width = left.indices.shape[0] + right.indices.shape[0], _width(left.shape)
     dtype = np.result_type(left.dtype, right.dtype)
     data = k.xp.empty((rows, width), dtype)
-    indices = k.xp.empty(rows, left.indices.dtype)
-    count = k.row_sparse_merge(left.data.reshape(-1, width), left.indices, right.data.reshape(-1, width), right.indices,
-                               dtype.type(factor), data, indices)
+    indices = k.xp.empty(rows, index_type(0, left.indices, right.indices))
+    count = k.row_sparse_merge(left.data.reshape(left.indices.shape[0], width), left.indices,
+                               right.data.reshape(right.indices.shape[0], width), right.indices,
+                               _number(dtype, factor), data, indices)
     return RowSparse(data[:count].reshape(count, *left.shape[1:]), indices[:count], left.shape, check=False)
 
 
@@ -40,20 +52,20 @@ def add_csr(k: Any, left: CSR, right: CSR, factor: float) -> CSR:
     """``left + factor * right``; the result stores the union of the places."""
     room = left.data.shape[0] + right.data.shape[0]
     dtype = np.result_type(left.dtype, right.dtype)
-    data, indices = k.xp.empty(room, dtype), k.xp.empty(room, left.indices.dtype)
-    indptr = k.xp.empty_like(left.indptr)
+    data, indices = k.xp.empty(room, dtype), k.xp.empty(room, index_type(0, left.indices, right.indices))
+    indptr = k.xp.empty(left.indptr.shape, index_type(room, left.indptr, right.indptr))
     count = k.csr_add_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr,
-                          dtype.type(factor), data, indices, indptr)
+                          _number(dtype, factor), data, indices, indptr)
     return CSR(data[:count], indices[:count], indptr, left.shape, check=False)
 
 
 def _add_to_dense(k: Any, out: Any, sparse: Any, factor: float) -> Any:
-    factor = out.dtype.type(factor)
+    factor = _number(out.dtype, factor)
     if isinstance(sparse, CSR):
         k.csr_add_dense(sparse.data, sparse.indices, sparse.indptr, factor, out)
     else:
         width = _width(sparse.shape)
-        k.add_rows(sparse.data.reshape(-1, width), sparse.indices, factor, out.reshape(-1, width))
+        k.add_rows(sparse.data.reshape(sparse.indices.shape[0], width), sparse.indices, factor, out.reshape(out.shape[0], width))
     return out
 
 
@@ -140,7 +152,8 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
     room = min(left.data.shape[0], right.data.shape[0])
     data = k.xp.empty(room, np.result_type(left.dtype, right.dtype))
-    indices, indptr = k.xp.empty(room, left.indices.dtype), k.xp.empty_like(left.indptr)
+    indices = k.xp.empty(room, index_type(0, left.indices, right.indices))
+    indptr = k.xp.empty(left.indptr.shape, index_type(room, left.indptr, right.indptr))
     count = k.csr_multiply_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr,
                                data, indices, indptr)
     return CSR(data[:count], indices[:count], indptr, left.shape, check=False)

@@ -12,6 +12,7 @@ from ..core import cost
 from ..core.op import Op
 from ..storage import CSR, RowSparse, convert, densify
 from . import samples
+from .binary import index_type
 from .limits import check_room
 from .slices import Only, axis_of
 
@@ -57,7 +58,9 @@ def _offsets(sizes: list[int]) -> list[int]:
 
 def _csr_below(xp: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
     starts = _offsets([store.nnz for store in stores])
-    indptr = [stores[0].indptr] + [store.indptr[1:] + start for store, start in zip(stores[1:], starts[1:], strict=True)]
+    kind = index_type(sum(store.nnz for store in stores), *(store.indptr for store in stores))
+    indptr = [stores[0].indptr.astype(kind, copy=False)]
+    indptr += [store.indptr[1:].astype(kind, copy=False) + start for store, start in zip(stores[1:], starts[1:], strict=True)]
     return CSR(xp.concatenate([store.data for store in stores]).astype(dtype, copy=False),
                xp.concatenate([store.indices for store in stores]), xp.concatenate(indptr),
                (sum(store.shape[0] for store in stores), stores[0].shape[1]), check=False)
@@ -94,7 +97,9 @@ def _(k: Any, *given: Any) -> Any:
     axis, xp = _axis(stores, attrs), k.xp
     if axis == 0:
         starts = _offsets([store.shape[0] for store in stores])
-        indices = xp.concatenate([store.indices + start for store, start in zip(stores, starts, strict=True)])
+        kind = index_type(sum(store.shape[0] for store in stores), *(store.indices for store in stores))
+        indices = xp.concatenate([store.indices.astype(kind, copy=False) + start
+                                  for store, start in zip(stores, starts, strict=True)])
         return RowSparse(xp.concatenate([store.data for store in stores]), indices,
                          (sum(store.shape[0] for store in stores), *stores[0].shape[1:]), check=False)
     indices, spread = aligned_rows(xp, stores)

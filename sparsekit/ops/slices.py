@@ -305,7 +305,7 @@ def _rows_added(k: Any, g: Any, rows: Any, shape: tuple[int, ...], count: int) -
     """Rows of ``g`` added into ``count`` rows of zeros at the numbers ``rows``."""
     out = k.xp.zeros((count, *shape[1:]), g.dtype)
     width = math.prod(shape[1:])
-    k.add_rows(k.xp.ascontiguousarray(g).reshape(-1, width), rows.reshape(-1), g.dtype.type(1), out.reshape(-1, width))
+    k.add_rows(k.xp.ascontiguousarray(g).reshape(rows.size, width), rows.reshape(-1), g.dtype.type(1), out.reshape(count, width))
     return out
 
 

@@ -18,7 +18,7 @@ from ..storage import CSR, RowSparse, convert
 from ..storage.convert import row_ids
 from ..storage.select import stretched
 from . import samples
-from .binary import add_csr, add_row_sparse
+from .binary import add_csr, add_row_sparse, index_type
 from .join import aligned_rows
 from .limits import check_room, dense_of, filled
 from .unary import on_data
@@ -42,7 +42,8 @@ def dense_function(name: str) -> Callable[..., Any]:
 def union_csr(k: Any, left: CSR, right: CSR, function: Callable[..., Any]) -> CSR:
     """``function(k, left values, right values)`` at all places that either stores; both have one shape."""
     room, xp = left.nnz + right.nnz, k.xp
-    indices, indptr = xp.empty(room, left.indices.dtype), xp.empty_like(left.indptr)
+    indices = xp.empty(room, index_type(0, left.indices, right.indices))
+    indptr = xp.empty(left.indptr.shape, index_type(room, left.indptr, right.indptr))
     left_places, right_places = xp.empty(room, np.int64), xp.empty(room, np.int64)
     count = k.csr_union(left.indices, left.indptr, right.indices, right.indptr, indices, indptr, left_places, right_places)
     values = [xp.append(store.data, store.dtype.type(0))[places[:count]]  # place -1 is the zero at the end

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import ShapeError
 from ..core import cost, infer
 from ..core.op import Op, find
 from ..storage import CSR, RowSparse
@@ -43,9 +42,6 @@ def reduce_store(k: Any, x: Any, axes: tuple[int, ...], keepdims: bool, way: Way
     """A sparse store reduced along ``axes`` (ascending) into a dense array."""
     shape = infer.reduced([tuple(x.shape)], {"axis": axes, "keepdims": keepdims}) if axes else tuple(x.shape)
     count = math.prod(x.shape[axis] for axis in axes)
-    if count == 0 and way.join in ("maximum", "minimum"):
-        raise ShapeError(f"{name} along {axes} of shape {tuple(x.shape)} has nothing to choose from.",
-                         hint="reduce along axes that have entries.")
     check_room(name, shape, x.dtype)
     data = x.data if way.prepare is None else way.prepare(k.xp, x.data)
     if not axes:
@@ -53,7 +49,7 @@ def reduce_store(k: Any, x: Any, axes: tuple[int, ...], keepdims: bool, way: Way
     else:
         made = (_reduce_csr if isinstance(x, CSR) else _reduce_row_sparse)(k, x, data, axes, getattr(k.xp, way.join))
     made = k.xp.asarray(made).astype(data.dtype, copy=False).reshape(shape)
-    return made if way.finish is None else way.finish(k.xp, made, count)
+    return made if way.finish is None else way.finish(k.xp, made, count).astype(x.dtype, copy=False)
 
 
 def _with_zero(ufunc: Any, made: Any) -> Any:
@@ -111,11 +107,10 @@ def _reduce_rows(k: Any, x: CSR, data: Any, ufunc: Any) -> Any:
 
 
 def _reduce_row_sparse(k: Any, x: RowSparse, data: Any, axes: tuple[int, ...], ufunc: Any) -> Any:
-    start = _start(ufunc, data.dtype)
+    start, count = _start(ufunc, data.dtype), math.prod(x.shape[axis] for axis in axes)
     made = ufunc.reduce(data, axis=axes, initial=start, dtype=data.dtype)
     if 0 in axes:
-        return _with_zero(ufunc, k.xp.asarray(made)) if data.shape[0] < x.shape[0] else made
-    count = math.prod(x.shape[axis] for axis in axes)
+        return _with_zero(ufunc, k.xp.asarray(made)) if data.shape[0] < x.shape[0] and count else made
     out = k.xp.full((x.shape[0], *made.shape[1:]), start if count == 0 else 0, data.dtype)
     out[x.indices] = made
     return out

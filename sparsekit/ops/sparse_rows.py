@@ -48,12 +48,15 @@ def reshaped_rows(k: Any, x: RowSparse, shape: tuple[int, ...]) -> RowSparse:
     if tuple(shape[:1]) == tuple(x.shape[:1]) or not math.prod(shape) or not x.indices.size:
         stored = x.indices if tuple(shape[:1]) == tuple(x.shape[:1]) else x.indices[:0]
         return RowSparse(x.data[: stored.shape[0]].reshape(stored.shape[0], *shape[1:]), stored, shape, check=False)
-    first, last = x.indices * before // after, ((x.indices + 1) * before - 1) // after
+    if math.prod(shape) > np.iinfo(np.int64).max:
+        raise ShapeError(f"An array of shape {x.shape} has more elements than int64 can number.", hint="reshape a slice of it.")
+    rows = x.indices.astype(np.int64, copy=False)
+    first, last = rows * before // after, ((rows + 1) * before - 1) // after
     counts = last - first + 1
     indices = xp.unique(xp.repeat(first - xp.cumsum(counts) + counts, counts) + xp.arange(int(counts.sum())))
     check_room("reshape", (indices.shape[0], *shape[1:]), x.dtype)
     data = xp.zeros((indices.shape[0], after), x.dtype)
-    place = (x.indices[:, None] * before + xp.arange(before)).reshape(-1)
+    place = (rows[:, None] * before + xp.arange(before)).reshape(-1)
     data[xp.searchsorted(indices, place // after), place % after] = x.data.reshape(-1)
     return RowSparse(data.reshape(indices.shape[0], *shape[1:]), indices, shape, check=False)
 

@@ -57,7 +57,7 @@ def csr_rows(store: CSR, rows: Any, xp: Any = np) -> CSR:
     """The rows of those numbers, which may repeat, in that order."""
     starts = store.indptr[rows]
     counts = store.indptr[rows + 1] - starts
-    indptr = xp.zeros(rows.shape[0] + 1, store.indptr.dtype)
+    indptr = xp.zeros(rows.shape[0] + 1, np.int64)
     xp.cumsum(counts, out=indptr[1:])
     taken = xp.repeat(starts - indptr[:-1], counts) + xp.arange(int(indptr[-1]))
     return CSR(store.data[taken], store.indices[taken], indptr, (rows.shape[0], store.shape[1]), check=False)
@@ -77,6 +77,8 @@ def _hit(indices: Any, steps: Steps, xp: Any) -> tuple[Any, Any]:
     """Which indices are among the steps (ascending), and their numbers there."""
     low = steps.start if steps.step > 0 else steps.start + steps.step * (steps.size - 1)
     size = abs(steps.step)
+    if low + size * steps.size > np.iinfo(indices.dtype).max:
+        indices = indices.astype(np.int64)
     moved = indices - low
     keep = (moved >= 0) & (moved < size * steps.size)
     if size > 1:
@@ -157,12 +159,13 @@ def place_csr_steps(store: CSR, rows: Steps, columns: Steps, shape: tuple[int, .
         rows = Steps(rows.start + rows.step * (rows.size - 1), -rows.step, rows.size)
     counts = xp.zeros(shape[0] + 1, store.indptr.dtype)
     counts[1 + rows.start: 1 + rows.start + rows.step * rows.size: rows.step] = xp.diff(store.indptr)
-    return CSR(store.data, columns.start + columns.step * store.indices, xp.cumsum(counts), shape, check=False)
+    indices = columns.start + columns.step * store.indices.astype(np.int64, copy=False)
+    return CSR(store.data, indices, xp.cumsum(counts), shape, check=False)
 
 
 def place_row_steps(store: RowSparse, rows: Steps, shape: tuple[int, ...], xp: Any = np) -> RowSparse:
     """The opposite of taking steps of rows."""
-    data, indices = store.data, rows.start + rows.step * store.indices
+    data, indices = store.data, rows.start + rows.step * store.indices.astype(np.int64, copy=False)
     if rows.step < 0:
         data, indices = xp.ascontiguousarray(data[::-1]), xp.ascontiguousarray(indices[::-1])
     return RowSparse(data, indices, (shape[0], *store.shape[1:]), check=False)

@@ -1,0 +1,348 @@
+"""Sparse arrays in reductions, pairs, shapes and joins: every element type, odd shapes, nothing made dense; by numpy."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import DensificationError, ShapeError
+from sparsekit.storage import CSR, RowSparse, convert
+
+nd, wrap = mx.nd, mx.nd.wrap
+SPARSE = ("csr", "row_sparse")
+DTYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8")
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.fixture(autouse=True)
+def nothing_becomes_dense():
+    with mx.config.set(densify="error"):
+        yield
+
+
+def values(rows=5, columns=4, dtype="float32", seed=0, full_row=True):
+    """Small whole numbers, about half zeros, with an empty row and column, and a full row unless told otherwise."""
+    rng = np.random.default_rng(seed)
+    made = rng.integers(0 if dtype == "uint8" else -3, 4, (rows, columns))
+    made[rng.random(made.shape) < 0.4] = 0
+    made[1:2] = 0
+    made[:, 2:3] = 0
+    if full_row and rows > 3:
+        made[3] = 2
+    return made.astype(dtype)
+
+
+def sparse(array, stype, index="int64"):
+    store = convert(np.ascontiguousarray(array), stype)
+    if isinstance(store, CSR):
+        store = CSR(store.data, store.indices.astype(index), store.indptr.astype(index), store.shape)
+    elif isinstance(store, RowSparse):
+        store = RowSparse(store.data, store.indices.astype(index), store.shape)
+    return wrap(store, mx.cpu())
+
+
+def check(made, expected, stype=None, exact=True):
+    assert stype is None or made.stype == stype
+    assert made.shape == (expected.shape or (1,))
+    store = made._store
+    if isinstance(store, CSR):
+        CSR(store.data, store.indices, store.indptr, store.shape)
+    elif isinstance(store, RowSparse):
+        RowSparse(store.data, store.indices, store.shape)
+    got = made.tostype("default").asnumpy()
+    if exact:
+        np.testing.assert_array_equal(got, expected.reshape(got.shape))
+    else:
+        np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=2e-3 if made.dtype == np.float16 else 1e-5)
+
+
+REDUCTIONS = ("sum", "mean", "max", "min", "prod", "nansum", "norm")
+AXES = (None, 0, 1, -1, -2, (0, 1), (1, 0), (-1,), ())
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("stype", SPARSE)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions(name, stype, dtype, index):
+    """As the operator does it for the dense array, on every axis."""
+    array = values(dtype=dtype)
+    for axis, keepdims in itertools.product(AXES, (False, True)):
+        plain = getattr(nd, name)(nd.array(array, dtype=dtype), axis=axis, keepdims=keepdims)
+        made = getattr(nd, name)(sparse(array, stype, index), axis=axis, keepdims=keepdims)
+        assert made.dtype == plain.dtype
+        check(made, plain.asnumpy(), "default", exact=False)
+
+
+@pytest.mark.parametrize("stype", SPARSE)
+@pytest.mark.parametrize("name", ["sum", "max", "min", "prod", "mean"])
+def test_reductions_that_exclude_axes(name, stype):
+    array = values()
+    for axis in (0, 1, (0, 1)):
+        plain = getattr(nd, name)(nd.array(array), axis=axis, exclude=True)
+        check(getattr(nd, name)(sparse(array, stype), axis=axis, exclude=True), plain.asnumpy(), "default", exact=False)
+
+
+@pytest.mark.parametrize("stype", SPARSE)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_extremes_see_the_zeros_that_are_not_stored(stype, sign):
+    array = np.array([[5, 0, 7], [0, 0, 0], [1, 2, 3]], np.float32) * sign
+    for axis in (None, 0, 1):
+        check(nd.max(sparse(array, stype), axis=axis), np.max(array, axis=axis))
+        check(nd.min(sparse(array, stype), axis=axis), np.min(array, axis=axis))
+
+
+@pytest.mark.parametrize("stype", SPARSE)
+def test_nan_and_infinity_are_kept(stype):
+    array = np.array([[np.nan, 0, 2], [np.inf, 1, -1], [0, 0, 0]], np.float32)
+    for name, axis in itertools.product(("sum", "max", "min", "prod", "mean"), (None, 0, 1)):
+        with np.errstate(invalid="ignore"):
+            expected = np.asarray(getattr(np, name)(array, axis=axis))
+            check(getattr(nd, name)(sparse(array, stype), axis=axis), expected, exact=False)
+    check(nd.nansum(sparse(array, stype), axis=0), np.nansum(array, axis=0))
+    check(nd.nanprod(sparse(array, stype), axis=1), np.nanprod(array, axis=1))
+
+
+@pytest.mark.parametrize("stype", SPARSE)
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (1, 1)])
+def test_empty_arrays(stype, shape):
+    x = sparse(np.zeros(shape, np.float32), stype)
+    for axis in (None, 0, 1):
+        check(x.sum(axis=axis), np.zeros(shape).sum(axis=axis))
+        check(x.prod(axis=axis), np.zeros(shape).prod(axis=axis))
+        count = np.prod(shape) if axis is None else shape[axis]
+        if count:
+            check(x.max(axis=axis), np.zeros(shape).max(axis=axis))
+        elif axis is None or shape[1 - axis]:
+            with pytest.raises(ShapeError, match="no element to choose"):
+                x.max(axis=axis)
+    check(x + x, np.zeros(shape), stype)
+    check(x.T, np.zeros(shape[::-1]))
+    check(x[:, ::-1], np.zeros(shape), stype)
+    check(nd.concat(x, x, dim=0), np.zeros((2 * shape[0], shape[1])), stype)
+    check(nd.concat(x, x, dim=1), np.zeros((shape[0], 2 * shape[1])), stype)
+    check(nd.maximum(x, x), np.zeros(shape), stype)
+
+
+def test_reductions_of_other_dimensions():
+    cube = np.zeros((5, 3, 4), np.float32)
+    cube[[1, 4]] = np.arange(-6, 18).reshape(2, 3, 4)
+    x = sparse(cube, "row_sparse")
+    for axis in (None, 0, 1, 2, (0, 2), (1, 2), (0, 1, 2)):
+        for name in ("sum", "max", "min", "prod"):
+            check(getattr(nd, name)(x, axis=axis), np.asarray(getattr(np, name)(cube, axis=axis)), "default")
+    line = sparse(np.array([0, 3, 0, -4], np.float32), "row_sparse")
+    assert [line.sum().asscalar(), line.max().asscalar(), line.min().asscalar(), line.norm().asscalar()] == [-1, 3, -4, 5]
+
+
+def test_square_sum_and_getnnz():
+    array = values()
+    for stype in SPARSE:
+        x = sparse(array, stype)
+        for axis, keepdims in itertools.product((None, 0, 1), (False, True)):
+            expected = "row_sparse" if (stype, axis, keepdims) == ("row_sparse", 1, True) else "default"
+            made = nd._square_sum(x, axis=axis, keepdims=keepdims)
+            check(made, np.asarray((array**2).sum(axis=axis, keepdims=keepdims)), expected)
+        for axis in (None, 0, 1):
+            check(nd._contrib_getnnz(x, axis=axis), np.asarray((array != 0).sum(axis=axis)))
+    assert nd._contrib_getnnz(wrap(CSR(np.zeros(2), np.array([0, 1]), np.array([0, 2]), (1, 3)), mx.cpu())).asscalar() == 2
+
+
+SHAPES = {"same": ((5, 4), (5, 4)), "row": ((5, 4), (1, 4)), "column": ((5, 4), (5, 1)), "one": ((5, 4), (1, 1)),
+          "crossed": ((5, 1), (1, 4))}
+PAIRS = ("add", "subtract", "multiply", "maximum", "minimum", "not_equal", "greater", "lesser")
+DENSE_PAIRS = ("equal", "greater_equal", "lesser_equal")
+NUMPY = {"lesser": "less", "lesser_equal": "less_equal"}
+
+
+@pytest.mark.parametrize(("left", "right"), SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("stypes", list(itertools.product(("default", *SPARSE), repeat=2)), ids="-".join)
+@pytest.mark.parametrize("name", PAIRS + DENSE_PAIRS)
+def test_pairs_broadcast(name, stypes, left, right):
+    if stypes == ("default", "default"):
+        return
+    arrays = values(*left, seed=1), values(*right, seed=2, full_row=False)
+    for first, second, kinds in ((*arrays, stypes), (*arrays[::-1], stypes[::-1])):
+        made = getattr(nd, name)(sparse(first, kinds[0]), sparse(second, kinds[1]))
+        check(made, getattr(np, NUMPY.get(name, name))(first, second).astype(np.float32))
+        if name in PAIRS and "default" not in stypes:
+            assert made.stype == ("row_sparse" if set(stypes) == {"row_sparse"} else "csr")
+        if name == "multiply":
+            assert made.stype != "default"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("stype", SPARSE)
+def test_element_types_in_pairs_and_shapes(stype, dtype):
+    first, second = values(dtype=dtype, seed=1), values(dtype=dtype, seed=2)
+    x, y = sparse(first, stype), sparse(second, stype)
+    for operation in (operator.add, operator.sub, operator.mul):
+        check(operation(x, y), operation(first, second), stype)
+    check(nd.maximum(x, y), np.maximum(first, second), stype)
+    check(x.T, first.T)
+    check(x.reshape((4, 5)), first.reshape(4, 5), stype)
+    check(nd.concat(x, y, dim=1), np.concatenate([first, second], axis=1), stype)
+    check(x[::-1, [2, 0]], first[::-1, [2, 0]], stype)
+    assert {made.dtype for made in (x + y, x.T, x.reshape((4, 5)), nd.concat(x, y, dim=1), x[[0]])} == {np.dtype(dtype)}
+
+
+def test_a_quotient_keeps_the_stored_places():
+    array, divisor = values(), values(seed=3)
+    for stype in SPARSE:
+        x = sparse(array, stype)
+        made = x / nd.array(divisor)
+        assert made.stype == stype
+        with np.errstate(divide="ignore", invalid="ignore"):
+            stored = array != 0 if stype == "csr" else np.broadcast_to(array.any(axis=1, keepdims=True), array.shape)
+            np.testing.assert_array_equal(made.asnumpy(), np.where(stored, array / divisor, 0))
+            check(x / sparse(divisor, "csr"), array / divisor, "default")
+
+
+@pytest.mark.parametrize("stype", SPARSE)
+def test_operators_on_stored_values_only(stype):
+    array = values()
+    x = sparse(array, stype)
+    stored = array != 0 if stype == "csr" else np.broadcast_to(array.any(axis=1, keepdims=True), array.shape)
+    check(nd._scatter_plus_scalar(x, scalar=2.0), np.where(stored, array + 2, 0), stype)
+    check(nd._scatter_minus_scalar(x, scalar=2.0), np.where(stored, array - 2, 0), stype)
+    check(nd._scatter_elemwise_div(x, nd.ones((5, 4)) * 2), array / 2, stype)
+
+
+@pytest.mark.parametrize("stype", SPARSE)
+def test_scalars_that_move_zero_give_a_dense_result(stype):
+    array = values()
+    x = sparse(array, stype)
+    for made, expected in ((x + 2, array + 2), (2 - x, 2 - array), (x == 0, array == 0), (x <= 1, array <= 1),
+                           (nd.maximum(x, 1), np.maximum(array, 1)), (x**0, array**0), (nd.clip(x, 1, 2), np.clip(array, 1, 2))):
+        check(made, expected.astype(np.float32), "default")
+
+
+SHAPED = [(4, 5), (2, 10), (10, 2), (20, 1), (1, 20), (-1, 4), (5, -1)]
+
+
+@pytest.mark.parametrize("shape", SHAPED, ids=str)
+@pytest.mark.parametrize("stype", SPARSE)
+def test_reshape(stype, shape):
+    check(sparse(values(), stype).reshape(shape), values().reshape(shape), stype)
+
+
+def test_reshape_of_row_sparse_to_other_dimensions():
+    array = values(6, 4, full_row=False)
+    x = sparse(array, "row_sparse")
+    for shape in ((24,), (6, 2, 2), (3, 8), (2, 3, 4), (8, 3), (5, 0, 1)):
+        if np.prod(shape):
+            check(x.reshape(shape), array.reshape(shape), "row_sparse")
+    check(x.flatten(), array, "row_sparse")
+    check(nd.expand_dims(x, axis=1), array[:, None], "row_sparse")
+    check(nd.transpose(x.reshape((6, 2, 2)), axes=(0, 2, 1)), array.reshape(6, 2, 2).transpose(0, 2, 1), "row_sparse")
+    check(nd.transpose(x.reshape((6, 2, 2)), axes=(1, 2, 0)), array.reshape(6, 2, 2).transpose(1, 2, 0), "default")
+
+
+def test_transpose_of_csr_is_csr():
+    for shape in ((5, 4), (1, 9), (9, 1)):
+        array = values(*shape)
+        check(sparse(array, "csr").T, array.T, "csr")
+        check(sparse(array, "csr", "int32").T.T, array, "csr")
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1, -2])
+@pytest.mark.parametrize("stypes", list(itertools.product(("default", *SPARSE), repeat=3)), ids="-".join)
+def test_concat(stypes, dim):
+    arrays = [values(seed=place) for place in range(3)]
+    made = nd.concat(*(sparse(array, stype) for array, stype in zip(arrays, stypes, strict=True)), dim=dim)
+    expected = "default" if "default" in stypes else "row_sparse" if set(stypes) == {"row_sparse"} else "csr"
+    check(made, np.concatenate(arrays, axis=dim), expected)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+@pytest.mark.parametrize("stypes", list(itertools.product(("default", *SPARSE), repeat=2)), ids="-".join)
+def test_stack(stypes, axis):
+    arrays = [values(seed=place) for place in range(2)]
+    made = nd.stack(*(sparse(array, stype) for array, stype in zip(arrays, stypes, strict=True)), axis=axis)
+    check(made, np.stack(arrays, axis=axis), "row_sparse" if set(stypes) == {"row_sparse"} and axis != 0 else "default")
+
+
+def test_where():
+    condition, first, second = values(seed=1), values(seed=2), values(seed=3)
+    expected = np.where(condition != 0, first, second)
+    for kind in ("default", "csr"):
+        check(nd.where(sparse(condition, kind), sparse(first, "csr"), sparse(second, "csr")), expected, "csr")
+    for kind in SPARSE:
+        check(nd.where(sparse(condition, kind), nd.array(first), nd.array(second)), expected, "default")
+    check(nd.where(nd.array(condition), sparse(first, "row_sparse"), sparse(second, "row_sparse")), expected, "row_sparse")
+    rows = np.array([1, 0, 1, 0, 0], np.float32)
+    made = nd.where(nd.array(rows), sparse(first, "csr"), sparse(second, "csr"))
+    check(made, np.where(rows[:, None] != 0, first, second), "csr")
+
+
+def test_layers_take_sparse_data_and_weights():
+    data, weight, bias = values(5, 4), values(3, 4, seed=5), np.arange(3, dtype=np.float32)
+    for kinds in itertools.product(("default", *SPARSE), repeat=2):
+        made = nd.FullyConnected(sparse(data, kinds[0]), sparse(weight, kinds[1]), nd.array(bias), num_hidden=3)
+        check(made, data @ weight.T + bias, "default")
+    ids = nd.array([[0, 4], [1, 9]])
+    for stype in SPARSE:
+        made = nd.Embedding(ids, sparse(data, stype), input_dim=5, output_dim=4)
+        check(made, data[[[0, 4], [1, 4]]], "default")
+
+
+def test_sums_of_mixed_arrays():
+    arrays = [values(seed=place) for place in range(3)]
+    for stypes in itertools.product(("default", *SPARSE), repeat=3):
+        made = nd.add_n(*(sparse(array, stype) for array, stype in zip(arrays, stypes, strict=True)))
+        check(made, sum(arrays), "default" if "default" in stypes else stypes[0] if len(set(stypes)) == 1 else "csr")
+
+
+def huge():
+    return (nd.sparse.row_sparse_array((np.full((2, 2), 3, np.float32), [7, 2**40]), shape=(2**41, 2)),
+            nd.sparse.csr_matrix((np.array([1, 2, -3], np.float32), [5, 2**44, 9], [0, 2, 3]), shape=(2, 2**45)))
+
+
+def test_huge_shapes_work_where_the_result_is_small():
+    tall, wide = huge()
+    assert tall.size == 2**42
+    assert tall.sum().asscalar() == 12
+    assert tall.max(axis=0).asnumpy().tolist() == [3, 3]
+    assert tall.min(axis=0).asnumpy().tolist() == [0, 0]
+    assert nd.mean(tall, axis=0).asnumpy() == pytest.approx([6 / 2**41] * 2)
+    assert wide.sum(axis=1).asnumpy().tolist() == [3, -3]
+    assert wide.max(axis=1).asnumpy().tolist() == [2, 0]
+    assert wide.norm().asscalar() == pytest.approx(14**0.5)
+    assert nd._contrib_getnnz(wide, axis=1).asnumpy().tolist() == [2, 1]
+    assert (wide + wide).data.asnumpy().tolist() == [2, 4, -6]
+    assert (tall * 2 - tall).nnz == 4
+    assert nd.concat(wide, wide, dim=1).shape == (2, 2**46)
+    assert nd.concat(tall, tall, dim=0).indices.asnumpy().tolist() == [7, 2**40, 2**41 + 7, 2**41 + 2**40]
+    assert wide.reshape((2**20, -1)).nnz == 3
+    assert tall.reshape((2**40, 4)).indices.asnumpy().tolist() == [3, 2**39]
+    assert nd.maximum(wide, -wide).data.asnumpy().tolist() == [1, 2, 3]
+    assert (wide > 0).nnz == 3
+
+
+@pytest.mark.parametrize("call", [
+    lambda tall, wide: tall.sum(axis=1), lambda tall, wide: wide.sum(axis=0), lambda tall, wide: wide + 1,
+    lambda tall, wide: tall == 0,
+    lambda tall, wide: wide.T, lambda tall, wide: nd.maximum(tall, 1), lambda tall, wide: nd.ones_like(wide),
+    lambda tall, wide: wide == wide, lambda tall, wide: tall.T, lambda tall, wide: nd.stack(tall, tall)])
+def test_a_dense_result_of_a_huge_array_is_refused_by_name(call):
+    with mx.config.set(densify="warn"), pytest.raises(DensificationError, match=r"bytes, above\s+config.densify_limit"):
+        call(*huge())
+
+
+def test_index_types_mix_without_loss():
+    """A result of int32 and int64 indices holds both, and one whose indices outgrow int32 is int64."""
+    narrow = wrap(CSR(np.ones(1, np.float32), np.array([5], np.int32), np.array([0, 1], np.int32), (1, 2**40)), mx.cpu())
+    far = wrap(CSR(np.ones(1, np.float32), np.array([2**39]), np.array([0, 1]), (1, 2**40)), mx.cpu())
+    for made in (narrow + far, nd.maximum(narrow, far), nd.concat(narrow, far, dim=0)):
+        assert made.indices.asnumpy().tolist() == [5, 2**39]
+    assert (narrow * far).nnz == 0
+    assert nd.concat(narrow, narrow, dim=1).indices.asnumpy().tolist() == [5, 5 + 2**40]
+    assert narrow[:, ::-1].indices.asnumpy().tolist() == [2**40 - 6]
+    last = wrap(RowSparse(np.ones((1, 2), np.float32), np.array([2**31 - 2], np.int32), (2**31 - 1, 2)), mx.cpu())
+    assert nd.concat(last, last, dim=0).indices.asnumpy().tolist() == [2**31 - 2, 2**32 - 3]
+    assert last.reshape((-1, 1)).indices.asnumpy().tolist() == [2**32 - 4, 2**32 - 3]
+    assert (last + wrap(RowSparse(np.ones((1, 2)), np.array([3]), (2**31 - 1, 2)), mx.cpu())).nnz == 4

@@ -328,6 +328,8 @@ class NDArray:
             value = densify(value._store, for_device(value._ctx.device_type).xp)
         else:
             value = assignable(value)
+        if value.size == 1:
+            value = value.reshape(())
         try:
             self._store[numpy_key(key)] = value
         except RowIndexError:

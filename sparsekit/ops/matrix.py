@@ -32,8 +32,8 @@ def target_shape(shape: tuple[int, ...], wanted: Any, reverse: bool = False) -> 
         return tuple(reversed(target_shape(tuple(reversed(shape)), list(reversed(codes)))))
     try:
         sizes = _decoded(list(shape), codes)
-    except (IndexError, ZeroDivisionError):
-        sizes = [-1]
+    except (IndexError, ValueError, ZeroDivisionError):
+        sizes = [-1, -1]
     total = math.prod(shape)
     if sizes.count(-1) == 1:
         rest = math.prod(size for size in sizes if size != -1)
@@ -62,7 +62,7 @@ def _decoded(shape: list[int], codes: list[int]) -> list[int]:
             first = shape[at] // second if first == -1 else first
             sizes += [first, shape[at] // first if second == -1 else second]
             if sizes[-2] * sizes[-1] != shape[at]:
-                raise IndexError
+                raise ValueError
             at, place = at + 1, place + 2
         else:
             sizes.append(shape[at] if code == 0 else code)

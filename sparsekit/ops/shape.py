@@ -197,7 +197,8 @@ def _cut(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if not attrs["axes"] and attrs["axes"] != 0 and len(shape) != len(like):
         raise ShapeError(f"shapes {tuple(shape)} and {like} have different numbers of axes.", hint="name the axes to cut.")
     for axis in range(len(shape)) if attrs["axes"] in ((), None) else _tuple(attrs["axes"]):
-        place, size = one_axis(axis, len(shape)), like[one_axis(axis, len(like))]
+        place = one_axis(axis, len(shape))
+        size = like[one_axis(place, len(like))]
         if size > shape[place]:
             raise ShapeError(f"axis {axis} of shape {tuple(shapes[0])} is shorter than that of {like}.", hint="swap the arrays.")
         shape[place] = size

@@ -106,7 +106,8 @@ def numbers_of(function: Callable[..., Any], bound: str = "clip_gradient") -> Ca
     @functools.lru_cache(maxsize=256)
     def pack(dtype: Any, values: tuple[Any, ...]) -> Any:
         try:
-            rescale, limit, *others = (float(value) for value in values)
+            # 1 - beta of a rounded beta, so that the two still add up to 1, as MXNet has them
+            rescale, limit, *others = (float(dtype.type(value)) for value in values)
         except (TypeError, ValueError):
             raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.") from None
         limit = limit if limit >= 0 else math.inf

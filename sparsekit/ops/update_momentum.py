@@ -34,7 +34,7 @@ nag_mom_update = declare(
     "nag_mom_update", "mom", "nesterov_step", {"lr": REQUIRED, "momentum": 0.0, "wd": 0.0, **_ALL},
     lambda lr, momentum, wd: (lr, momentum, wd),
     "Nesterov's accelerated gradient: ``g += wd * weight; mom = momentum * mom - lr * g; "
-    "weight += momentum * mom - lr * g``.")
+    "weight += momentum * mom - lr * g``.  (Written in place, MXNet takes the decay in mom from the new weight.)")
 
 signsgd_update = declare(
     "signsgd_update", "", "sign_step", {"lr": REQUIRED, "wd": 0.0, **_ALL}, lambda lr, wd: (lr, wd),

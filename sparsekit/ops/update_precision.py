@@ -121,7 +121,8 @@ def _ratio_sample() -> Any:
 
 mp_lamb_update_phase2 = Update(
     "mp_lamb_update_phase2", "weight g r1 r2 weight32", shape=lamb_update_phase2.shape, dtype=first_type, lane="update",
-    cost=cost.update, mutates=(0, 4), sample=_ratio_sample, doc=f"``lamb_update_phase2``{_SAID}\n\n{lamb_update_phase2.doc}")
+    cost=cost.update, mutates=(0, 4), sample=_ratio_sample,
+    doc=f"``lamb_update_phase2``{_SAID}  (MXNet leaves ``weight32`` as it was.)\n\n{lamb_update_phase2.doc}")
 mp_lamb_update_phase2.attrs = lamb_update_phase2.attrs
 
 

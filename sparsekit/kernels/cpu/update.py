@@ -33,8 +33,9 @@ __all__ = [
     "update_rows",
 ]
 
-#: Elements that one thread should have at least, before a second is worth waking.
+#: Elements that one thread should have at least, before a second is worth waking: of scattered rows, and in one piece.
 GRAIN = 1 << 15
+DENSE_GRAIN = 1 << 17
 
 FIRST = np.zeros(1, np.int64)
 
@@ -63,11 +64,11 @@ def update_rows(step, weight, data, indices, numbers, states):
 def update_dense(step, weight, gradient, numbers, states):
     """Run a step on arrays that have been flattened to one row each."""
     count = weight.shape[1]
-    if count < 2 * GRAIN:
+    if count < 2 * DENSE_GRAIN:
         step(weight, gradient, FIRST, 1, numbers, *states)
     else:
         in_threads(lambda start, stop: step(weight[:, start:stop], gradient[:, start:stop], FIRST, 1, numbers,
-                                            *[state[:, start:stop] for state in states]), count, GRAIN)
+                                            *[state[:, start:stop] for state in states]), count, DENSE_GRAIN)
 
 
 def update_other_rows(step, weight, indices, numbers, states):

@@ -1,0 +1,244 @@
+"""Update operators: what lazy means, in which arrays they write, and what they refuse."""
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import DTypeError, RowIndexError, ShapeError, StorageTypeError
+from sparsekit.core import dispatch
+from sparsekit.core.dispatch import invoke, wrap
+from sparsekit.core.op import registry
+from sparsekit.kernels.cpu import update as kernels
+from sparsekit.ops.update import Update
+from sparsekit.storage import RowSparse
+
+#: Operators of one weight that take a row_sparse gradient lazily or not, with a sample of each.
+LAZY = {op.name: op for op in registry.values()
+        if isinstance(op, Update) and "lazy_update" in op.attrs and op.name != "sgld_update"}
+ROWS = np.array([0, 3, 4])
+
+
+def sample(op, rows=6, dtype=np.float32, seed=0):
+    """Arrays of an operator's sample, made taller; the gradient has whole rows of zeros."""
+    random = np.random.default_rng(seed)
+    found, attrs = next(iter(op.sample()))
+    arrays = []
+    for place, array in enumerate(found):
+        if array.ndim < 2:
+            arrays.append(array)
+            continue
+        low, high = (0.5, 2) if place != 4 else (-0.3, 0.3)
+        values = random.uniform(low, high, (rows, array.shape[1]))
+        kind = np.float16 if array.dtype == np.float16 else dtype
+        arrays.append((np.where(random.random(values.shape) < 0.5, -values, values) if place < 2 else values).astype(kind))
+    arrays[1][np.setdiff1d(np.arange(rows), ROWS)] = 0
+    if op.name.startswith("mp_"):
+        arrays[len(op.inputs) - 1] = arrays[0].astype(dtype)
+    return arrays, {**attrs, "lazy_update": True}
+
+
+def run(op, arrays, attrs, gradient="default", like=()):
+    """All arrays after the step, as numpy arrays."""
+    made = [mx.nd.array(array, dtype=array.dtype) for array in arrays]
+    made[1] = made[1].tostype(gradient)
+    for place in like:
+        made[place] = wrap(RowSparse(made[place]._store, np.arange(len(arrays[place])), arrays[place].shape), mx.cpu())
+    invoke(op.bind(attrs), tuple(made))
+    return [array.asnumpy() for array in made]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", LAZY)
+def test_lazy_off_is_the_dense_result(name, dtype):
+    op = LAZY[name]
+    if name.startswith(("mp_", "_contrib_mp_")) and dtype is np.float64:
+        pytest.skip("float16 weights have float32 copies")
+    arrays, attrs = sample(op, dtype=dtype)
+    attrs["lazy_update"] = False
+    dense, sparse = run(op, arrays, attrs), run(op, arrays, attrs, "row_sparse")
+    assert not np.array_equal(dense[0], arrays[0])
+    for ours, expected in zip(sparse, dense, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("name", LAZY)
+def test_lazy_changes_stored_rows_alone_and_those_as_dense_does(name, stype):
+    op = LAZY[name]
+    arrays, attrs = sample(op)
+    written = [place for place in op.written(attrs) if arrays[place].ndim == 2]
+    dense = run(op, arrays, attrs)
+    lazy = run(op, arrays, attrs, "row_sparse", written if stype == "row_sparse" else ())
+    absent = np.setdiff1d(np.arange(6), ROWS)
+    for place in written:
+        np.testing.assert_array_equal(lazy[place][absent], arrays[place][absent])
+        np.testing.assert_allclose(lazy[place][ROWS], dense[place][ROWS], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in LAZY if not name.startswith(("mp_", "_contrib_mp_"))])
+def test_float16_is_computed_in_float32(name):
+    op = LAZY[name]
+    arrays, attrs = sample(op)
+    halves = [array.astype(np.float16) if array.ndim == 2 else array for array in arrays]
+    exact = run(op, [array.astype(np.float32) for array in halves], attrs, "row_sparse")
+    for ours, expected in zip(run(op, halves, attrs, "row_sparse"), exact, strict=True):
+        if ours.ndim == 2:
+            assert ours.dtype == np.float16
+            np.testing.assert_allclose(ours, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("gradient", ["default", "row_sparse"])
+@pytest.mark.parametrize("name", ["sgd_update", "sgd_mom_update", "adam_update", "_sparse_adagrad_update", "ftrl_update"])
+def test_threads_do_not_change_the_result(name, gradient, monkeypatch):
+    op = LAZY[name]
+    arrays, attrs = sample(op, rows=40)
+    once = run(op, arrays, attrs, gradient)
+    monkeypatch.setattr(kernels, "GRAIN", 4)
+    monkeypatch.setattr(kernels, "DENSE_GRAIN", 4)
+    for ours, expected in zip(run(op, arrays, attrs, gradient), once, strict=True):
+        np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize("gradient", ["default", "row_sparse"])
+def test_a_gradient_that_is_nan_stays_nan_under_clipping(gradient):
+    weight, grad = mx.nd.ones((3, 2)), mx.nd.array([[np.nan, 9], [0, 0], [np.inf, -9]])
+    made = mx.nd.sgd_update(weight, grad.tostype(gradient), lr=0.1, clip_gradient=1.0)
+    np.testing.assert_allclose(made.asnumpy(), [[np.nan, 0.9], [1, 1], [0.9, 1.1]], rtol=1e-6)
+
+
+def test_bound_zero_and_no_bound():
+    weight, grad = mx.nd.ones((2, 2)), mx.nd.full((2, 2), 1e30)
+    assert (mx.nd.sgd_update(weight, grad, lr=1.0, clip_gradient=0.0) == weight).asnumpy().all()
+    assert (mx.nd.sgd_update(weight, grad, lr=1.0).asnumpy() == np.float32(-1e30)).all()
+
+
+def test_out_says_what_is_written():
+    weight, grad, other = mx.nd.ones((3, 2)), mx.nd.ones((3, 2)), mx.nd.zeros((3, 2), dtype="float64")
+    buffer = weight._store
+    assert mx.nd.sgd_update(weight, grad, lr=0.5) is not weight
+    assert mx.nd.sgd_update(weight, grad, lr=0.5, out=other) is other
+    assert (weight.asnumpy() == 1).all()
+    assert (other.asnumpy() == 0.5).all()
+    assert mx.nd.sgd_update(weight, grad, lr=0.5, out=weight) is weight
+    assert weight._store is buffer
+    assert (weight.asnumpy() == 0.5).all()
+    sparse = mx.nd.ones((3, 2)).tostype("row_sparse")
+    made = mx.nd.sparse.sgd_update(sparse, grad.tostype("row_sparse"), lr=0.5)
+    assert (made.stype, made.asnumpy().min(), sparse.asnumpy().min()) == ("row_sparse", 0.5, 1)
+
+
+def test_a_view_of_another_layout_is_written():
+    values = mx.nd.array(np.arange(6.0).reshape(2, 3))
+    turned = wrap(values._store.T, mx.cpu())
+    mx.nd.sgd_update(turned, mx.nd.ones((3, 2)), lr=1.0, out=turned)
+    np.testing.assert_array_equal(values.asnumpy(), np.arange(6).reshape(2, 3) - 1)
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_csr_arrays_are_made_dense_for_the_step_and_written(place):
+    arrays = [mx.nd.ones((3, 2)), mx.nd.ones((3, 2)), mx.nd.zeros((3, 2))]
+    arrays[place] = arrays[place].tostype("csr")
+    dispatch._warned.clear()
+    with pytest.warns(mx.base.StorageFallbackWarning):
+        invoke(registry["sgd_mom_update"].bind({"lr": 0.5, "momentum": 0.9}), tuple(arrays))
+    assert [array.stype for array in arrays] == ["csr" if number == place else "default" for number in range(3)]
+    assert (arrays[0].asnumpy() == 0.5).all()
+    assert (arrays[2].asnumpy() == -0.5).all()
+
+
+def test_empty_gradients_and_weights():
+    weight = mx.nd.ones((3, 2))
+    mx.nd.sgd_update(weight, mx.nd.sparse.zeros("row_sparse", (3, 2)), lr=1.0, wd=0.5, out=weight)
+    assert (weight.asnumpy() == 1).all()
+    mx.nd.sgd_update(weight, mx.nd.sparse.zeros("row_sparse", (3, 2)), lr=1.0, wd=0.5, lazy_update=False, out=weight)
+    assert (weight.asnumpy() == 0.5).all()
+    for shape in ((0, 2), (2, 0)):
+        empty = wrap(np.zeros(shape, np.float32), mx.cpu())
+        assert mx.nd.sgd_update(empty, empty, lr=1.0).shape == shape
+        assert mx.nd.sgd_update(empty, mx.nd.sparse.zeros("row_sparse", shape), lr=1.0, lazy_update=False).shape == shape
+
+
+def test_more_than_two_dimensions_and_one():
+    for shape in ((4,), (4, 2, 3)):
+        values = np.zeros(shape, np.float32)
+        values[[1, 3]] = 2
+        weight, grad = mx.nd.ones(shape), mx.nd.array(values).tostype("row_sparse")
+        made = mx.nd.adam_update(weight, grad, mx.nd.zeros(shape), mx.nd.zeros(shape), lr=0.1)
+        np.testing.assert_allclose(made.asnumpy(), np.where(values > 0, 1 - 0.1 * 0.2 / np.sqrt(0.004), 1), rtol=1e-5)
+
+
+def tampered():
+    grad = mx.nd.sparse.row_sparse_array((np.ones((1, 2), np.float32), [1]), shape=(3, 2))
+    grad.indices[:] = 10**12
+    return grad
+
+
+WRONG = {
+    "row outside": (lambda: mx.nd.sgd_update(mx.nd.ones((3, 2)), tampered(), lr=1.0), RowIndexError, "outside the 3 rows"),
+    "gradient's shape": (
+        lambda: mx.nd.sgd_update(mx.nd.ones((3, 2)), mx.nd.sparse.zeros("row_sparse", (4, 2)), lr=1.0), ShapeError, "4, 2"),
+    "state's shape": (
+        lambda: mx.nd.sgd_mom_update(mx.nd.ones((3, 2)), mx.nd.ones((3, 2)), mx.nd.ones((2, 2)), lr=1.0), ShapeError, "2, 2"),
+    "types": (lambda: mx.nd.sgd_update(mx.nd.ones(2), mx.nd.ones(2, dtype="float64"), lr=1.0), DTypeError, "float64"),
+    "integers": (lambda: mx.nd.sgd_update(mx.nd.ones(2, dtype="int32"), mx.nd.ones(2, dtype="int32"), lr=1.0), DTypeError,
+                 "floating-point"),
+    "a word for a number": (lambda: mx.nd.sgd_update(mx.nd.ones(2), mx.nd.ones(2), lr="fast"), DTypeError, "fast"),
+    "no rate": (lambda: mx.nd.sgd_update(mx.nd.ones(2), mx.nd.ones(2)), mx.base.SparsekitError, "'lr'"),
+    "weight with absent rows": (
+        lambda: mx.nd.sgd_update(mx.nd.sparse.zeros("row_sparse", (3, 2)), mx.nd.ones((3, 2)), lr=1.0), StorageTypeError,
+        "0 of its 3 rows"),
+    "history": (
+        lambda: mx.nd._contrib_group_adagrad_update(mx.nd.ones((3, 2)), mx.nd.ones((3, 2)), mx.nd.ones((3, 2)), lr=1.0),
+        ShapeError, r"\(rows, 1\)"),
+    "arrays of several weights": (
+        lambda: mx.nd.multi_sgd_update(mx.nd.ones(2), mx.nd.ones(2), lrs=(1.0,), wds=(0.0,), num_weights=2), ShapeError,
+        "4 arrays"),
+    "rates of several weights": (
+        lambda: mx.nd.multi_sgd_update(mx.nd.ones(2), mx.nd.ones(2), lrs=(1.0, 2.0), wds=(0.0,)), ShapeError, "learning rates"),
+    "outs of several weights": (
+        lambda: mx.nd.multi_sgd_update(mx.nd.ones(2), mx.nd.ones(2), lrs=(1.0,), wds=(0.0,), out=[]),
+        mx.base.SparsekitError, "out="),
+    "number of arrays": (lambda: mx.nd.multi_sum_sq(mx.nd.ones(2), num_arrays=2), ShapeError, "num_arrays"),
+    "norms": (
+        lambda: mx.nd.lamb_update_phase2(mx.nd.ones(2), mx.nd.ones(2), mx.nd.ones(2), mx.nd.ones(1), lr=1.0), ShapeError, "r1"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_refused(name):
+    act, error, text = WRONG[name]
+    with pytest.raises(error, match=text):
+        act()
+
+
+def test_lazy_lamb_steps_in_stored_rows_and_is_row_sparse():
+    op = registry["lamb_update_phase1"]
+    arrays, attrs = sample(op)
+    made = [mx.nd.array(array) for array in arrays]
+    step = mx.nd.lamb_update_phase1(made[0], made[1].tostype("row_sparse"), *made[2:], **attrs)
+    dense = mx.nd.lamb_update_phase1(*[mx.nd.array(array) for array in arrays], **{**attrs, "lazy_update": False})
+    assert step.stype == "row_sparse"
+    np.testing.assert_array_equal(step.indices.asnumpy(), ROWS)
+    np.testing.assert_allclose(step.data.asnumpy(), dense.asnumpy()[ROWS], rtol=1e-6)
+
+
+def test_sums_of_squares_and_finiteness_of_sparse_arrays():
+    values = np.array([[1, 0], [0, 2], [0, 0]], np.float32)
+    for stype in ("default", "row_sparse", "csr"):
+        array = mx.nd.array(values).tostype(stype)
+        assert mx.nd.multi_sum_sq(array, array, num_arrays=2).asnumpy().tolist() == [5, 5]
+        assert mx.nd.all_finite(array).asscalar() == 1
+        array = mx.nd.array([[np.inf, 0], [0, 2], [0, 0]]).tostype(stype)
+        assert mx.nd.multi_all_finite(array, num_arrays=1).asscalar() == 0
+        mx.nd.reset_arrays(array, num_arrays=1)
+        assert array.asnumpy().tolist() == [[0, 0]] * 3
+        assert array.stype == stype
+
+
+def test_noise_of_sgld_is_that_of_its_rate():
+    mx.random.seed(1)
+    weight, grad = mx.nd.zeros((300, 100)), mx.nd.sparse.row_sparse_array((np.ones((1, 100), np.float32), [5]), shape=(300, 100))
+    everywhere = mx.nd.sgld_update(weight, grad, lr=0.25).asnumpy()
+    assert everywhere.std() == pytest.approx(0.5, rel=0.02)
+    lazy = mx.nd.sgld_update(weight, grad, lr=0.25, lazy_update=True).asnumpy()
+    assert np.flatnonzero(lazy.any(axis=1)).tolist() == [5]

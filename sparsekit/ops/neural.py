@@ -27,6 +27,9 @@ def _fc_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if inner != weight[1]:
         raise ShapeError(f"data of shape {data} gives {inner} inputs, but weight has shape {weight}.",
                          hint="weight is (num_hidden, inputs).")
+    if (len(shapes) > 2) == bool(attrs["no_bias"]):
+        raise SparsekitError(f"bias was {'given' if attrs['no_bias'] else 'not given'}, and no_bias={attrs['no_bias']}.",
+                             hint="no_bias=True goes without the array bias.")
     if len(shapes) > 2 and tuple(shapes[2]) != (attrs["num_hidden"],):
         raise ShapeError(f"bias has shape {shapes[2]}, not ({attrs['num_hidden']},).", hint="one bias an output.")
     return (data[0], attrs["num_hidden"]) if attrs["flatten"] else (*data[:-1], attrs["num_hidden"])

@@ -123,7 +123,7 @@ def _(F: Any, g: Any, _data: Any, label: Any, out: Any, attrs: Any, want: Any) -
     return F.elemwise_mul(made, g) if attrs["out_grad"] else made, None
 
 
-softmax_output_backward = Op("_softmax_output_backward", "out label", shape=infer.unchanged, dtype=first_dtype,
+softmax_output_backward = Op("_softmax_output_backward", "result label", shape=infer.unchanged, dtype=first_dtype,
                              sample=softmax_output.sample, doc="The gradient of SoftmaxOutput, from its output.")
 softmax_output_backward.attrs = SOFTMAX_OUTPUT
 

@@ -15,7 +15,7 @@ from ..base.errors import ShapeError, SparsekitError
 from ..core import cost, infer
 from ..core.op import Op
 from . import samples
-from .triangle import matrix_sample, real, square, turn
+from .triangle import checked, matrix_sample, real, square, turn
 
 __all__ = ["product"]
 
@@ -185,7 +185,7 @@ potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A
 
 @potrf.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    even = (x + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
+    even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
     return _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "the matrix must be positive definite.")
 
 
@@ -201,7 +201,7 @@ potri = decomposition("potri", "``(A Aᵀ)⁻¹`` for a lower triangular A: the 
 
 @potri.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(x)), "linalg_potri", "its diagonal must have no zeros.")
+    inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(checked(x))), "linalg_potri", "its diagonal must have no zeros.")
     return product(k.xp, inverse, inverse, {"transpose_a": True, "transpose_b": False})
 
 
@@ -270,7 +270,7 @@ trsm = triangular("trsm", "The X with ``op(A) X = alpha * B`` for the triangle o
 
 @trsm.forward("default, default -> default")
 def _(k: Any, x: Any, other: Any, attrs: Any) -> Any:
-    factor, right = _triangle_of(k.xp, x, attrs), attrs["rightside"]
+    factor, right = _triangle_of(k.xp, checked(x), attrs), attrs["rightside"]
     if right:
         factor, other = factor.swapaxes(-1, -2), other.swapaxes(-1, -2)
     made = _solved(lambda: k.xp.linalg.solve(factor, other), "linalg_trsm", "the triangle's diagonal must have no zeros.")
@@ -288,7 +288,7 @@ inverse = decomposition("inverse", "Inverses of square matrices; a singular one 
 
 @inverse.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return _solved(lambda: k.xp.linalg.inv(x), "linalg_inverse", "the matrix has no inverse.")
+    return _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "the matrix has no inverse.")
 
 
 inverse.gradient(lambda F, g, _A, B, attrs, want: F.negative(F.linalg_gemm2(
@@ -310,7 +310,7 @@ det = decomposition("det", "Determinants of square matrices.  The gradient needs
 
 @det.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return k.xp.asarray(k.xp.linalg.det(x), dtype=x.dtype).reshape(x.shape[:-2] or (1,))
+    return k.xp.asarray(k.xp.linalg.det(checked(x)), dtype=x.dtype).reshape(x.shape[:-2] or (1,))
 
 
 det.gradient(lambda F, g, A, out, attrs, want: _by_inverse(F, g * out, A))
@@ -321,7 +321,7 @@ slogdet = decomposition("slogdet", "Signs, and logarithms of the absolute values
 
 @slogdet.forward("default -> default...")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return tuple(k.xp.asarray(part, dtype=x.dtype).reshape(x.shape[:-2] or (1,)) for part in k.xp.linalg.slogdet(x))
+    return tuple(k.xp.asarray(part, dtype=x.dtype).reshape(x.shape[:-2] or (1,)) for part in k.xp.linalg.slogdet(checked(x)))
 
 
 slogdet.gradient(lambda F, g, A, _out, attrs, want: F.zeros_like(A) if g[1] is None else _by_inverse(F, g[1], A))
@@ -341,7 +341,7 @@ gelqf = decomposition("gelqf", "``A = L Q`` for matrices with at least as many c
 
 @gelqf.forward("default -> default...")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    turned, triangle = k.xp.linalg.qr(k.xp.swapaxes(x, -1, -2))
+    turned, triangle = k.xp.linalg.qr(k.xp.swapaxes(checked(x), -1, -2))
     return tuple(k.xp.ascontiguousarray(k.xp.swapaxes(part, -1, -2)) for part in (turned, triangle))
 
 
@@ -362,7 +362,7 @@ syevd = decomposition("syevd", "``A = Uᵀ diag(L) U`` for symmetric A: the list
 
 @syevd.forward("default -> default...")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    even = (x + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
+    even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
     values, columns = _solved(lambda: k.xp.linalg.eigh(even), "linalg_syevd", "the matrix must be finite.")
     rows = k.xp.ascontiguousarray(k.xp.swapaxes(columns, -1, -2))
     largest = k.xp.take_along_axis(rows, k.xp.abs(rows).argmax(axis=-1)[..., None], -1)

@@ -310,7 +310,8 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     half, channels = attrs["size"] // 2, x.shape[1]
     sums = k.xp.concatenate([k.xp.zeros_like(x[:, :1]), k.xp.cumsum(x, axis=1)], axis=1)
     places = k.xp.arange(channels)
-    return sums[:, k.xp.minimum(places + half + 1, channels)] - sums[:, k.xp.maximum(places - half, 0)]
+    made = sums[:, k.xp.minimum(places + half + 1, channels)] - sums[:, k.xp.maximum(places - half, 0)]
+    return k.xp.ascontiguousarray(made)
 
 
 window.gradient(lambda F, g, _data, _out, attrs, want: F._channel_window_sum(g, size=attrs["size"]))

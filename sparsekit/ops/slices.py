@@ -98,7 +98,7 @@ step, where MXNet made a csr array dense for a step other than 1.""")
 
 @slice_op.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return x[_index(box(x.shape, attrs))]
+    return x[_index(box(x.shape, attrs))].copy()
 
 
 @slice_op.forward("csr -> csr")

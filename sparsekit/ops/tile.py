@@ -140,7 +140,7 @@ unpad.gradient(lambda F, g, _data, _out, attrs, want: F.Pad(g, mode=attrs["mode"
 def _bounds(size: int, attrs: dict[str, Any]) -> list[int]:
     """Where the parts begin and end along the split axis."""
     if "num_outputs" in attrs or attrs["sections"]:
-        count = attrs.get("num_outputs") or attrs["sections"]
+        count = attrs["num_outputs"] if "num_outputs" in attrs else attrs["sections"]
         if count < 1 or size % count:
             raise ShapeError(f"an axis of size {size} does not split into {count} equal parts.",
                              hint="split_v2 takes the places to split at.")

@@ -13,7 +13,7 @@ from ..core.op import Op
 from . import samples
 from .shape import fresh
 
-__all__ = ["real", "square", "turn"]
+__all__ = ["checked", "matrix_sample", "real", "square", "turn"]
 
 
 def real(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
@@ -22,6 +22,12 @@ def real(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
         if np.dtype(dtype).char not in "fd":
             raise DTypeError(f"matrices of {np.dtype(dtype)} are not decomposed.", hint="cast to float32 or float64 first.")
     return np.result_type(*dtypes)
+
+
+def checked(x: Any) -> Any:
+    """The array, if decompositions take its element type."""
+    real([x.dtype], {})
+    return x
 
 
 def square(shape: tuple[int, ...]) -> int:

@@ -1,0 +1,297 @@
+"""Dense operators beyond the recorded expressions: memory that is shared or not, indexing as numpy has it, named errors,
+methods, groups of operators, second derivatives."""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import sparsekit as mx
+from sparsekit.core.dispatch import invoke, wrap
+from sparsekit.core.op import registry
+
+OPS = {op.name: op for op in registry.values()}
+
+#: Operators whose results are meant to share memory with an input.
+VIEWS = {"_view", "_getitem", "_slice_rows", "_identity_with_attr_like_rhs"}
+
+#: What dir(mxnet.nd.NDArray) has in 1.9.1, without Python's own names, the C handle and the conversions of another test.
+METHODS = """
+T abs arccos arccosh arcsin arcsinh arctan arctanh argmax argmax_channel argmin argsort as_in_context as_nd_ndarray
+as_np_ndarray asnumpy asscalar astype attach_grad backward broadcast_axes broadcast_like broadcast_to cbrt ceil clip
+context copy copyto cos cosh ctx degrees depth_to_space detach diag dtype exp expand_dims expm1 fix flatten flip
+floor grad log log10 log1p log2 log_softmax max mean min nanprod nansum ndim norm one_hot ones_like pad pick prod
+radians rcbrt reciprocal relu repeat reshape reshape_like rint round rsqrt shape shape_array sigmoid sign sin sinh
+size size_array slice slice_assign slice_assign_scalar slice_axis slice_like softmax softmin sort space_to_depth
+split split_v2 sqrt square squeeze stype sum swapaxes take tan tanh tile topk tostype transpose trunc wait_to_read
+writable zeros_like
+"""
+
+
+def listed(result):
+    return result if isinstance(result, list) else [result]
+
+
+def dense_cases():
+    for name, op in sorted(OPS.items()):
+        if op.mutates or name in VIEWS:
+            continue
+        for number, (arrays, attrs) in enumerate(op.sample()):
+            if arrays and op.find_rule(("default",) * len(arrays), op.bind(attrs).attrs) is not None:
+                yield pytest.param(op, arrays, attrs, id=f"{name}-{number}")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("op", "arrays", "attrs"), list(dense_cases()))
+def test_results_share_no_memory_with_inputs_and_are_contiguous(op, arrays, attrs):
+    inputs = tuple(wrap(np.ascontiguousarray(array).copy(), mx.cpu()) for array in arrays)
+    for result in listed(invoke(op.bind(attrs), inputs, None, mx.cpu())):
+        if result.stype == "default":
+            assert result._store.flags.c_contiguous
+            assert not any(np.shares_memory(result._store, array._store) for array in inputs)
+
+
+@pytest.mark.parametrize("name", METHODS.split())
+def test_every_method_of_mxnet_is_there(name):
+    found = inspect.getattr_static(mx.nd.NDArray, name, None)
+    assert found is not None
+    if callable(getattr(mx.nd.NDArray, name)):
+        assert inspect.signature(getattr(mx.nd.NDArray, name))
+        assert getattr(mx.nd.NDArray, name).__doc__
+
+
+def test_methods_are_functions_with_signature_and_documentation():
+    array = mx.nd.array([[1, 2], [3, 4]])
+    assert list(inspect.signature(array.topk).parameters)[:3] == ["axis", "k", "ret_typ"]
+    assert next(iter(inspect.signature(mx.nd.NDArray.topk).parameters)) == "data"
+    assert "largest" in array.topk.__doc__
+    assert mx.nd.NDArray.topk is mx.nd.NDArray.__dict__["topk"]
+    assert mx.nd.sparse.csr_matrix([[0, 1]]).abs().stype == "csr"
+
+
+def test_groups_hold_operators_by_prefix():
+    assert "gemm2" in dir(mx.nd.linalg)
+    assert "boolean_mask" in dir(mx.nd.contrib)
+    assert mx.nd.linalg.gemm2.__doc__ == mx.nd.linalg_gemm2.__doc__
+    assert mx.nd.contrib is mx.nd.contrib
+    assert mx.nd.op.relu(mx.nd.array([-1, 2])).asnumpy().tolist() == [0, 2]
+    with pytest.raises(AttributeError, match="potato"):
+        _ = mx.nd.linalg.potato
+
+
+ARRAYS = [np.arange(5.0, dtype=np.float32), np.arange(12.0, dtype=np.float32).reshape(3, 4),
+          np.arange(24.0, dtype=np.float32).reshape(2, 3, 4), np.zeros((0, 3), np.float32), np.zeros((2, 0, 3), np.float32)]
+
+
+@st.composite
+def arrays_and_keys(draw):
+    array = draw(st.sampled_from(ARRAYS))
+    basic = hnp.basic_indices(array.shape, allow_newaxis=True, allow_ellipsis=True)
+    advanced = hnp.integer_array_indices(array.shape, result_shape=hnp.array_shapes(max_dims=2, min_side=1, max_side=3))
+    masks = hnp.arrays(bool, array.shape)
+    rows = st.lists(st.integers(-3, 3), max_size=4)
+    choices = [basic, masks, rows, st.integers(-6, 6)] + ([advanced] if array.size else [])
+    return array, draw(st.one_of(*choices))
+
+
+@settings(max_examples=400, deadline=None)
+@given(arrays_and_keys())
+def test_indexing_is_numpys(case):
+    array, key = case
+    ours = mx.nd.array(array)
+    try:
+        expected = np.asarray(array[np.asarray(key, np.int64) if isinstance(key, list) else key])
+    except IndexError:
+        with pytest.raises(IndexError) as caught:
+            ours[key]
+        assert isinstance(caught.value, mx.MXNetError)
+        return
+    got = ours[key]
+    assert got.shape == (expected.shape or (1,))
+    np.testing.assert_array_equal(got.asnumpy(), expected.reshape(got.shape))
+    number = mx.nd.array(array)
+    number[key] = -1
+    expected = array.copy()
+    expected[np.asarray(key, np.int64) if isinstance(key, list) else key] = -1
+    np.testing.assert_array_equal(number.asnumpy(), expected)
+
+
+@settings(max_examples=100, deadline=None)
+@given(arrays_and_keys())
+def test_gradient_of_indexing_counts_how_often_each_element_was_taken(case):
+    array, key = case
+    numpy_key = np.asarray(key, np.int64) if isinstance(key, list) else key
+    try:
+        places = np.arange(array.size).reshape(array.shape)[numpy_key]
+    except IndexError:
+        return
+    ours = mx.nd.array(array)
+    ours.attach_grad()
+    with mx.autograd.record():
+        taken = ours[key]
+    taken.backward()
+    counts = np.bincount(np.asarray(places).reshape(-1), minlength=array.size)[: array.size]
+    np.testing.assert_array_equal(ours.grad.asnumpy().reshape(-1), counts)
+
+
+@pytest.mark.parametrize("key", [True, (0, True), 1.5, "a", {}, slice(0.5, 2), slice(None, None, 0), [[0], [0, 1]], [0.5, "b"],
+                                 object(), (0, 0, 0), (..., ...), np.array(["a"]), [None]])
+def test_what_is_no_index_is_refused_by_name(key):
+    array = mx.nd.ones((2, 3))
+    with pytest.raises(mx.MXNetError):
+        array[key]
+    with pytest.raises(mx.MXNetError):
+        array[key] = 1
+
+
+@pytest.mark.parametrize("value", ["a", "3.5", None, object(), [1, "b"], 1j, {"a": 1}])
+def test_what_is_no_number_is_not_assigned(value):
+    array = mx.nd.ones((2, 3))
+    with pytest.raises(mx.MXNetError):
+        array[0] = value
+    assert array.asnumpy().tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-5, 7), max_size=5), st.booleans())
+def test_reshape_gives_the_elements_or_a_named_error(codes, reverse):
+    array = mx.nd.array(np.arange(24).reshape(2, 3, 4))
+    try:
+        made = array.reshape(tuple(codes), reverse=reverse)
+    except mx.MXNetError:
+        return
+    assert made.asnumpy().reshape(-1).tolist() == list(range(24))
+    assert made.shape == mx.nd.reshape(array, shape=tuple(codes), reverse=reverse).shape
+
+
+BAD = [
+    lambda x: mx.nd.topk(x, k=9),
+    lambda x: mx.nd.argmax(mx.nd.zeros((0, 3)), axis=0),
+    lambda x: mx.nd.max(mx.nd.zeros((0,))),
+    lambda x: mx.nd.argsort(x, axis=2),
+    lambda x: mx.nd.tile(x, reps=(-1,)),
+    lambda x: mx.nd.repeat(x, repeats=-2),
+    lambda x: mx.nd.pad(x, mode="edge", pad_width=(1, 1)),
+    lambda x: mx.nd.pad(x, mode="edge", pad_width=(-1, 1, 0, 0)),
+    lambda x: mx.nd.split(x, num_outputs=0),
+    lambda x: mx.nd.split_v2(x, (2, 1)),
+    lambda x: mx.nd.diag(x, axis1=1, axis2=1),
+    lambda x: mx.nd.gather_nd(x, mx.nd.array([[5], [0]])),
+    lambda x: mx.nd.scatter_nd(x[0], mx.nd.array([[9, 0, 1]]), shape=(4,)),
+    lambda x: mx.nd.ravel_multi_index(mx.nd.array([[1]]), shape=(2, 3)),
+    lambda x: mx.nd.moveaxis(x, 0, 5),
+    lambda x: mx.nd.concatenate([]),
+    lambda x: mx.nd.linalg.potrf(x),
+    lambda x: mx.nd.linalg.inverse(mx.nd.zeros((2, 2))),
+    lambda x: mx.nd.linalg.det(mx.nd.ones((2, 2), dtype="int32")),
+    lambda x: mx.nd.linalg.trsm(mx.nd.zeros((2, 2)), x),
+    lambda x: mx.nd.contrib.boolean_mask(x, mx.nd.array([1])),
+    lambda x: mx.nd.broadcast_to(x, shape=(2,)),
+    lambda x: mx.nd.batch_take(x, mx.nd.array([0])),
+    lambda x: mx.nd.contrib.index_copy(x, mx.nd.array([7]), mx.nd.ones((1, 3))),
+    lambda x: mx.nd.fill_element_0index(x, mx.nd.ones(2), mx.nd.array([0, 3])),
+    lambda x: mx.nd.SequenceLast(mx.nd.zeros((0, 2))),
+    lambda x: mx.nd.SequenceMask(x, axis=2),
+    lambda x: mx.nd.arange(0, 5, 0),
+    lambda x: mx.nd.histogram(x, bins=0),
+    lambda x: mx.nd.histogram(x, bins=mx.nd.array([1])),
+    lambda x: x.reshape((5, 2)),
+    lambda x: x.reshape((6,), shape=(6,)),
+    lambda x: x.transpose(0, 0),
+    lambda x: x.reshape(6, potato=1),
+    lambda x: x[mx.nd.array([0, 1]), mx.nd.array([0, 1, 2])],
+    lambda x: mx.nd.khatri_rao(x, mx.nd.ones((2, 2))),
+    lambda x: x.squeeze(axis=0),
+    lambda x: x.flip(axis=4),
+    lambda x: x.as_np_ndarray(),
+    lambda x: mx.nd.norm(x, ord="fro"),
+    lambda x: mx.nd.contrib.while_loop(lambda a: a > 0, lambda a: (a, a), x),
+    lambda x: mx.nd.contrib.foreach(lambda a, s: (a, s), mx.nd.zeros((0, 2)), x),
+    lambda x: mx.nd.slice_like(x, mx.nd.ones((2, 3)), axes=(4,)),
+]
+
+
+@pytest.mark.parametrize("call", BAD, ids=lambda call: str(BAD.index(call)))
+def test_bad_calls_raise_a_named_error_with_a_hint(call):
+    with pytest.raises(mx.MXNetError, match="Hint:"):
+        call(mx.nd.array([[1, 2, 3], [4, 5, 6]]))
+
+
+def test_float_places_that_would_be_rounded_are_refused():
+    many = mx.nd.zeros((2**24 + 2,), dtype="int8")
+    for call in (lambda: mx.nd.argsort(many), lambda: mx.nd.topk(many, k=1)):
+        with pytest.raises(mx.base.DTypeError, match="int64"):
+            call()
+    with pytest.raises(mx.base.DTypeError):
+        mx.nd.argmax(mx.nd.zeros((3000,), dtype="float16"))
+    assert int(mx.nd.topk(many, k=1, dtype="int64").asscalar()) == 0
+
+
+def test_sorting_keeps_the_order_of_equal_elements_either_way():
+    values = mx.nd.array(np.random.default_rng(0).integers(0, 4, 200))
+    for up, axis in itertools.product((True, False), (0, None)):
+        places = mx.nd.argsort(values, axis=axis, is_ascend=up, dtype="int64").asnumpy()
+        pairs = [(value if up else -value, place) for value, place in zip(values.asnumpy()[places], places, strict=True)]
+        assert pairs == sorted(pairs)
+
+
+SECOND = {
+    "gammaln": (mx.nd.gammaln, [0.7, 2.5]), "gamma": (mx.nd.gamma, [0.7, 2.5]), "erfinv": (mx.nd.erfinv, [-0.5, 0.3]),
+    "det": (lambda x: mx.nd.linalg.det(x.reshape((2, 2))), [2, 0.5, 0.3, 1]),
+    "inverse": (lambda x: mx.nd.linalg.inverse(x.reshape((2, 2))), [2, 0.5, 0.3, 1]),
+    "potrf": (lambda x: mx.nd.linalg.potrf(x.reshape((2, 2))), [2, 0.5, 0.5, 1]),
+    "norm": (mx.nd.norm, [1, -2, 3]), "cumsum": (lambda x: mx.nd.cumsum(x * x), [1, 2, 3]),
+    "index": (lambda x: (x * x)[mx.nd.array([0, 0, 2])], [1, 2, 3]),
+    "pad": (lambda x: mx.nd.pad(x * x, mode="reflect", pad_width=(2, 1)), [1, 2, 3]),
+    "topk": (lambda x: mx.nd.topk(x * x, k=2, ret_typ="value"), [1, 2, 3]),
+    "mod": (lambda x: 7 % (x * x), [1.5, 2.2]),
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_second_derivatives_by_differences(name):
+    function, start = SECOND[name]
+    start = np.array(start, np.float64)
+    along = np.random.default_rng(1).standard_normal(start.shape)
+
+    def slope(values):
+        array = mx.nd.array(values, dtype="float64")
+        array.attach_grad()
+        with mx.autograd.record():
+            out = function(array)
+            weights = mx.nd.array(np.arange(1, out.size + 1).reshape(out.shape), dtype="float64")
+            first, = mx.autograd.grad([(out * weights).sum()], [array], create_graph=True)
+            total = (first * mx.nd.array(along, dtype="float64")).sum()
+        return array, first, total
+
+    array, _, total = slope(start)
+    total.backward()
+    step = 1e-5
+    change = (slope(start + step * along)[1].asnumpy() - slope(start - step * along)[1].asnumpy()) / (2 * step)
+    np.testing.assert_allclose(float((array.grad.asnumpy() * along).sum()), float((change * along).sum()), rtol=1e-4, atol=1e-6)
+
+
+def test_histogram_counts_what_numpy_counts():
+    values = np.random.default_rng(2).standard_normal(500).astype(np.float32)
+    counts, edges = mx.nd.histogram(mx.nd.array(values), bins=7)
+    expected, borders = np.histogram(values, 7)
+    assert counts.asnumpy().tolist() == expected.tolist()
+    np.testing.assert_allclose(edges.asnumpy(), borders, rtol=1e-6)
+    assert mx.nd.histogram(mx.nd.zeros((0,)), bins=2)[0].asnumpy().tolist() == [0, 0]
+    assert mx.nd.histogram(mx.nd.ones((3,)), bins=3)[0].asnumpy().sum() == 3
+
+
+def test_arrays_without_elements_go_through():
+    empty = mx.nd.zeros((0, 3))
+    assert mx.nd.sum(empty).asscalar() == 0
+    cases = [
+        (mx.nd.tile(empty, reps=2), (0, 6)), (mx.nd.flip(empty, axis=0), (0, 3)), (mx.nd.sort(empty, axis=0), (0, 3)),
+        (mx.nd.one_hot(mx.nd.zeros((0,)), 3), (0, 3)), (empty.T, (3, 0)), (empty.reshape((0, 3, 1)), (0, 3, 1)),
+        (mx.nd.cumsum(empty), (0,)), (mx.nd.where(empty, empty, empty), (0, 3)), (mx.nd.repeat(empty, repeats=2), (0,)),
+    ]
+    for made, shape in cases:
+        assert made.shape == shape

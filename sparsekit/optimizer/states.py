@@ -165,6 +165,6 @@ def unpack(data: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
         states = {key: reader.state(tree) for key, tree in header["states"]}
         reader.finish()
         return states, None if header["optimizer"] is None else _revive(header["optimizer"])
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise SparsekitError(f"The optimizer states cannot be read: {error}.",
                              hint="they are cut short, changed, or of an optimizer that is not registered here.") from error

@@ -1,0 +1,288 @@
+"""Optimizers as objects: their registry, multipliers and counts, states as bytes, lists, precision, and what a profile says."""
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import SparsekitError, UnknownNameError
+from sparsekit.optimizer.optimizer import registry
+from sparsekit.optimizer.states import arrays_of
+
+NAMES = sorted(set(registry) - {"ccsgd"})
+SETTINGS = {
+    "sgd": {"momentum": 0.9, "wd": 0.1}, "nag": {"momentum": 0.9, "wd": 0.1}, "dcasgd": {"momentum": 0.9, "wd": 0.1},
+    "rmsprop": {"centered": True, "wd": 0.1}, "groupadagrad": {}, "lars": {"momentum": 0.9, "eta": 0.5, "wd": 0.1},
+    "lbsgd": {"momentum": 0.9, "batch_scale": 2, "wd": 0.1},
+}
+
+
+def arrays(stype="default", seed=0, shape=(6, 3), dtype="float32"):
+    """A weight and a gradient of which two rows are zero."""
+    random = np.random.default_rng(seed)
+    weight, gradient = random.uniform(0.5, 1.5, shape), random.uniform(0.5, 1.5, shape)
+    gradient[[1, 4]] = 0
+    return mx.nd.array(weight, dtype=dtype), mx.nd.array(gradient, dtype=dtype).tostype(stype)
+
+
+def create(name, **settings):
+    return mx.optimizer.create(name, **{"learning_rate": 0.1, **SETTINGS.get(name, {"wd": 0.1}), **settings})
+
+
+def train(updater, weight, gradients, index=0):
+    for gradient in gradients:
+        updater(index, gradient, weight)
+    return weight.asnumpy()
+
+
+def takes_lazy(name):
+    return hasattr(create(name), "lazy_update") and name not in ("test", "sgld")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name)])
+def test_lazy_off_is_dense_over_several_steps(name):
+    made = []
+    for stype in ("default", "row_sparse"):
+        updater = mx.optimizer.get_updater(create(name, **({} if name == "groupadagrad" else {"lazy_update": False})))
+        weight, _ = arrays()
+        train(updater, weight, [arrays(stype, seed)[1] for seed in range(4)])
+        made.append([weight, *arrays_of(updater.states[0])])
+    for dense, sparse in zip(*made, strict=True):
+        np.testing.assert_allclose(sparse.asnumpy(), dense.asnumpy(), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name)])
+def test_lazy_leaves_absent_rows_alone(name):
+    updater = mx.optimizer.get_updater(create(name, lazy_update=True))
+    weight, _ = arrays()
+    before = weight.asnumpy()
+    after = train(updater, weight, [arrays("row_sparse", seed)[1] for seed in range(4)])
+    np.testing.assert_array_equal(after[[1, 4]], before[[1, 4]])
+    assert (after[[0, 2, 3, 5]] != before[[0, 2, 3, 5]]).all()
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "sgld"])
+def test_states_and_settings_survive_as_bytes(name, stype):
+    updater = mx.optimizer.get_updater(create(name))
+    weight, gradient = arrays(stype)
+    train(updater, weight, [gradient, gradient])
+    saved = updater.get_states(dump_optimizer=True)
+    other = mx.optimizer.get_updater(mx.optimizer.create(name))
+    other.set_states(saved)
+    copy = weight.copy()
+    np.testing.assert_array_equal(train(other, copy, [gradient, gradient]), train(updater, weight, [gradient, gradient]))
+    assert other.optimizer.num_update == updater.optimizer.num_update == (0 if name == "test" else 4)
+
+
+def test_states_keep_schedules_names_and_multipliers():
+    schedule = mx.lr_scheduler.FactorScheduler(step=2, factor=0.5, base_lr=0.4)
+    names = {0: "a_weight", 1: "a_bias"}
+    optimizer = mx.optimizer.SGD(momentum=0.9, learning_rate=0.4, lr_scheduler=schedule, param_idx2name=names)
+    optimizer.set_lr_mult({"a_bias": 2.0, 7: 3.0})
+    updater = mx.optimizer.get_updater(optimizer)
+    weight, gradient = arrays()
+    train(updater, weight, [gradient] * 3)
+    other = mx.optimizer.get_updater(mx.optimizer.SGD())
+    other.set_states(updater.get_states(dump_optimizer=True))
+    read = other.optimizer
+    assert type(read.lr_scheduler) is mx.lr_scheduler.FactorScheduler
+    assert (read.learning_rate, read.num_update, read.momentum) == (0.2, 3, 0.9)
+    assert (read.lr_mult, read.wd_mult, read.idx2name) == ({"a_bias": 2.0, 7: 3.0}, {"a_bias": 0.0}, names)
+    assert updater.get_states(dump_optimizer=True) == other.get_states(dump_optimizer=True)
+
+
+def test_row_sparse_states_and_names_as_indices_survive():
+    updater = mx.optimizer.get_updater(mx.optimizer.Adam())
+    weight, gradient = arrays("row_sparse")
+    weight = weight.tostype("row_sparse")
+    train(updater, weight, [gradient], index="embedding")
+    other = mx.optimizer.get_updater(mx.optimizer.Adam())
+    other.set_states(updater.get_states())
+    assert [state.stype for state in other.states["embedding"]] == ["row_sparse"] * 2
+    np.testing.assert_array_equal(other.states["embedding"][1].asnumpy(), updater.states["embedding"][1].asnumpy())
+
+
+def saved():
+    updater = mx.optimizer.get_updater(create("adam"))
+    weight, gradient = arrays("row_sparse")
+    train(updater, weight, [gradient])
+    return updater.get_states(dump_optimizer=True)
+
+
+def test_no_damage_to_saved_states_goes_unnoticed_or_crashes():
+    data = saved()
+    random = np.random.default_rng(0)
+    for length in [*range(0, len(data) - 1, 7), len(data) - 1]:
+        with pytest.raises(SparsekitError):
+            mx.optimizer.get_updater(create("adam")).set_states(data[:length])
+    with pytest.raises(SparsekitError, match="left over"):
+        mx.optimizer.get_updater(create("adam")).set_states(data + b"0")
+    for _ in range(300):
+        broken = bytearray(data)
+        broken[random.integers(len(data))] = random.integers(256)
+        try:
+            mx.optimizer.get_updater(create("adam")).set_states(bytes(broken))
+        except SparsekitError:
+            continue
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\x80\x04}.", "text", None])
+def test_what_is_no_state_is_refused(wrong):
+    with pytest.raises(SparsekitError, match="no optimizer states"):
+        mx.optimizer.get_updater(create("sgd")).set_states(wrong)
+
+
+def test_a_setting_that_json_has_no_word_for_is_refused():
+    optimizer = create("sgd")
+    optimizer.thing = object()
+    updater = mx.optimizer.get_updater(optimizer)
+    assert updater.get_states()
+    with pytest.raises(SparsekitError, match="object cannot be saved"):
+        updater.get_states(dump_optimizer=True)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sgld", "groupadagrad")])
+def test_lists_of_weights(name):
+    one, several = (mx.optimizer.get_updater(create(name)) for _ in range(2))
+    weights = [arrays(seed=seed)[0] for seed in range(3)]
+    gradients = [arrays(stype, seed=seed)[1] for seed, stype in enumerate(["default", "row_sparse", "default"])]
+    expected = [train(one, weight.copy(), [gradient] * 2, index) for index, (weight, gradient) in
+                enumerate(zip(weights, gradients, strict=True))]
+    for _ in range(2):
+        several([0, 1, 2], gradients, weights)
+    for weight, wanted in zip(weights, expected, strict=True):
+        np.testing.assert_allclose(weight.asnumpy(), wanted, rtol=1e-6)
+    optimizer = create(name)
+    states = [optimizer.create_state(index, weight) for index, weight in enumerate(weights)]
+    optimizer.update([0, 1, 2], weights, gradients, states)
+    assert optimizer.num_update == (0 if name == "test" else 1)
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sgld", "test")])
+def test_precision_of_float16_weights(name, stype):
+    exact, half, rough = (mx.optimizer.get_updater(create(name, multi_precision=many, learning_rate=1e-3))
+                          for many in (False, True, False))
+    weight, _ = arrays()
+    narrow, plain = weight.astype("float16"), weight.astype("float16")
+    wide = narrow.astype("float32")
+    gradients = [arrays(stype, seed, dtype="float16")[1] for seed in range(20)]
+    train(exact, wide, [gradient.astype("float32") for gradient in gradients])
+    train(half, narrow, gradients)
+    np.testing.assert_array_equal(narrow.asnumpy(), wide.asnumpy().astype(np.float16))
+    with pytest.warns(UserWarning, match="multi_precision"):
+        train(rough, plain, gradients)
+    assert np.isfinite(plain.asnumpy()).all()
+
+
+def test_multipliers_by_parameter_index_and_name():
+    optimizer = mx.optimizer.SGD(learning_rate=1.0, wd=0.5, param_idx2name={0: "a_weight", 1: "a_bias", 2: "a_gamma"})
+    optimizer.set_lr_mult({"a_weight": 0.1, 2: 3.0})
+    assert optimizer._get_lrs([0, 1, 2]) == [0.1, 1.0, 3.0]
+    assert optimizer._get_wds([0, 1, 2]) == [0.5, 0.0, 0.5]
+    parameter = mx.gluon.Parameter("p", shape=(2,), lr_mult=2.0, wd_mult=4.0)
+    optimizer.param_dict = {1: parameter}
+    assert (optimizer._get_lr(1), optimizer._get_wd(1)) == (2.0, 2.0)
+
+
+def test_rates_by_schedule():
+    optimizer = mx.optimizer.SGD(lr_scheduler=mx.lr_scheduler.MultiFactorScheduler([2], factor=0.5, base_lr=1.0))
+    updater = mx.optimizer.get_updater(optimizer)
+    weight = mx.nd.zeros((1,))
+    seen = [train(updater, weight, [mx.nd.ones((1,))])[0] for _ in range(4)]
+    assert seen == [-1.0, -2.0, -2.5, -3.0]
+    assert optimizer.learning_rate == 0.5
+    with pytest.raises(SparsekitError, match="lr_scheduler"):
+        optimizer.set_learning_rate(1.0)
+
+
+def test_a_rate_beside_a_schedule_is_said_to_count():
+    schedule = mx.lr_scheduler.CosineScheduler(max_update=10, base_lr=1.0)
+    with pytest.warns(UserWarning, match=r"base_lr of 1\.0"):
+        mx.optimizer.Adam(lr_scheduler=schedule)
+    assert schedule.base_lr == 0.001
+
+
+def test_each_device_counts_its_own_updates():
+    optimizer = mx.optimizer.Adam(learning_rate=0.1)
+    first, second = (mx.optimizer.get_updater(optimizer) for _ in range(2))
+    made = []
+    for device, updater in enumerate((first, second)):
+        weight, gradient = (array.as_in_context(mx.cpu(device)) for array in arrays())
+        made.append(train(updater, weight, [gradient] * 2))
+    np.testing.assert_array_equal(*made)
+    assert optimizer.num_update == 2
+
+
+def test_begin_num_update_counts():
+    optimizer = mx.optimizer.Adam(begin_num_update=10)
+    optimizer._update_count([3, "a"])
+    assert (optimizer.num_update, optimizer._index_update_count) == (11, {3: 11, "a": 11})
+
+
+def test_names_and_arguments_that_are_unknown():
+    with pytest.raises(UnknownNameError, match="adamax"):
+        mx.optimizer.create("adamaxx")
+    with pytest.raises(UnknownNameError, match="beta1"):
+        mx.optimizer.create("adam", beta=1)
+    with pytest.raises(SparsekitError, match="override update"):
+        mx.optimizer.Optimizer().update(0, None, None, None)
+    with pytest.raises(UnknownNameError, match="linear"):
+        mx.optimizer.create("lbsgd", warmup_strategy="lineer")
+
+
+@pytest.mark.parametrize("make", [
+    lambda: mx.lr_scheduler.FactorScheduler(0), lambda: mx.lr_scheduler.FactorScheduler(1, factor=2),
+    lambda: mx.lr_scheduler.MultiFactorScheduler([]), lambda: mx.lr_scheduler.MultiFactorScheduler([3, 2]),
+    lambda: mx.lr_scheduler.PolyScheduler(0), lambda: mx.lr_scheduler.CosineScheduler(5, warmup_steps=5),
+    lambda: mx.lr_scheduler.CosineScheduler(5, warmup_begin_lr=1.0), lambda: mx.lr_scheduler.LRScheduler()(1),
+    lambda: mx.lr_scheduler.PolyScheduler(5, warmup_mode="slow"), lambda: mx.lr_scheduler.PolyScheduler(5, warmup_steps=-1),
+])
+def test_schedules_that_are_refused(make):
+    with pytest.raises(SparsekitError):
+        make()
+
+
+def test_own_optimizers_register_and_use_what_the_base_has():
+    @mx.optimizer.register
+    class Halving(mx.optimizer.Optimizer):
+        def update(self, index, weight, grad, state):
+            self._update_count(index)
+            weight *= 1 - self._get_lr(index) * 0 - 0.5
+
+    try:
+        weight = mx.nd.ones((2,))
+        updater = mx.optimizer.get_updater(mx.optimizer.create("halving"))
+        assert train(updater, weight, [weight] * 2).tolist() == [0.25, 0.25]
+        other = mx.optimizer.get_updater(create("sgd"))
+        other.set_states(updater.get_states(dump_optimizer=True))
+        assert type(other.optimizer) is Halving
+    finally:
+        del registry["halving"]
+
+
+def test_a_profile_shows_each_step_with_the_rate_it_had():
+    updater = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=0.1))
+    weight, gradient = arrays("row_sparse")
+    train(updater, weight, [gradient])
+    with mx.Profiler() as prof:
+        train(updater, weight, [gradient] * 3)
+    train(updater, weight, [gradient] * 2)
+    rates = [record["attrs"]["lr"] for record in prof.records if record["name"] == "adam_update"]
+    expected = [0.1 * np.sqrt(1 - 0.999**count) / (1 - 0.9**count) for count in (2, 3, 4)]
+    assert rates == pytest.approx(expected)
+    steps = [record for record in prof.records if record["name"] == "adam_update"]
+    assert {record["lane"] for record in steps} == {"update"}
+    mx.expect(prof).no_densify().calls("adam_update", 3)
+
+
+def test_steps_need_no_new_plans():
+    updater = mx.optimizer.get_updater(mx.optimizer.Adam())
+    weight, gradient = arrays()
+    train(updater, weight, [gradient] * 3)
+    call, = updater.optimizer._calls.values()
+    assert len(call.plans) == 1
+    ready = dict(call.ready)
+    train(updater, weight, [gradient] * 3)
+    assert call.ready == ready
+    assert len(ready) == 1

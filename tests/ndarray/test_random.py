@@ -1,0 +1,211 @@
+"""Random arrays: distributions by their moments and by Kolmogorov and Smirnov, repeatability, refusals, gradients."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import sparsekit as mx
+from sparsekit.base.rng import generator, using
+
+SIZE = 20_000
+
+#: Sampler, its parameters, and scipy's distribution of the same values.
+CONTINUOUS = [
+    ("uniform", (-1.0, 3.0), stats.uniform(-1, 4)),
+    ("normal", (2.0, 0.5), stats.norm(2, 0.5)),
+    ("gamma", (2.5, 0.5), stats.gamma(2.5, scale=0.5)),
+    ("exponential", (4.0,), stats.expon(scale=4)),
+]
+DISCRETE = [
+    ("poisson", (3.5,), stats.poisson(3.5)),
+    ("negative_binomial", (3, 0.4), stats.nbinom(3, 0.4)),
+    ("generalized_negative_binomial", (2.0, 0.3), stats.nbinom(1 / 0.3, 1 / (1 + 2 * 0.3))),
+]
+ALL = [name for name, *_ in CONTINUOUS + DISCRETE]
+
+
+def draw(name, parameters, **attrs):
+    return getattr(mx.nd.random, name)(*parameters, **attrs)
+
+
+@pytest.mark.parametrize(("name", "parameters", "expected"), CONTINUOUS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_continuous_distribution(name, parameters, expected, dtype):
+    values = draw(name, parameters, shape=SIZE, dtype=dtype, rng=11)
+    assert values.dtype == dtype
+    distance = stats.kstest(values.asnumpy().astype(np.float64), expected.cdf).statistic
+    assert distance < (0.02 if dtype == "float16" else 0.013)  # 1.36 / sqrt(20,000) is 0.0096 at 5 %
+
+
+@pytest.mark.parametrize(("name", "parameters", "expected"), DISCRETE)
+def test_discrete_distribution(name, parameters, expected):
+    values = draw(name, parameters, shape=SIZE, rng=12).asnumpy()
+    np.testing.assert_array_equal(values, np.floor(values))
+    assert values.mean() == pytest.approx(expected.mean(), rel=0.03)
+    assert values.var() == pytest.approx(expected.var(), rel=0.06)
+    assert (values == 1).mean() == pytest.approx(expected.pmf(1), abs=0.01)
+
+
+@pytest.mark.parametrize(("name", "parameters", "expected"), CONTINUOUS + DISCRETE)
+def test_arrays_of_parameters(name, parameters, expected):
+    """The first entry is the distribution of the plain call, the second one of other values."""
+    arrays = [mx.nd.array([value, value]) for value in parameters]
+    arrays[-1][1] = parameters[-1] / 2
+    values = draw(name, arrays, shape=(SIZE // 2, 2), rng=13)
+    assert values.shape == (2, SIZE // 2, 2)
+    first, second = values.asnumpy()
+    assert first.mean() == pytest.approx(expected.mean(), rel=0.03)
+    assert first.var() == pytest.approx(expected.var(), rel=0.06)
+    assert abs(second.var() - first.var()) > 0.05
+
+
+@pytest.mark.parametrize(("name", "parameters", "expected"), CONTINUOUS + DISCRETE)
+def test_like_an_array(name, parameters, expected):
+    parameters = (1 / parameters[0],) if name == "exponential" else parameters  # the operator has a rate, the function a mean
+    like = getattr(mx.nd.random, f"{name}_like")(mx.nd.zeros((SIZE, 1), dtype="float64"), *parameters, rng=14)
+    assert (like.shape, like.dtype) == ((SIZE, 1), np.float64)
+    assert like.asnumpy().mean() == pytest.approx(expected.mean(), rel=0.03)
+
+
+def test_normal_of_arrays_is_normal_in_each_row():
+    values = mx.nd.random.normal(mx.nd.array([0, 100]), mx.nd.array([1, 0.01]), shape=SIZE, dtype="float64", rng=3).asnumpy()
+    assert stats.kstest(values[0], stats.norm(0, 1).cdf).statistic < 0.013
+    assert stats.kstest(values[1], stats.norm(100, 0.01).cdf).statistic < 0.013
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_uniform_never_reaches_its_upper_bound(dtype):
+    values = mx.nd.random.uniform(1, 1.001, shape=(500, 500), dtype=dtype, rng=0).asnumpy()
+    assert values.min() >= 1
+    assert values.max() < np.array(1.001, dtype)
+    assert mx.nd.random.uniform(2, 2, shape=3).asnumpy().tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_seed_repeats_the_same_values(name):
+    def values():
+        return getattr(mx.random, name)(shape=(3, 4)).asnumpy().tolist()
+
+    mx.random.seed(7)
+    first = values()
+    after = values()
+    mx.random.seed(7)
+    assert values() == first
+    assert name == "negative_binomial" or values() == after  # p=1 gives zeros only
+    if name != "negative_binomial":
+        assert first != after
+
+
+def test_rng_is_a_seed_or_a_generator_and_leaves_the_shared_one_alone():
+    mx.random.seed(1)
+    state = generator().bit_generator.state
+    first = mx.random.normal(shape=5, rng=3)
+    made = np.random.default_rng(3)
+    assert mx.random.normal(shape=5, rng=made).asnumpy().tolist() == first.asnumpy().tolist()
+    assert mx.random.normal(shape=5, rng=made).asnumpy().tolist() != first.asnumpy().tolist()
+    assert generator().bit_generator.state == state
+    with pytest.raises(mx.DTypeError, match="rng"):
+        mx.random.normal(rng="here")
+    with pytest.raises(mx.DTypeError, match="seed"):
+        mx.random.seed("x")
+    with using(5):
+        inside = generator()
+        with using(None):
+            assert generator() is inside
+    assert generator() is not inside
+
+
+def test_randint_is_even_and_half_open():
+    values = mx.nd.random.randint(-3, 5, shape=SIZE, rng=2).asnumpy()
+    counts = np.bincount(values + 3, minlength=8)
+    assert len(counts) == 8
+    assert stats.chisquare(counts).pvalue > 0.001
+    large = mx.nd.random.randint(2**40, 2**40 + 2, shape=50, dtype="int64", rng=2)
+    assert set(large.asnumpy().tolist()) == {2**40, 2**40 + 1}
+
+
+def test_multinomial_draws_with_the_probabilities():
+    shares = mx.nd.array([[0.1, 0.2, 0.3, 0.4], [0, 0, 1, 0]])
+    drawn, logs = mx.nd.random.multinomial(shares, SIZE, get_prob=True, rng=5)
+    counts = np.bincount(drawn.asnumpy()[0], minlength=4)
+    assert stats.chisquare(counts, np.array([0.1, 0.2, 0.3, 0.4]) * SIZE).pvalue > 0.001
+    assert set(drawn.asnumpy()[1].tolist()) == {2}
+    np.testing.assert_allclose(logs.asnumpy()[0], np.log(shares.asnumpy()[0][drawn.asnumpy()[0]]), rtol=1e-6)
+
+
+def test_multinomial_gradient_is_the_score_of_what_was_drawn():
+    shares = mx.nd.array([[0.25, 0.75, 0], [0.5, 0.25, 0.25]])
+    shares.attach_grad()
+    with mx.autograd.record():
+        drawn, logs = mx.nd.random.multinomial(shares, 6, get_prob=True, rng=1)
+    weights = mx.nd.array(np.arange(12).reshape(2, 6))
+    logs.backward(weights)
+    expected = np.zeros((2, 3))
+    for row in range(2):
+        for place in range(6):
+            at = drawn.asnumpy()[row, place]
+            expected[row, at] += weights.asnumpy()[row, place] / shares.asnumpy()[row, at]
+    np.testing.assert_allclose(shares.grad.asnumpy(), expected, rtol=1e-6)
+
+
+def test_shuffle_keeps_rows_together_and_carries_the_gradient():
+    data = mx.nd.array(np.arange(200).reshape(100, 2))
+    data.attach_grad()
+    with mx.autograd.record():
+        mixed = mx.nd.random.shuffle(data, rng=4)
+    assert sorted(mixed.asnumpy().tolist()) == data.asnumpy().tolist()
+    assert mixed.asnumpy().tolist() != data.asnumpy().tolist()
+    mixed.backward(mixed)
+    np.testing.assert_array_equal(data.grad.asnumpy(), data.asnumpy())
+
+
+def test_out_gives_shape_and_type():
+    out = mx.nd.zeros((2, 3), dtype="float64")
+    assert mx.nd.random.uniform(5, 6, out=out) is out
+    assert out.asnumpy().min() >= 5
+    with pytest.raises(mx.ShapeError):
+        mx.nd.random.uniform(shape=(3, 2), out=out)
+
+
+def test_names_beside_the_module():
+    mx.random.seed(3)
+    first = mx.nd.random_normal(loc=2.0, scale=3.0, shape=(2, 2), ctx="cpu(0)").asnumpy()
+    mx.random.seed(3)
+    np.testing.assert_array_equal(mx.nd.normal(2.0, 3.0, (2, 2)).asnumpy(), first)
+    mx.random.seed(3)
+    np.testing.assert_array_equal(mx.random.normal(2.0, 3.0, (2, 2)).asnumpy(), first)
+
+
+def test_zipfian_classes_and_their_expectations():
+    classes = mx.nd.array([3])
+    drawn, true, sampled = mx.nd.contrib.rand_zipfian(classes, SIZE, 5, rng=0)
+    chances = np.log((np.arange(5) + 2) / (np.arange(5) + 1)) / np.log(6)
+    assert stats.chisquare(np.bincount(drawn.asnumpy(), minlength=5), chances * SIZE).pvalue > 0.001
+    assert true.asscalar() == pytest.approx(chances[3] * SIZE)
+    np.testing.assert_allclose(sampled.asnumpy(), chances[drawn.asnumpy()] * SIZE)
+
+
+@pytest.mark.parametrize(("name", "parameters"), [
+    ("uniform", (1, 0)), ("uniform", (0, np.inf)), ("uniform", (np.nan, 1)), ("normal", (0, -1)), ("normal", (0, np.nan)),
+    ("gamma", (0, 1)), ("gamma", (1, -1)), ("exponential", (0,)), ("exponential", (-2.0,)), ("poisson", (-1,)),
+    ("poisson", (1e30,)), ("poisson", (np.nan,)), ("negative_binomial", (0, 0.5)), ("negative_binomial", (2, 0)),
+    ("negative_binomial", (2, 1.5)), ("generalized_negative_binomial", (-1, 1)), ("generalized_negative_binomial", (1, -1)),
+])
+def test_parameters_that_are_no_distribution(name, parameters):
+    with pytest.raises(mx.SparsekitError, match="Hint"):
+        draw(name, parameters)
+    if name != "exponential":
+        with pytest.raises(mx.SparsekitError, match="Hint"):
+            draw(name, [mx.nd.array([value]) for value in parameters])
+
+
+@pytest.mark.parametrize("shares", [[[0.5, -0.5]], [[0, 0]], [[np.nan, 1]], [[np.inf, 1]], [[]]])
+def test_shares_that_are_no_probabilities(shares):
+    with pytest.raises(mx.SparsekitError, match="Hint"):
+        mx.nd.random.multinomial(mx.nd.array(shares))
+
+
+@pytest.mark.parametrize(("low", "high"), [(5, 5), (5, 0), (0, 2**40), (0.5, 2), (0, "a")])
+def test_ranges_without_whole_numbers(low, high):
+    with pytest.raises(mx.SparsekitError, match="Hint"):
+        mx.nd.random.randint(low, high)

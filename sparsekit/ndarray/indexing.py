@@ -71,6 +71,8 @@ def _places(part: Any) -> Any:
 
 def stacked(arrays: list[Any]) -> Any:
     """Index arrays broadcast against each other and put into one."""
+    if len(arrays) == 1:
+        return arrays[0][None]
     try:
         return np.stack(np.broadcast_arrays(*arrays))
     except ValueError:

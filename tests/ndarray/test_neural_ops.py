@@ -122,3 +122,201 @@ def test_computed_where_mxnet_refuses(expression):
     names = namespace()
     plain = eval(expression.replace("half(", "("), names)
     np.testing.assert_allclose(eval(expression, names).asnumpy(), plain.asnumpy(), rtol=2e-3, atol=2e-3)
+
+
+def gradient_of(function, data, head=None, train=True):
+    """The value of ``function(data)`` and its gradient for ``data`` (numpy arrays), under a gradient from above."""
+    array = mx.nd.array(data, dtype=data.dtype)
+    array.attach_grad()
+    with mx.autograd.record(train_mode=train):
+        out = function(array)
+    out.backward(None if head is None else mx.nd.array(head, dtype=out.dtype), train_mode=train)
+    return out.asnumpy(), array.grad.asnumpy()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("axes", [(), (0,), (1,)])
+def test_dropout_keeps_its_share_scales_it_and_masks_the_gradient(dtype, axes):
+    mx.random.seed(0)
+    data = np.ones((300, 200), dtype)
+    out, grad = gradient_of(lambda x: mx.nd.Dropout(x, p=0.25, axes=axes), data, np.full(data.shape, 3))
+    np.testing.assert_allclose(np.unique(out), [0, 4 / 3], atol=1e-3)
+    np.testing.assert_array_equal(grad, out * np.array(3, dtype))
+    assert (out == 0).mean() == pytest.approx(0.25, abs=0.02 if not axes else 0.12)
+    for axis in axes:
+        assert (out.max(axis=axis) == out.min(axis=axis)).all()
+    out, grad = gradient_of(lambda x: mx.nd.Dropout(x, p=0.25), data, train=False)
+    np.testing.assert_array_equal(out, data)
+    np.testing.assert_array_equal(grad, data)
+
+
+def test_dropout_repeats_with_the_seed_and_always_means_always():
+    data = mx.nd.ones((50, 50))
+    values = []
+    for _ in range(2):
+        mx.random.seed(3)
+        values.append(mx.nd.Dropout(data, mode="always").asnumpy())
+    np.testing.assert_array_equal(*values)
+    assert 0 < values[0].mean() < 2
+    assert mx.nd.Dropout(data).asnumpy().tolist() == data.asnumpy().tolist()
+    np.testing.assert_array_equal(mx.nd.Dropout(data, p=1, mode="always").asnumpy(), 0)
+
+
+def test_rrelu_draws_slopes_while_training_and_takes_their_mean_otherwise():
+    data = np.random.default_rng(0).uniform(-2, 2, (100, 50)).astype(np.float32)
+    out, grad = gradient_of(lambda x: mx.nd.LeakyReLU(x, act_type="rrelu", lower_bound=0.2, upper_bound=0.4), data)
+    below = data < 0
+    slopes = out[below] / data[below]
+    assert 0.2 <= slopes.min() < 0.21 < 0.39 < slopes.max() <= 0.4 + 1e-6
+    np.testing.assert_allclose(grad[below], slopes, rtol=1e-5)
+    np.testing.assert_array_equal(out[~below], data[~below])
+    out = mx.nd.LeakyReLU(mx.nd.array(data), act_type="rrelu", lower_bound=0.2, upper_bound=0.4).asnumpy()
+    np.testing.assert_allclose(out[below], 0.3 * data[below], rtol=1e-5)
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_batch_norm_gradient_is_that_of_the_statistics_used(train):
+    rng = np.random.default_rng(1)
+    data, head = rng.standard_normal((6, 3, 2)), rng.standard_normal((6, 3, 2))
+    others = [mx.nd.array(rng.uniform(0.5, 1.5, 3), dtype="float64") for _ in range(4)]
+
+    def norm(x):
+        return mx.nd.BatchNorm(x, *[other.copy() for other in others], fix_gamma=False)
+
+    _, grad = gradient_of(norm, data, head, train)
+    step = rng.standard_normal(data.shape)
+    moved = [gradient_of(norm, data + sign * 1e-6 * step, None, train)[0] for sign in (1, -1)]
+    assert (grad * step).sum() == pytest.approx(((moved[0] - moved[1]) * head).sum() / 2e-6, rel=1e-5)
+
+
+def test_batch_norm_in_half_precision_moves_float32_averages():
+    rng = np.random.default_rng(2)
+    data = rng.normal(3, 2, (64, 4)).astype(np.float16)
+    gamma, beta, mean, var = mx.nd.ones(4), mx.nd.zeros(4), mx.nd.zeros(4), mx.nd.ones(4)
+    with mx.autograd.train_mode():
+        out = mx.nd.BatchNorm(mx.nd.array(data, dtype="float16"), gamma, beta, mean, var, momentum=0.5)
+    assert (out.dtype, mean.dtype) == (np.float16, np.float32)
+    wide = data.astype(np.float64)
+    np.testing.assert_allclose(mean.asnumpy(), wide.mean(axis=0) / 2, rtol=1e-3)
+    np.testing.assert_allclose(var.asnumpy(), 0.5 + wide.var(axis=0) / 2, rtol=1e-3)
+    np.testing.assert_allclose(out.asnumpy(), (wide - wide.mean(axis=0)) / np.sqrt(wide.var(axis=0) + 1e-3), atol=5e-3)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("scale", [1, 30, 1000])
+def test_large_softmax_is_as_good_as_float64(name, scale):
+    """Rows this large take the compiled kernel."""
+    data = (np.random.default_rng(3).standard_normal((100, 333)) * scale).astype(np.float32)
+    data[5, 7:] = -np.inf
+    wide = data.astype(np.float64) - data.max(axis=1, keepdims=True)
+    expected = wide - np.log(np.exp(wide).sum(axis=1, keepdims=True))
+    expected = np.exp(expected) if name == "softmax" else expected
+    got = getattr(mx.nd, name)(mx.nd.array(data)).asnumpy()
+    np.testing.assert_allclose(got, expected, rtol=2e-4 if scale == 1000 else 1e-5,
+                               atol=1e-30 if name == "softmax" else 1e-6)
+
+
+def test_large_softmax_keeps_nan_and_infinity_in_their_rows():
+    data = np.random.default_rng(4).standard_normal((200, 100)).astype(np.float32)
+    data[3, 4], data[5, 6], data[7] = np.nan, np.inf, -np.inf
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        got = mx.nd.softmax(mx.nd.array(data)).asnumpy()
+    assert np.isnan(got[3]).all()
+    assert np.isnan(got[5, 6])
+    np.testing.assert_allclose(got[[0, 1, 2, 4, 6, 8]].sum(axis=1), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_large_layer_norm_is_as_good_as_float64(dtype):
+    rng = np.random.default_rng(5)
+    data = rng.normal(2, 3, (64, 300)).astype(dtype)
+    gamma, beta = rng.uniform(0.5, 2, 300).astype(dtype), rng.standard_normal(300).astype(dtype)
+    wide = data.astype(np.float64)
+    mean, deviation = wide.mean(axis=1, keepdims=True), np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5)
+    got = mx.nd.LayerNorm(*(mx.nd.array(array, dtype=dtype) for array in (data, gamma, beta)), output_mean_var=True)
+    tolerance = 2e-2 if dtype == "float16" else 2e-5
+    for result, expected in zip(got, ((wide - mean) / deviation * gamma + beta, mean, deviation), strict=True):
+        np.testing.assert_allclose(result.asnumpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "uint8", "float64"])
+@pytest.mark.parametrize("stype", ["default", "row_sparse", "csr"])
+def test_embedding_of_any_index_type_and_weight_storage(dtype, stype):
+    weight = np.random.default_rng(6).standard_normal((50, 3)).astype(np.float32)
+    weight[::3] = 0
+    data = np.random.default_rng(7).integers(0, 50, (4, 5)).astype(dtype)
+    got = mx.nd.Embedding(mx.nd.array(data, dtype=dtype), mx.nd.array(weight).tostype(stype), input_dim=50, output_dim=3)
+    assert got.stype == "default"
+    np.testing.assert_array_equal(got.asnumpy(), weight[data.astype(int)])
+
+
+@pytest.mark.parametrize("name", ["Embedding", "contrib.SparseEmbedding"])
+def test_embedding_gradient_stores_the_rows_looked_up(name):
+    weight = mx.nd.random.uniform(shape=(1000, 4))
+    weight.attach_grad(stype="row_sparse")
+    data = mx.nd.array([[3, 999], [3, 5]])
+    function = mx.nd.Embedding if name == "Embedding" else mx.nd.contrib.SparseEmbedding
+    with mx.autograd.record():
+        out = function(data, weight, input_dim=1000, output_dim=4, sparse_grad=True)
+    out.backward(mx.nd.ones((2, 2, 4)))
+    assert weight.grad.stype == "row_sparse"
+    assert weight.grad.indices.asnumpy().tolist() == [3, 5, 999]
+    np.testing.assert_array_equal(weight.grad.data.asnumpy(), np.array([[2.0], [1], [1]]).repeat(4, axis=1))
+
+
+def test_embedding_of_no_indices_and_of_those_far_outside():
+    weight = mx.nd.array(np.arange(8).reshape(4, 2))
+    assert mx.nd.Embedding(mx.nd.zeros((0, 3)), weight, input_dim=4, output_dim=2).shape == (0, 3, 2)
+    far = mx.nd.array([2.0**62, -(2.0**62), np.nan, -np.inf], dtype="float64")
+    with mx.autograd.record():
+        weight.attach_grad()
+        out = mx.nd.Embedding(far, weight, input_dim=4, output_dim=2)
+    out.backward()
+    np.testing.assert_array_equal(out.asnumpy(), weight.asnumpy()[[3, 0, 0, 0]])
+    np.testing.assert_array_equal(weight.grad.asnumpy()[:, 0], [3, 0, 0, 1])
+
+
+def every_path(scores, label, blank):
+    """The likelihood of a label by adding up all paths: the definition of the loss."""
+    steps, classes = scores.shape
+    total = 0.0
+    for path in np.ndindex(*([classes] * steps)):
+        kept = [at for place, at in enumerate(path) if (place == 0 or path[place - 1] != at) and at != blank]
+        if kept == label:
+            total += np.exp(scores[range(steps), path].sum())
+    return -np.log(total)
+
+
+@pytest.mark.parametrize(("label", "steps"), [([1, 2], 4), ([2, 2], 4), ([1], 3), ([], 2), ([1, 1], 3)])
+@pytest.mark.parametrize("blank", ["first", "last"])
+def test_ctc_loss_is_the_sum_over_all_paths(label, steps, blank):
+    data = np.random.default_rng(8).standard_normal((4, 1, 3))
+    scores = data[:steps, 0] - np.log(np.exp(data[:steps, 0]).sum(axis=1, keepdims=True))
+    label = label if blank == "first" else [at - 1 for at in label]
+    expected = every_path(scores, label, 0 if blank == "first" else 2)
+    padded = mx.nd.array([label + [0 if blank == "first" else -1] * (2 - len(label))])
+    got = mx.nd.ctc_loss(mx.nd.array(data, dtype="float64"), padded, mx.nd.array([steps]), use_data_lengths=True,
+                         blank_label=blank)
+    assert got.asscalar() == pytest.approx(expected, rel=1e-6)
+
+
+def test_ctc_loss_of_what_no_path_reaches_is_infinite_and_flat():
+    data = np.random.default_rng(9).standard_normal((2, 1, 3)).astype(np.float32)
+    out, grad = gradient_of(lambda x: mx.nd.ctc_loss(x, mx.nd.array([[1, 1]])), data)
+    assert out.tolist() == [np.inf]
+    np.testing.assert_array_equal(grad, 0)
+
+
+@pytest.mark.parametrize("call", [
+    "mx.nd.ctc_loss(speech, mx.nd.array([[7, 0], [1, 0]]))",
+    "mx.nd.ctc_loss(speech, mx.nd.array([[1, 2], [3, 1]]), mx.nd.array([3, 9]), use_data_lengths=True)",
+    "mx.nd.ctc_loss(speech, mx.nd.array([[1, 2], [3, 1]]), mx.nd.array([3, 4]))",
+    "mx.nd.softmax_cross_entropy(x, mx.nd.array([0, 1, 2, 5]))", "mx.nd.softmax(x, temperature=0)",
+    "mx.nd.FullyConnected(x, fw, fb, num_hidden=2, no_bias=True)", "mx.nd.BatchNorm(x, g5, b5, mean5, var5, eps=-1)",
+    "mx.nd.BatchNorm(x, g4, b5, mean5, var5)", "mx.nd.GroupNorm(cube, g3, b3, num_groups=0)", "mx.nd.LRN(image, nsize=0)",
+    "mx.nd.Embedding(ids, mx.nd.zeros((0, 3)), input_dim=0, output_dim=3)",
+])
+def test_refused_by_name_where_mxnet_reads_anything(call):
+    with pytest.raises(mx.SparsekitError, match="Hint"):
+        eval(call, namespace())

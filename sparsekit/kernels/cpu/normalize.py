@@ -49,28 +49,44 @@ def _softmax(data, largest, out, start, stop):
 
 
 @kernel(fastmath=FREE_ORDER)
+def _sum_of_exp(values, top):
+    total = np.float32(0)
+    for place in range(values.shape[0]):
+        total += _exp(values[place] - top)
+    return total
+
+
+@kernel
 def _log_softmax(data, largest, out, start, stop):
     for row in range(start, stop):
-        top, total = largest[row], np.float32(0)
+        top = largest[row]
+        total = np.log(_sum_of_exp(data[row], top))
         for column in range(data.shape[1]):
-            total += _exp(data[row, column] - top)
-        norm = top + np.log(total)
-        for column in range(data.shape[1]):
-            out[row, column] = data[row, column] - norm
+            out[row, column] = (data[row, column] - top) - total
 
 
 @kernel(fastmath=FREE_ORDER)
+def _sum(values):
+    total = values.dtype.type(0)
+    for place in range(values.shape[0]):
+        total += values[place]
+    return total
+
+
+@kernel(fastmath=FREE_ORDER)
+def _sum_of_squares(values, centre):
+    total = values.dtype.type(0)
+    for place in range(values.shape[0]):
+        total += (values[place] - centre) * (values[place] - centre)
+    return total
+
+
+@kernel
 def _layer_norm(data, gamma, beta, epsilon, out, mean, deviation, start, stop):
     width = out.dtype.type(data.shape[1])
     for row in range(start, stop):
-        total = out.dtype.type(0)
-        for column in range(data.shape[1]):
-            total += data[row, column]
-        centre, squares = total / width, out.dtype.type(0)
-        for column in range(data.shape[1]):
-            apart = data[row, column] - centre
-            squares += apart * apart
-        spread = np.sqrt(squares / width + epsilon)
+        centre = _sum(data[row]) / width
+        spread = np.sqrt(_sum_of_squares(data[row], centre) / width + epsilon)
         mean[row], deviation[row] = centre, spread
         share = out.dtype.type(1) / spread
         for column in range(data.shape[1]):

@@ -122,7 +122,8 @@ def _activate(xp: Any, x: Any, kind: str) -> Any:
 
 @activation.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    floating("Activation", x)
+    if x.dtype.kind != "f":
+        floating("Activation", x)
     return _activate(k.xp, x, attrs["act_type"])
 
 
@@ -211,7 +212,9 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
         made = xp.where(x > 0, x, made) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
         return made.astype(given, copy=False)
     slope = rest[0].reshape(_slope_shape(x.shape, rest[0].shape)) if kind == "prelu" else _slopes(xp, x, attrs)
-    made = xp.where(x > 0, x, x * slope).astype(given, copy=False)
+    made = x * slope
+    made = xp.maximum(x, made, out=made) if kind == "leaky" and 0 <= slope <= 1 else xp.where(x > 0, x, made)
+    made = made.astype(given, copy=False)
     return (made, slope.astype(given, copy=False)) if kind == "rrelu" else made
 
 

@@ -59,19 +59,19 @@ def _check_vectors(view: View, shapes: Any, names: tuple[str, ...]) -> None:
             raise ShapeError(f"{name} has shape {shape}, not ({size},).", hint="one value for each channel or group.")
 
 
-def _standardized(xp: Any, x: Any, mean: Any, share: Any, gamma: Any, beta: Any, view: View) -> Any:
-    """``(x - mean) * share * gamma + beta``, in as few passes as there are."""
-    vector = along(view.place, view.shape)
-    factor = share if gamma is None else share * gamma.reshape(vector)
+def _centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """The data less their mean over some axes, the mean, and the variance."""
+    mean = x.mean(axis=axes, keepdims=True)
     out = x - mean
-    out *= factor
+    return out, mean, xp.square(out).mean(axis=axes, keepdims=True)
+
+
+def _scaled(out: Any, share: Any, gamma: Any, beta: Any, view: View) -> Any:
+    """``out * share * gamma + beta``, in the place of ``out``."""
+    vector = along(view.place, view.shape)
+    out *= share if gamma is None else share * gamma.reshape(vector)
     out += beta.reshape(vector)
     return out
-
-
-def _statistics(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
-    mean = x.mean(axis=axes, keepdims=True)
-    return mean, xp.square(x - mean).mean(axis=axes, keepdims=True)
 
 
 backward = Op(
@@ -132,9 +132,9 @@ def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, e
         if k.device == "cpu" and view.axes == (x.ndim - 1,) == (view.place,) and x.size >= LARGE and x.flags.c_contiguous:
             out, mean, deviation = _fused(k, x, gamma, beta, attrs["eps"])
         else:
-            mean, variance = _statistics(k.xp, x.reshape(view.shape), view.axes)
+            out, mean, variance = _centred(k.xp, x.reshape(view.shape), view.axes)
             deviation = k.xp.sqrt(variance + x.dtype.type(attrs["eps"]))
-            out = _standardized(k.xp, x.reshape(view.shape), mean, 1 / deviation, gamma, beta, view)
+            out = _scaled(out, 1 / deviation, gamma, beta, view)
         statistics = _statistics_shape(name, data.shape, view)
         return tuple(part.reshape(shape).astype(data.dtype, copy=False) for part, shape in (
             (out, data.shape), (mean, statistics), (deviation, statistics)))
@@ -229,15 +229,16 @@ def _(k: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: An
     vector = along(view.place, view.shape)
     own = hooks.state.training and not attrs["use_global_stats"]
     if own:
-        mean, variance = _statistics(k.xp, x, view.axes)
+        out, mean, variance = _centred(k.xp, x, view.axes)
         for moving, batch in ((moving_mean, mean), (moving_var, variance)):
             moving *= moving.dtype.type(attrs["momentum"])
             moving += (batch.reshape(-1) * (1 - attrs["momentum"])).astype(moving.dtype, copy=False)
     else:
         mean, variance = (part.reshape(vector).astype(x.dtype, copy=False) for part in (moving_mean, moving_var))
+        out = x - mean
     share = 1 / k.xp.sqrt(variance + x.dtype.type(attrs["eps"]))
-    out = _standardized(k.xp, x, mean, share, None if attrs["fix_gamma"] else gamma.astype(x.dtype, copy=False),
-                        beta.astype(x.dtype, copy=False), view)
+    out = _scaled(out, share, None if attrs["fix_gamma"] else gamma.astype(x.dtype, copy=False),
+                  beta.astype(x.dtype, copy=False), view)
     return (out.astype(data.dtype, copy=False), mean.reshape(-1).copy(), share.reshape(-1),
             k.xp.full(1, not own, x.dtype))
 

@@ -39,8 +39,14 @@ def along(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(shape[place] if axis == place else 1 for axis in range(len(shape)))
 
 
-def softmax_along(k: Any, x: Any, axis: int, log: bool = False) -> Any:
-    """Softmax, or its logarithm, of real numbers along one axis; a slice of nothing but -inf gives zeros."""
+def softmax_along(k: Any, x: Any, axis: int, log: bool = False, masked: bool = False) -> Any:
+    """Softmax, or its logarithm, of real numbers along one axis.
+
+    Parameters
+    ----------
+    masked : bool
+        Whether -inf stands for what does not count, so that a slice of nothing else gives zeros.
+    """
     xp = k.xp
     if not x.size:
         return x.copy()
@@ -51,13 +57,13 @@ def softmax_along(k: Any, x: Any, axis: int, log: bool = False) -> Any:
         matrix = (-1, x.shape[-1])
         (k.log_softmax_rows if log else k.softmax_rows)(x.reshape(matrix), largest.reshape(-1), out.reshape(matrix))
         return out
-    shifted = x - xp.where(xp.isneginf(largest), 0, largest)
-    power = xp.exp(shifted)
-    total = power.sum(axis=axis, keepdims=True)
+    power = x - (xp.where(xp.isneginf(largest), 0, largest) if masked else largest)
     if log:
-        shifted -= xp.log(total)
-        return shifted
-    power /= xp.where(total == 0, 1, total)
+        power -= xp.log(xp.exp(power).sum(axis=axis, keepdims=True))
+        return power
+    xp.exp(power, out=power)
+    total = power.sum(axis=axis, keepdims=True)
+    power /= xp.where(total == 0, 1, total) if masked else total
     return power
 
 
@@ -111,9 +117,10 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data") ->
         factor = sign * (attrs["temperature"] or 1)
         if factor != 1:
             x = x / x.dtype.type(factor)
-        if len(rest) > 1:
+        masked = len(rest) > 1
+        if masked:
             x = _masked(k.xp, x, rest[0], attrs["axis"])
-        return softmax_along(k, x, attrs["axis"], log).astype(kind, copy=False)
+        return softmax_along(k, x, attrs["axis"], log, masked).astype(kind, copy=False)
 
     op.forward("default, default? -> default" if has_length else "default -> default")(forward)
     return op

@@ -104,16 +104,17 @@ def numbers_of(function: Callable[..., Any], bound: str = "clip_gradient") -> Ca
     values_of = operator.itemgetter(*names)
 
     @functools.lru_cache(maxsize=256)
-    def pack(dtype: Any, values: tuple[Any, ...]) -> Any:
+    def pack(kind: str, values: tuple[Any, ...]) -> Any:
         try:
-            # 1 - beta of a rounded beta, so that the two still add up to 1, as MXNet has them
-            rescale, limit, *others = (float(dtype.type(value)) for value in values)
+            # rounded first: 1 - beta of the rounded beta, so that the two add up to 1, as MXNet has them
+            rescale, limit, *others = np.array(values, kind).tolist()
         except (TypeError, ValueError):
-            raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.") from None
-        limit = limit if limit >= 0 else math.inf
-        return np.array([rescale, limit, *function(*others)], dtype)
+            rescale = None
+        if rescale is None or None in values:
+            raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.")
+        return np.array([rescale, limit if limit >= 0 else math.inf, *function(*others)], kind)
 
-    return lambda dtype, attrs: pack(dtype, values_of(attrs))
+    return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
 
 
 def rows_of(store: Any, what: str = "weight") -> Any:
@@ -235,8 +236,29 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
         apply_step(k, chosen, given, weight, grad, arrays)
         return weight
 
+    if flat:
+        made.forward(", ".join(["default"] * (2 + count)) + " -> default")(_all_dense(chosen, run))
     rows_for(made, 1 + count, run)
     return made
+
+
+def _all_dense(step: Step, run: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel of small dense arrays, which are many in a network: ``run`` without its detours."""
+    kernel, numbers = step.kernel, step.numbers
+
+    def run_dense(k: Any, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:
+        dtype = weight.dtype
+        if dtype.char not in "fd" or grad.dtype is not dtype or not weight.flags.c_contiguous:
+            return run(k, weight, grad, *states_and_attrs)
+        *states, attrs = states_and_attrs
+        for state in states:
+            if state.dtype is not dtype or not state.flags.c_contiguous:
+                return run(k, weight, grad, *states_and_attrs)
+        k.update_dense(getattr(k, kernel), weight.reshape(1, -1), grad.reshape(1, -1), numbers(dtype, attrs),
+                       [state.reshape(1, -1) for state in states])
+        return weight
+
+    return run_dense
 
 
 def rows_for(made: Update, others: int, run: Callable[..., Any], last: str = "") -> None:

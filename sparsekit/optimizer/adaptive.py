@@ -19,6 +19,8 @@ class _Adaptive(Optimizer):
     _passes: tuple[str, ...] = ()
     #: How many states, and whether they are stored as the weight is, or dense.
     _states, _like_weight = 2, False
+    #: What the operator calls the bound of the gradient, and whether it has a learning rate.
+    _bound, _has_rate = "clip_gradient", True
     lazy_update = False
 
     def create_state(self, index: Any, weight: Any) -> Any:
@@ -31,15 +33,15 @@ class _Adaptive(Optimizer):
             return
         self._update_count(index)
         attrs = {name: getattr(self, name) for name in self._passes}
-        attrs["wd"], attrs["lazy_update"] = self._get_wd(index), self.lazy_update
-        if "lr" in self._op.attrs:
+        attrs["wd"], attrs["lazy_update"], attrs["rescale_grad"] = self._get_wd(index), self.lazy_update, self.rescale_grad
+        attrs[self._bound] = self.clip_gradient or -1.0
+        if self._has_rate:
             attrs["lr"] = self._get_lr(index)
-        attrs.update(self._changing(index, attrs))
-        self._run(self._op, index, (weight, grad, *(state if isinstance(state, (tuple, list)) else (state,))), **attrs)
+        self._change(attrs, self._index_update_count[index])
+        self._call(self._op, index, (weight, grad, *state) if isinstance(state, (tuple, list)) else (weight, grad, state), attrs)
 
-    def _changing(self, index: Any, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Attributes that follow from the number of the step."""
-        return {}
+    def _change(self, attrs: dict[str, Any], count: int) -> None:
+        """Set the attributes that follow from the number of the step, or are called otherwise here."""
 
 
 @register
@@ -69,9 +71,8 @@ class Adam(_Adaptive):
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
         self._like_weight = lazy_update
 
-    def _changing(self, index: Any, attrs: dict[str, Any]) -> dict[str, Any]:
-        count = self._index_update_count[index]
-        return {"lr": attrs["lr"] * math.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)}
+    def _change(self, attrs: dict[str, Any], count: int) -> None:
+        attrs["lr"] *= math.sqrt(1 - self.beta2**count) / (1 - self.beta1**count)
 
 
 @register
@@ -98,8 +99,8 @@ class AdaGrad(_Adaptive):
         """The sum of squares."""
         return self._zeros(weight)
 
-    def _changing(self, index: Any, attrs: dict[str, Any]) -> dict[str, Any]:
-        return {"epsilon": self.float_stable_eps}
+    def _change(self, attrs: dict[str, Any], count: int) -> None:
+        attrs["epsilon"] = self.float_stable_eps
 
 
 @register
@@ -137,8 +138,8 @@ class RMSProp(_Adaptive):
         self._passes = ("gamma1", "gamma2", "epsilon") if self.centered else ("gamma1", "epsilon")
         self._states = 3 if self.centered else 1
 
-    def _changing(self, index: Any, attrs: dict[str, Any]) -> dict[str, Any]:
-        return {"clip_weights": self.clip_weights or -1.0}
+    def _change(self, attrs: dict[str, Any], count: int) -> None:
+        attrs["clip_weights"] = self.clip_weights or -1.0
 
 
 @register
@@ -158,7 +159,7 @@ class AdaDelta(_Adaptive):
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
     """
 
-    _op, _passes = find("adadelta_update"), ("rho", "epsilon")
+    _op, _passes, _has_rate = find("adadelta_update"), ("rho", "epsilon"), False
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, lazy_update: bool = False, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -207,19 +208,15 @@ class FTML(_Adaptive):
         With a row_sparse gradient, update only the rows it stores.  Default False, the dense result.
     """
 
-    _op, _passes, _states = find("ftml_update"), ("beta1", "beta2", "epsilon"), 3
+    _op, _passes, _states, _bound = find("ftml_update"), ("beta1", "beta2", "epsilon"), 3, "clip_grad"
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, lazy_update: bool = False,
                  **arguments: Any) -> None:
         super().__init__(**arguments)
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
 
-    def _changing(self, index: Any, attrs: dict[str, Any]) -> dict[str, Any]:
-        return {"t": self._index_update_count[index]}
-
-    def _run(self, op: Op, index: Any, arrays: tuple[Any, ...], **attrs: Any) -> Any:
-        attrs["rescale_grad"], attrs["clip_grad"] = self.rescale_grad, self.clip_gradient or -1.0
-        return self._call(op, index, arrays, attrs)
+    def _change(self, attrs: dict[str, Any], count: int) -> None:
+        attrs["t"] = count
 
 
 @register
@@ -244,8 +241,8 @@ class Adamax(_Adaptive):
         super().__init__(learning_rate=learning_rate, **arguments)
         self.beta1, self.beta2, self.lazy_update = beta1, beta2, lazy_update
 
-    def _changing(self, index: Any, attrs: dict[str, Any]) -> dict[str, Any]:
-        return {"lr": attrs["lr"] / (1 - self.beta1 ** self._index_update_count[index])}
+    def _change(self, attrs: dict[str, Any], count: int) -> None:
+        attrs["lr"] /= 1 - self.beta1**count
 
 
 @register
@@ -276,9 +273,8 @@ class Nadam(_Adaptive):
     def _momentum(self, count: int) -> float:
         return float(self.beta1 * (1 - 0.5 * 0.96 ** (count * self.schedule_decay)))
 
-    def _changing(self, index: Any, attrs: dict[str, Any]) -> dict[str, Any]:
-        count = self._index_update_count[index]
+    def _change(self, attrs: dict[str, Any], count: int) -> None:
         while len(self._products) <= count:
             self._products.append(self._products[-1] * self._momentum(len(self._products)))
-        return {"t": count, "momentum": self._momentum(count), "next_momentum": self._momentum(count + 1),
-                "schedule": self._products[count]}
+        attrs.update(t=count, momentum=self._momentum(count), next_momentum=self._momentum(count + 1),
+                     schedule=self._products[count])

@@ -32,12 +32,19 @@ class _Descent(Optimizer):
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """One step, writing to ``weight`` and ``state``."""
-        if not self._each(index, weight, grad, state):
-            self._descend(index, (weight, grad) if state is None else (weight, grad, state), self._ops[state is not None])
+        if isinstance(index, (list, tuple)):
+            self._each(index, weight, grad, state)
+        elif state is None:
+            self._descend(index, (weight, grad), self._ops[0])
+        else:
+            self._descend(index, (weight, grad, state), self._ops[1])
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """One step, by the float32 copy of a float16 weight under ``multi_precision``."""
-        if isinstance(index, (list, tuple)) or not self.multi_precision or weight.dtype != np.float16:
+        if not self.multi_precision:
+            self.update(index, weight, grad, state)
+            return
+        if isinstance(index, (list, tuple)) or weight.dtype != np.float16:
             super().update_multi_precision(index, weight, grad, state)
             return
         momentum, copy = state
@@ -46,10 +53,11 @@ class _Descent(Optimizer):
 
     def _descend(self, index: Any, arrays: tuple[Any, ...], op: Op) -> None:
         self._update_count(index)
-        attrs = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lazy_update": self.lazy_update}
+        attrs = {"lr": self._get_lr(index), "wd": self._get_wd(index), "lazy_update": self.lazy_update,
+                 "rescale_grad": self.rescale_grad, "clip_gradient": self.clip_gradient or -1.0}
         if "momentum" in op.attrs:
             attrs["momentum"] = self.momentum
-        self._run(op, index, arrays, **attrs)
+        self._call(op, index, arrays, attrs)
 
 
 @register

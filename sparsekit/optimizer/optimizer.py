@@ -95,7 +95,8 @@ class Optimizer:
         self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
         self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}
         self._index_update_count = self._all_index_update_counts[0]
-        self._calls: dict[tuple[Any, str], Call] = {}
+        self._device = 0
+        self._calls: dict[tuple[Any, ...], Call] = {}
         self.lr_mult: dict[Any, float] = {}
         self.wd_mult: dict[Any, float] = {}
         self.set_lr_mult({})
@@ -201,40 +202,41 @@ class Optimizer:
         """
         if hooks.sink is not None:
             return invoke(op.bind(attrs), arrays)
-        call = self._calls.get((index, op.name))
-        if call is None or call.attrs.get("lazy_update") != attrs.get("lazy_update"):
-            call = self._calls[index, op.name] = Call(op, dict(op.bind(attrs).attrs))
+        key = (index, op, attrs.get("lazy_update"))  # which may decide the rule row
+        call = self._calls.get(key)
+        if call is None:
+            call = self._calls[key] = Call(op, dict(op.bind(attrs).attrs))
         else:
             call.attrs.update(attrs)
         return invoke(call, arrays)
 
     def _set_current_context(self, device_id: int) -> None:
         """Count updates for a device of that number."""
+        self._device = device_id
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
     def _update_count(self, index: Any) -> None:
         """Count a step of a weight, or of several."""
+        counts = self._index_update_count
         for one in index if isinstance(index, (list, tuple)) else (index,):
-            count = self._index_update_count.get(one, self.begin_num_update) + 1
-            self._index_update_count[one] = count
-            self.num_update = max(self.num_update, count)
+            count = counts[one] = counts.get(one, self.begin_num_update) + 1
+            if count > self.num_update:
+                self.num_update = count
 
-    def _multiplied(self, value: float, index: Any, of_parameter: str, given: dict[Any, float]) -> float:
-        parameter = self.param_dict.get(index)
-        if parameter is not None:
-            return value * float(getattr(parameter, of_parameter))
-        if index in given:
-            return value * given[index]
-        return value * given.get(self.idx2name.get(index), 1.0)
+    def _given(self, index: Any, multipliers: dict[Any, float]) -> float:
+        """The factor of a weight by its index, or by its name."""
+        return multipliers[index] if index in multipliers else multipliers.get(self.idx2name.get(index), 1.0)
 
     def _get_lr(self, index: Any) -> float:
         """The learning rate of a weight."""
-        rate = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
-        return self._multiplied(rate, index, "lr_mult", self.lr_mult)
+        rate: float = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+        parameter = self.param_dict.get(index)
+        return rate * (self._given(index, self.lr_mult) if parameter is None else parameter.lr_mult)
 
     def _get_wd(self, index: Any) -> float:
         """The weight decay of a weight."""
-        return self._multiplied(self.wd, index, "wd_mult", self.wd_mult)
+        parameter = self.param_dict.get(index)
+        return self.wd * (self._given(index, self.wd_mult) if parameter is None else parameter.wd_mult)
 
     def _get_lrs(self, indices: Any) -> list[float]:
         """The learning rates of several weights."""

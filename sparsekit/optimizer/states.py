@@ -21,7 +21,7 @@ __all__ = ["arrays_of", "pack", "unpack"]
 MAGIC = b"sparsekit optimizer states 1\n"
 _STORES: dict[str, tuple[Any, tuple[str, ...]]] = {"row_sparse": (RowSparse, RowSparse.components), "csr": (CSR, CSR.components)}
 #: What an optimizer has that is no setting of it, and is made anew.
-_NOT_SAVED = ("param_dict", "sym_info", "_calls", "_index_update_count", "_op", "_sums")
+_NOT_SAVED = ("param_dict", "sym_info", "_calls", "_index_update_count", "_device", "_op", "_sums")
 
 
 def arrays_of(state: Any) -> Iterator[Any]:
@@ -136,7 +136,7 @@ def _describe(optimizer: Optimizer) -> Any:
 def _revive(described: Any) -> Optimizer:
     made = registry[described["name"]]()
     vars(made).update(_setting(described["settings"]))
-    made._index_update_count = made._all_index_update_counts[0]
+    made._set_current_context(0)
     if hasattr(made, "_select"):
         made._select()
     return made

@@ -38,18 +38,17 @@ class Updater:
                 self(*one)
             return
         optimizer = self.optimizer
-        optimizer._set_current_context(weight.context.device_id)
-        if index not in self.states:
+        device = weight.context.device_id
+        if optimizer._device != device:
+            optimizer._set_current_context(device)
+        if not self.states_synced.get(index):
             self._begin(index, weight)
-        elif not self.states_synced[index]:
-            self._assign(index, self.sync_state_context(self.states[index], weight.context))
         optimizer.update_multi_precision(index, weight, grad, self.states[index])
 
     def _begin(self, index: Any, weight: Any) -> None:
-        self._assign(index, self.optimizer.create_state_multi_precision(index, weight))
-
-    def _assign(self, index: Any, state: Any) -> None:
-        """Keep a state, and tell the profiler whose it is."""
+        """Make a state, or bring one to its weight, and tell the profiler whose it is."""
+        state = (self.sync_state_context(self.states[index], weight.context) if index in self.states
+                 else self.optimizer.create_state_multi_precision(index, weight))
         self.states[index], self.states_synced[index] = state, True
         parameter = self.optimizer.param_dict.get(index)
         for array in states.arrays_of(state):

@@ -22,8 +22,13 @@ FILES = {
         "csr_transposed_dot_row_sparse", "csr_sum_rows", "csr_sum_columns", "csr_row_scale", "csr_column_scale",
         "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
     ),
-    "csr_select": ("csr_values_at", "csr_transpose", "csr_union"),
+    "convert": ("csr_to_dense", "csr_to_rows", "dense_occupied_rows", "dense_to_csr"),
+    "csr_select": (
+        "csr_values_at", "csr_transpose", "csr_union", "csr_copy_rows", "csr_put_rows", "csr_column_bounds",
+        "csr_column_steps", "csr_count_columns", "csr_take_columns", "csr_reshape",
+    ),
     "dense": ("dense_dot_csr", "dense_dot_csr_transposed"),
+    "embedding": ("sum_rows_grouped",),
     "normalize": ("layer_norm_rows", "log_softmax_rows", "softmax_rows"),
     "group": ("group_columns", "row_ranks", "unique_with_rank"),
     "row_sparse": (

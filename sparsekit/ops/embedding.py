@@ -102,13 +102,18 @@ def _ready(k: Any, g: Any, data: Any, shape: tuple[int, ...]) -> Any:
     return k.xp.ascontiguousarray(g).reshape(rows.size, width), rows, width
 
 
+def _by_row(k: Any, rows: Any) -> tuple[Any, Any, Any]:
+    distinct, starts, places = k.group_columns(rows)
+    return starts, places, distinct
+
+
 @backward.forward("default, default -> row_sparse", sparse=True)
 def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
     shape = attrs["shape"]
     g, rows, width = _ready(k, g, data, shape)
-    distinct, ranks = k.unique_with_rank(rows)
-    out = k.xp.zeros((distinct.shape[0], *shape[1:]), g.dtype)
-    k.add_rows(g, ranks, g.dtype.type(1), out.reshape(distinct.shape[0], width))
+    distinct, starts, places = k.group_columns(rows)
+    out = k.xp.empty((distinct.shape[0], *shape[1:]), g.dtype)
+    k.sum_rows_grouped(g, starts, places, k.xp.arange(distinct.shape[0]), out.reshape(distinct.shape[0], width))
     return RowSparse(out, distinct, shape, check=False)
 
 
@@ -117,7 +122,7 @@ def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
     shape = attrs["shape"]
     g, rows, width = _ready(k, g, data, shape)
     out = k.xp.zeros(shape, g.dtype)
-    k.add_rows(g, rows, g.dtype.type(1), out.reshape(shape[0], width))
+    k.sum_rows_grouped(g, *_by_row(k, rows), out.reshape(shape[0], width))
     return out
 
 

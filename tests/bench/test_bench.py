@@ -87,7 +87,8 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
     [("epoch", ["one epoch", "profiler", "one batch"]), ("dispatch", ["a + b", "record"]), ("import", ["import"]),
      ("dot", ["csr · dense", "csrᵀ · dense", "csr · row_sparse"] * 2),
      ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
-                  "row_sparse -> csr"])],
+                  "row_sparse -> csr"]),
+     ("update", ["SGD,", "momentum", "Adam", "AdaGrad"])],
 )
 def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headings):
     file = tmp_path / "figures.json"

@@ -115,7 +115,8 @@ def _spread(name: str, sample: Any, parameters: Any) -> list[Any]:
 def _declare(name: str, density: Density) -> None:
     inputs = ("sample", *density.parameters)
     op = Op(f"_random_pdf_{name}", " ".join(inputs), is_log=False, shape=_shape(name),
-            dtype=lambda dtypes, attrs: dtypes[0], flat=(0,) if name in COUNTING else (), aliases=(f"random_pdf_{name}",), sample=lambda: _samples(name, len(inputs)),
+            dtype=lambda dtypes, attrs: dtypes[0], flat=(0,) if name in COUNTING else (),
+            aliases=(f"random_pdf_{name}",), sample=lambda: _samples(name, len(inputs)),
             doc=f"The density of {density.doc}.\n\nIts logarithm with ``is_log=True``.")
 
     @op.forward(f"{', '.join(['default'] * len(inputs))} -> default")

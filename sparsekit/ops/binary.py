@@ -10,8 +10,8 @@ import numpy as np
 from ..core import cost, infer
 from ..core.op import Op
 from ..storage import CSR, RowSparse, densify
-from ..storage.select import stretched
 from . import samples
+from .parts import stretched
 from .unary import _sigmoid, on_data
 
 __all__ = ["add_stores"]
@@ -235,7 +235,7 @@ def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
 
 
 def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
-    left = stretched(left, infer.broadcast_shapes(tuple(left.shape), right.shape), k.xp)
+    left = stretched(k, left, infer.broadcast_shapes(tuple(left.shape), right.shape))
     found = _pieces(right, left.shape)
     if found is None:
         return on_data(left, (_divide(k.xp, left.data, _values_at(k, left, right)) if invert

@@ -56,7 +56,8 @@ def _offsets(sizes: list[int]) -> list[int]:
     return [sum(sizes[:place]) for place in range(len(sizes))]
 
 
-def _csr_below(xp: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
+def _csr_below(k: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
+    xp = k.xp
     starts = _offsets([store.nnz for store in stores])
     kind = index_type(sum(store.nnz for store in stores), *(store.indptr for store in stores))
     indptr = [stores[0].indptr.astype(kind, copy=False)]
@@ -66,24 +67,20 @@ def _csr_below(xp: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
                (sum(store.shape[0] for store in stores), stores[0].shape[1]), check=False)
 
 
-def _csr_beside(xp: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
+def _csr_beside(k: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
     """Each matrix's values go behind those of the matrices left of it, row by row."""
-    counts = [xp.diff(store.indptr) for store in stores]
     indptr = sum(store.indptr.astype(np.int64) for store in stores)
-    data = xp.empty(int(indptr[-1]), dtype)
-    indices = xp.empty(int(indptr[-1]), np.int64)
-    next_place, column = indptr[:-1].copy(), 0
-    for store, count in zip(stores, counts, strict=True):
-        places = xp.repeat(next_place - store.indptr[:-1], count) + xp.arange(store.nnz)
-        data[places], indices[places] = store.data, store.indices + column
-        next_place += count
+    data, indices = k.xp.empty(int(indptr[-1]), dtype), k.xp.empty(int(indptr[-1]), np.int64)
+    targets, column = indptr[:-1].copy(), 0
+    for store in stores:
+        k.csr_put_rows(store.data, store.indices, store.indptr, column, targets, data, indices)
         column += store.shape[1]
     return CSR(data, indices, indptr, (stores[0].shape[0], column), check=False)
 
 
 def _csr_joined(k: Any, stores: Sequence[Any], attrs: dict[str, Any]) -> CSR:
     dtype = np.result_type(*(store.dtype for store in stores))
-    return (_csr_beside if _axis(stores, attrs) else _csr_below)(k.xp, stores, dtype)
+    return (_csr_beside if _axis(stores, attrs) else _csr_below)(k, stores, dtype)
 
 
 @concat.forward("csr... -> csr")

@@ -12,7 +12,8 @@ from ..core import cost
 from ..core.op import REQUIRED, Op
 from ..storage import CSR, RowSparse
 from ..storage.convert import row_ids
-from ..storage.select import (
+from . import samples
+from .parts import (
     Steps,
     csr_column_steps,
     csr_columns,
@@ -25,7 +26,6 @@ from ..storage.select import (
     row_sparse_rows,
     steps_of,
 )
-from . import samples
 
 __all__ = ["Only", "slice_op", "take"]
 
@@ -104,8 +104,8 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 @slice_op.forward("csr -> csr")
 def _(k: Any, x: Any, attrs: Any) -> Any:
     rows, columns = box(x.shape, attrs)
-    made = x if rows == Steps(0, 1, x.shape[0]) else csr_row_steps(x, rows, k.xp)
-    return made if columns == Steps(0, 1, x.shape[1]) else csr_column_steps(made, columns, k.xp)
+    made = x if rows == Steps(0, 1, x.shape[0]) else csr_row_steps(k, x, rows)
+    return made if columns == Steps(0, 1, x.shape[1]) else csr_column_steps(k, made, columns)
 
 
 @slice_op.forward("row_sparse -> row_sparse")
@@ -147,7 +147,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 @slice_backward.forward("csr -> csr")
 def _(k: Any, x: Any, attrs: Any) -> Any:
     rows, columns = box(attrs["shape"], attrs)
-    return place_csr_steps(x, rows, columns, attrs["shape"], k.xp)
+    return place_csr_steps(k, x, rows, columns, attrs["shape"])
 
 
 @slice_backward.forward("row_sparse -> row_sparse")
@@ -270,7 +270,7 @@ def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
     _row_of_indices(indices)
     axis = axis_of(attrs["axis"], 2)
     wanted = numbers_in(k, indices, x.shape[axis], attrs["mode"])
-    return (csr_columns if axis else csr_rows)(x, wanted, k.xp)
+    return (csr_columns if axis else csr_rows)(k, x, wanted)
 
 
 @take.forward("row_sparse, default -> row_sparse")

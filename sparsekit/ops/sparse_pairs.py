@@ -16,11 +16,11 @@ from ..core import infer
 from ..core.op import REQUIRED, Op, find
 from ..storage import CSR, RowSparse, convert
 from ..storage.convert import row_ids
-from ..storage.select import stretched
 from . import samples
 from .binary import add_csr, add_row_sparse, index_type
 from .join import aligned_rows
 from .limits import check_room, dense_of, filled
+from .parts import stretched
 from .unary import on_data
 
 __all__ = ["union_csr"]
@@ -44,11 +44,10 @@ def union_csr(k: Any, left: CSR, right: CSR, function: Callable[..., Any]) -> CS
     room, xp = left.nnz + right.nnz, k.xp
     indices = xp.empty(room, index_type(0, left.indices, right.indices))
     indptr = xp.empty(left.indptr.shape, index_type(room, left.indptr, right.indptr))
-    left_places, right_places = xp.empty(room, np.int64), xp.empty(room, np.int64)
-    count = k.csr_union(left.indices, left.indptr, right.indices, right.indptr, indices, indptr, left_places, right_places)
-    values = [xp.append(store.data, store.dtype.type(0))[places[:count]]  # place -1 is the zero at the end
-              for store, places in ((left, left_places), (right, right_places))]
-    return CSR(function(k, *values), indices[:count], indptr, left.shape, check=False)
+    data, right_data = xp.empty(room, left.dtype), xp.empty(room, right.dtype)
+    count = k.csr_union(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr, data, right_data,
+                        indices, indptr)
+    return CSR(function(k, data[:count], right_data[:count]), indices[:count], indptr, left.shape, check=False)
 
 
 def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[..., Any], name: str) -> RowSparse:
@@ -65,7 +64,7 @@ def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[...
 def both_csr(k: Any, left: Any, right: Any) -> tuple[CSR, CSR]:
     """Two sparse matrices as csr of the shape they broadcast to."""
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
-    return stretched(convert(left, "csr", k.xp), shape, k.xp), stretched(convert(right, "csr", k.xp), shape, k.xp)
+    return stretched(k, convert(left, "csr", k.xp), shape), stretched(k, convert(right, "csr", k.xp), shape)
 
 
 def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Callable[..., Any] | None = None) -> None:

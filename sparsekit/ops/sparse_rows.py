@@ -10,10 +10,10 @@ import numpy as np
 from ..base.errors import ShapeError
 from ..core.op import find
 from ..storage import CSR, RowSparse, convert, densify
-from ..storage.convert import counts_to_indptr, row_ids
-from ..storage.select import csr_rows
+from ..storage.convert import row_ids
 from .binary import add_csr, add_row_sparse
 from .limits import check_room, dense_of
+from .parts import csr_rows
 from .slices import Only, numbers_in
 from .sparse_pairs import values_at
 from .unary import on_data
@@ -37,9 +37,9 @@ def reshaped_csr(k: Any, x: CSR, shape: tuple[int, ...]) -> CSR:
     """The same elements as a csr matrix of another shape; their order stays."""
     if math.prod(shape) > np.iinfo(np.int64).max:
         raise ShapeError(f"A matrix of shape {x.shape} has more elements than int64 can number.", hint="reshape a slice of it.")
-    place = row_ids(x, k.xp).astype(np.int64) * x.shape[1] + x.indices
-    row = place // max(shape[1], 1)
-    return CSR(x.data.copy(), place - row * shape[1], counts_to_indptr(row, shape[0], k.xp), shape, check=False)
+    indices, indptr = k.xp.empty(x.nnz, np.int64), k.xp.zeros(shape[0] + 1, np.int64)
+    k.csr_reshape(x.indices, x.indptr, x.shape[1], shape[1], indices, indptr)
+    return CSR(x.data.copy(), indices, indptr, shape, check=False)
 
 
 def reshaped_rows(k: Any, x: RowSparse, shape: tuple[int, ...]) -> RowSparse:
@@ -188,7 +188,7 @@ def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
 @retain.forward("csr, default -> csr")
 def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
     rows = _wanted(k, wanted, x.shape[0])
-    kept = csr_rows(x, rows, k.xp)
+    kept = csr_rows(k, x, rows)
     counts = k.xp.zeros(x.shape[0] + 1, x.indptr.dtype)
     counts[rows + 1] = k.xp.diff(kept.indptr)
     return CSR(kept.data, kept.indices, k.xp.cumsum(counts), x.shape, check=False)
@@ -200,7 +200,7 @@ def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
 @find("Embedding").forward("default, csr -> default")
 def _(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
     wanted = numbers_in(k, data, weight.shape[0], "clip")
-    rows = densify(csr_rows(weight, wanted.reshape(-1), k.xp), k.xp)
+    rows = densify(csr_rows(k, weight, wanted.reshape(-1)), k.xp)
     return rows.reshape(*wanted.shape, weight.shape[1])
 
 

@@ -1,10 +1,23 @@
-"""Kernels that read or rearrange a CSR matrix: single elements, the transpose, two matrices place by place."""
+"""Kernels that read or rearrange a CSR matrix: elements, rows, columns, the transpose, two matrices place by place."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from .jit import kernel
 
-__all__ = ["csr_transpose", "csr_union", "csr_values_at"]
+__all__ = [
+    "csr_column_bounds",
+    "csr_column_steps",
+    "csr_copy_rows",
+    "csr_count_columns",
+    "csr_put_rows",
+    "csr_reshape",
+    "csr_take_columns",
+    "csr_transpose",
+    "csr_union",
+    "csr_values_at",
+]
 
 
 @kernel
@@ -28,36 +41,153 @@ def csr_transpose(data, indices, indptr, out, out_indices, out_indptr):
     """The transpose by counting; out_indptr (columns + 1,) already cleared."""
     columns = out_indptr.shape[0] - 1
     for place in range(indices.shape[0]):
-        out_indptr[indices[place] + 1] += 1
+        out_indptr[np.uint64(indices[place]) + np.uint64(1)] += 1
     for column in range(columns):
         out_indptr[column + 1] += out_indptr[column]
     for row in range(indptr.shape[0] - 1):
-        for place in range(indptr[row], indptr[row + 1]):
-            column = indices[place]
-            target = out_indptr[column]
+        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            column = np.uint64(indices[place])
+            target = np.uint64(out_indptr[column])
             out[target], out_indices[target] = data[place], row
-            out_indptr[column] = target + 1
+            out_indptr[column] += 1
     for column in range(columns, 0, -1):
         out_indptr[column] = out_indptr[column - 1]
     out_indptr[0] = 0
 
 
 @kernel
-def csr_union(indices, indptr, right_indices, right_indptr, out_indices, out_indptr, left_places, right_places):
-    """The places that either matrix stores, and where each stores them (-1: nowhere); returns how many."""
-    count = 0
+def csr_union(data, indices, indptr, right_data, right_indices, right_indptr, out, right_out, out_indices, out_indptr):
+    """The places that either matrix stores, with the value of each there, 0 where it has none; returns how many.
+
+    Without a branch on which side comes first, which no processor could foresee.
+    """
+    count, zero, right_zero = 0, out.dtype.type(0), right_out.dtype.type(0)
     out_indptr[0] = 0
     for row in range(indptr.shape[0] - 1):
         left, right = indptr[row], right_indptr[row]
         left_end, right_end = indptr[row + 1], right_indptr[row + 1]
-        while left < left_end or right < right_end:
-            take_left = right >= right_end or (left < left_end and indices[left] <= right_indices[right])
-            take_right = left >= left_end or (right < right_end and right_indices[right] <= indices[left])
-            out_indices[count] = indices[left] if take_left else right_indices[right]
-            left_places[count] = left if take_left else -1
-            right_places[count] = right if take_right else -1
-            left += take_left
-            right += take_right
+        while left < left_end and right < right_end:
+            column, other = indices[left], right_indices[right]
+            out_indices[count] = min(column, other)
+            out[count] = data[left] if column <= other else zero
+            right_out[count] = right_data[right] if other <= column else right_zero
+            left += column <= other
+            right += other <= column
+            count += 1
+        for place in range(left, left_end):
+            out_indices[count], out[count], right_out[count] = indices[place], data[place], right_zero
+            count += 1
+        for place in range(right, right_end):
+            out_indices[count], out[count], right_out[count] = right_indices[place], zero, right_data[place]
             count += 1
         out_indptr[row + 1] = count
     return count
+
+
+@kernel
+def csr_copy_rows(data, indices, starts, out_indptr, shift, out, out_indices):
+    """The values from ``starts[row]`` on into ``out_indptr[row]:out_indptr[row + 1]``, ``shift`` added to their columns."""
+    for row in range(starts.shape[0]):
+        first, target = np.uint64(starts[row]), np.uint64(out_indptr[row])
+        for place in range(np.uint64(out_indptr[row + 1]) - target):
+            out[target + place] = data[first + place]
+            out_indices[target + place] = indices[first + place] + shift
+
+
+@kernel
+def csr_put_rows(data, indices, indptr, shift, targets, out, out_indices):
+    """Each row behind what its row of out holds already, ``shift`` added to its columns; moves ``targets`` on."""
+    for row in range(targets.shape[0]):
+        first, target = np.uint64(indptr[row]), np.uint64(targets[row])
+        count = np.uint64(indptr[row + 1]) - first
+        for place in range(count):
+            out[target + place] = data[first + place]
+            out_indices[target + place] = indices[first + place] + shift
+        targets[row] += indptr[row + 1] - indptr[row]
+
+
+@kernel
+def csr_column_bounds(indices, indptr, low, high, starts, ends):
+    """Where the columns from ``low`` up to, not including, ``high`` start and end in each row, by bisection."""
+    for row in range(starts.shape[0]):
+        first, last = indptr[row], indptr[row + 1]
+        starts[row] = first + np.searchsorted(indices[first:last], low)
+        ends[row] = first + np.searchsorted(indices[first:last], high)
+
+
+@kernel
+def csr_column_steps(data, indices, starts, ends, low, step, out, out_indices, out_indptr):
+    """Of the stored values between starts and ends those in every ``step``-th column from ``low``; returns how many."""
+    count = 0
+    out_indptr[0] = 0
+    for row in range(starts.shape[0]):
+        for place in range(starts[row], ends[row]):
+            moved = indices[place] - low
+            rank = moved // step
+            out[count], out_indices[count] = data[place], rank
+            count += rank * step == moved
+        out_indptr[row + 1] = count
+    return count
+
+
+@kernel
+def csr_count_columns(indices, indptr, offsets, out_indptr):
+    """Where each row starts when column j is taken ``offsets[j + 1] - offsets[j]`` times."""
+    count = 0
+    out_indptr[0] = 0
+    for row in range(indptr.shape[0] - 1):
+        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            column = np.uint64(indices[place])
+            count += offsets[column + np.uint64(1)] - offsets[column]
+        out_indptr[row + 1] = count
+
+
+#: Rows up to this length are sorted by insertion.
+SHORT = 32
+
+
+@kernel
+def _sort_row(values, columns):
+    if columns.shape[0] > SHORT:
+        order = np.argsort(columns)
+        values[:], columns[:] = values[order], columns[order]
+        return
+    for place in range(1, columns.shape[0]):
+        column, value, target = columns[place], values[place], place
+        while target > 0 and columns[target - 1] > column:
+            columns[target], values[target] = columns[target - 1], values[target - 1]
+            target -= 1
+        columns[target], values[target] = column, value
+
+
+@kernel
+def csr_take_columns(data, indices, indptr, offsets, targets, ascending, out, out_indices, out_indptr):
+    """Column j goes to the columns ``targets[offsets[j]:offsets[j + 1]]``; rows are sorted unless targets ascend."""
+    count = 0
+    for row in range(indptr.shape[0] - 1):
+        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            column = np.uint64(indices[place])
+            for rank in range(offsets[column], offsets[column + np.uint64(1)]):
+                out[count], out_indices[count] = data[place], targets[rank]
+                count += 1
+        if not ascending:
+            _sort_row(out[out_indptr[row]: count], out_indices[out_indptr[row]: count])
+
+
+@kernel
+def csr_reshape(indices, indptr, columns, out_columns, out_indices, out_indptr):
+    """Columns and row starts of the same elements in rows of ``out_columns``; only additions, for places ascend."""
+    target, start, base = 0, 0, 0
+    out_indptr[0] = 0
+    for row in range(indptr.shape[0] - 1):
+        for place in range(indptr[row], indptr[row + 1]):
+            at = base + indices[place]
+            if at - start >= out_columns:
+                for passed in range(target + 1, at // out_columns + 1):
+                    out_indptr[passed] = place
+                target = at // out_columns
+                start = target * out_columns
+            out_indices[place] = at - start
+        base += columns
+    for passed in range(target + 1, out_indptr.shape[0]):
+        out_indptr[passed] = indices.shape[0]

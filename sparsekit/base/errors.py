@@ -9,6 +9,7 @@ __all__ = [
     "DTypeError",
     "DataFileError",
     "DensificationError",
+    "FileFormatError",
     "GPUNotFound",
     "GradientError",
     "InitializationError",
@@ -97,6 +98,10 @@ class InitializationError(SparsekitError):
 
 class DataFileError(SparsekitError, OSError):
     """A data file that is missing, truncated or not what its name says."""
+
+
+class FileFormatError(DataFileError, ValueError):
+    """A file of arrays that is damaged or cut off; the message gives the byte."""
 
 
 class LibSVMError(DataFileError, ValueError):

@@ -1,0 +1,383 @@
+"""Files of arrays, ``mx.nd.save`` and ``mx.nd.load``, in the layout of MXNet's own ``.params`` files.
+
+A file is a header, the arrays one after the other, and their names if there are any.  All numbers are
+little-endian; sizes are 64 bits wide.  Nothing in a file is executed, and no size that it states is believed
+before it has been compared with the length of the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base.context import Context, num_gpus
+from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, UnsupportedError
+from ..core.arrays import wrap
+from ..storage import CSR, RowSparse
+from ..storage.convert import STYPES
+from .ndarray import NDArray
+
+__all__ = ["load", "load_frombuffer", "save"]
+
+MAGIC = 0x112
+#: What an array begins with: with a storage type, with that and sizes that may be 0 or absent, and before there were any.
+V2, V3, V1 = 0xF993FAC9, 0xF993FACA, 0xF993FAC8
+#: Element types by their number in the file.
+DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
+#: Index components of each storage type in the order of the file, and the most axes that numpy has.
+INDICES = {"default": (), "row_sparse": ("indices",), "csr": ("indptr", "indices")}
+MOST_AXES = 64
+#: Devices by their number in the file; 3 and 5 are kinds of the machine's own memory.
+DEVICES = {1: "cpu", 2: "gpu", 3: "cpu", 5: "cpu"}
+
+
+def save(fname: Any, data: Any) -> None:
+    """Write arrays to a file that MXNet reads too.
+
+    The file appears under its name when it is complete, never half written.
+
+    Parameters
+    ----------
+    fname : str or path
+    data : NDArray, list of NDArray, or dict of str to NDArray
+        Dense or sparse, on any context.  An array without axes is written in the form that MXNet reads under
+        ``mx.util.np_shape()``: the other one, which MXNet 1.9.1 writes itself, it cannot read.
+
+    Raises
+    ------
+    DTypeError
+        If something else is to be saved.
+    DataFileError
+        If the file cannot be written.
+
+    See Also
+    --------
+    load : Read such a file.
+
+    Examples
+    --------
+    >>> mx.nd.save("weights.params", {"arg:weight": mx.nd.ones((2, 3))})
+    >>> mx.nd.load("weights.params")["arg:weight"].shape
+    (2, 3)
+    """
+    names, arrays = _named(data)
+    with _written(_local(fname)) as file:
+        for piece in _encoded(names, arrays):
+            file.write(piece)
+
+
+def load(fname: Any) -> Any:
+    """Read the arrays of a file that ``save``, or MXNet of any version, has written.
+
+    Parameters
+    ----------
+    fname : str or path
+
+    Returns
+    -------
+    list of NDArray, or dict of str to NDArray
+        A dict if the arrays have names.  Arrays saved from a GPU come back to it if it is there, else to the CPU.
+
+    Raises
+    ------
+    DataFileError
+        If there is no such file.
+    FileFormatError
+        If it is damaged, cut off or no such file at all; the message says what is wrong and at which byte.
+    """
+    path = _local(fname)
+    try:
+        with open(path, "rb") as file:
+            return _Reader(file, os.fstat(file.fileno()).st_size, path).everything()
+    except FileFormatError:
+        raise
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="check the name and the folder.") from error
+
+
+def load_frombuffer(buf: Any) -> Any:
+    """Read arrays from the bytes of such a file.
+
+    Parameters
+    ----------
+    buf : bytes, bytearray or memoryview
+
+    Returns
+    -------
+    list of NDArray, or dict of str to NDArray
+
+    Raises
+    ------
+    FileFormatError
+        As ``load`` does.
+    """
+    if not isinstance(buf, (bytes, bytearray, memoryview)):
+        raise DTypeError(f"load_frombuffer takes bytes, not {type(buf).__name__}.",
+                         hint="read the file with open(name, 'rb').read(), or give its name to load.")
+    return _Reader(io.BytesIO(buf), memoryview(buf).nbytes, "The buffer").everything()
+
+
+# writing
+
+
+def _named(data: Any) -> tuple[list[str], list[Any]]:
+    """The names, if there are any, and the arrays."""
+    if isinstance(data, NDArray):
+        return [], [data]
+    if not isinstance(data, (dict, list, tuple)):
+        raise DTypeError(f"A {type(data).__name__} cannot be saved.",
+                         hint="save an NDArray, a list of them, or a dict with names for them.")
+    names = list(data) if isinstance(data, dict) else []
+    arrays = list(data.values()) if isinstance(data, dict) else list(data)
+    for what, items, kind in (("name", names, str), ("array", arrays, NDArray)):
+        for place, item in enumerate(items):
+            if not isinstance(item, kind):
+                raise DTypeError(f"{what} {place} is a {type(item).__name__}, not {kind.__name__}.",
+                                 hint="save a list of NDArray, or a dict of str to NDArray; mx.nd.array makes one.")
+    return names, arrays
+
+
+def _local(fname: Any) -> str:
+    """The path of a file on this machine."""
+    try:
+        path = os.fsdecode(fname)
+    except TypeError:
+        raise DTypeError(f"A file name is a str or a path, not {type(fname).__name__}.", hint="give 'name.params'.") from None
+    scheme, mark, rest = path.partition("://")
+    if mark and scheme == "file":
+        return rest
+    if mark and scheme.isalnum() and len(scheme) > 1:
+        raise UnsupportedError(f"{path!r} is not a file of this machine; {scheme}:// is not read or written here.",
+                               hint="copy it to or from this machine with the tools of that service.")
+    if not path or "\0" in path:
+        raise DataFileError(f"{path!r} is no file name.", hint="give a name such as 'weights.params'.")
+    return path
+
+
+@contextlib.contextmanager
+def _written(path: str) -> Iterator[Any]:
+    """A file to write; it takes its name only when all has gone well."""
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists, that you "
+                            "may write there, and that there is space left.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def _encoded(names: list[str], arrays: list[Any]) -> Iterator[Any]:
+    """The file, piece by piece."""
+    yield struct.pack("<QQQ", MAGIC, 0, len(arrays))
+    for array in arrays:
+        yield from _encoded_array(array)
+    yield struct.pack("<Q", len(names))
+    for name in names:
+        text = name.encode("utf-8", "surrogatepass")
+        yield struct.pack("<Q", len(text)) + text
+
+
+def _encoded_array(array: Any) -> Iterator[Any]:
+    context, array = array.context, array.as_in_context(Context("cpu", 0))
+    store, stype = array._store, array.stype
+    if store.dtype.name not in DTYPES:
+        raise DTypeError(f"The file has no element type {store.dtype}.", hint=f"cast to one of {', '.join(DTYPES)}.")
+    data = store if stype == "default" else store.data
+    indices = [getattr(store, name) for name in INDICES[stype]]
+    yield struct.pack("<Ii", V2 if store.shape else V3, STYPES.index(stype))
+    if indices:
+        yield _shape(data.shape)
+    yield _shape(store.shape)
+    yield struct.pack("<iii", 2 if context.device_type == "gpu" else 1, context.device_id, DTYPES.index(store.dtype.name))
+    for part in indices:
+        yield struct.pack("<i", DTYPES.index("int64")) + _shape(part.shape)
+    yield _little(data, data.dtype)
+    for part in indices:
+        yield _little(part, np.int64)
+
+
+def _shape(shape: tuple[int, ...]) -> bytes:
+    return struct.pack(f"<i{len(shape)}q", len(shape), *shape)
+
+
+def _little(values: Any, dtype: Any) -> Any:
+    """The elements as bytes in the order of the file, without a copy where they lie so already."""
+    values = np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<"))
+    return values.reshape(-1).view(np.uint8).data if values.size else b""
+
+
+# reading
+
+
+class _Reader:
+    """A file that is read from its start to its end.
+
+    Parameters
+    ----------
+    file : binary file object
+    size : int
+        Its length in bytes.
+    name : str
+        What messages call it.
+    """
+
+    def __init__(self, file: Any, size: int, name: str) -> None:
+        self.file, self.size, self.name, self.place = file, size, name, 0
+
+    def fail(self, what: str, place: int | None = None, hint: str = "") -> FileFormatError:
+        """The error for what is wrong at a byte, the current one by default."""
+        return FileFormatError(f"{self.name}, byte {self.place if place is None else place}: {what}",
+                               hint=hint or "the file is damaged, or was not written by mx.nd.save.")
+
+    def need(self, count: int, what: str) -> None:
+        """Raise unless so many bytes are left."""
+        if count > self.size - self.place:
+            raise self.fail(f"{what} takes {count:,} bytes, and {self.size - self.place:,} are left.",
+                            hint="the file is cut off or damaged; copy it again.")
+
+    def take(self, form: str, what: str) -> tuple[Any, ...]:
+        """The next numbers, as ``struct`` describes them."""
+        count = struct.calcsize("<" + form)
+        self.need(count, what)
+        found = self.file.read(count)
+        if len(found) != count:
+            raise self.fail(f"{what} ends after {len(found)} bytes.", hint="the file was cut off while it was read.")
+        self.place += count
+        return struct.unpack("<" + form, found)
+
+    def values(self, shape: tuple[int, ...], dtype: str, what: str) -> Any:
+        """The next elements, as an array of that shape."""
+        count, kind = math.prod(shape), np.dtype(dtype)
+        self.need(count * kind.itemsize, what)
+        made = np.empty(count, kind.newbyteorder("<"))
+        if count and self.file.readinto(made.view(np.uint8).data) != made.nbytes:
+            raise self.fail(f"{what} ends too early.", hint="the file was cut off while it was read.")
+        place, self.place = self.place, self.place + made.nbytes
+        if dtype == "bool" and made.view(np.uint8).max(initial=0) > 1:
+            raise self.fail(f"{what} holds bytes that are neither 0 nor 1.", place)
+        try:
+            return made.astype(kind, copy=False).reshape(shape)
+        except ValueError as error:
+            raise self.fail(f"{what} has shape {shape}: {error}.", place) from None
+
+    def everything(self) -> Any:
+        """All arrays: a list, or a dict if they have names."""
+        (magic,) = self.take("Q", "the header")
+        if magic != MAGIC:
+            raise self.fail(f"it begins with {magic:#x}, not with {MAGIC:#x}.", 0, "this is no file of arrays.")
+        self.take("Q", "the header")
+        (count,) = self.take("Q", "the number of arrays")
+        self.need(4 * count, f"the beginning of each of {count:,} arrays")
+        arrays = [self.array(f"array {number}") for number in range(count)]
+        start = self.place
+        (named,) = self.take("Q", "the number of names")
+        if named not in (0, count):
+            raise self.fail(f"there are {named:,} names for {count:,} arrays.", start)
+        names = [self.text(f"name {number}") for number in range(named)]
+        if self.place != self.size:
+            raise self.fail(f"{self.size - self.place:,} bytes follow the last name.")
+        if len(set(names)) != len(names):
+            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            raise self.fail(f"two arrays are named {twice!r}.", start)
+        return dict(zip(names, arrays, strict=True)) if names else arrays
+
+    def text(self, what: str) -> str:
+        """The next string."""
+        (length,) = self.take("Q", f"the length of {what}")
+        self.need(length, what)
+        place = self.place
+        try:
+            return str(self.take(f"{length}s", what)[0].decode("utf-8", "surrogatepass"))
+        except UnicodeDecodeError as error:
+            raise self.fail(f"{what} is no UTF-8 text: {error.reason}.", place) from None
+
+    def array(self, what: str) -> Any:
+        """The next array, checked as if a user had given its components."""
+        start = self.place
+        (magic,) = self.take("I", what)
+        stype = self.stype(what) if magic in (V2, V3) else "default"
+        stored = self.shape(f"{what}, shape of the stored values") if stype != "default" else None
+        if magic not in (V1, V2, V3):
+            if magic > MOST_AXES:
+                raise self.fail(f"{what} begins with {magic:#x}, which no array begins with.", start)
+            shape = tuple(self.take(f"{magic}I", f"{what}, shape"))
+        else:
+            shape = self.shape(f"{what}, shape")
+        if not shape and magic not in (V2, V3):
+            raise self.fail(f"{what} has no shape and no values.", start, "it was saved before it was given any.")
+        context = self.context(what)
+        dtype = self.dtype(f"{what}, element type")
+        store = (self.values(shape, dtype, what) if stored is None
+                 else self.sparse(what, stype, stored, shape, dtype))
+        return wrap(store, Context("cpu", 0)).as_in_context(context)
+
+    def stype(self, what: str) -> str:
+        """The next number, as a storage type."""
+        place = self.place
+        (number,) = self.take("i", f"{what}, storage type")
+        if not 0 <= number < len(STYPES):
+            raise self.fail(f"{what} has storage type {number}, which is none of 0 to {len(STYPES) - 1}.", place)
+        return STYPES[number]
+
+    def shape(self, what: str) -> tuple[int, ...]:
+        """The next shape."""
+        place = self.place
+        (axes,) = self.take("i", what)
+        if not 0 <= axes <= MOST_AXES:
+            raise self.fail(f"{what} has {axes} axes, not 0 to {MOST_AXES}.", place)
+        sizes = self.take(f"{axes}q", what)
+        if min(sizes, default=0) < 0:
+            raise self.fail(f"{what} is {sizes}, with a negative size.", place)
+        return tuple(sizes)
+
+    def context(self, what: str) -> Context:
+        """The next device, or the CPU in place of one that is not here."""
+        place = self.place
+        kind, number = self.take("ii", f"{what}, device")
+        if kind not in DEVICES or number < 0:
+            raise self.fail(f"{what} lies on device {number} of kind {kind}, which there is not.", place,
+                            "an array without shape and values was saved, or the file is damaged.")
+        name = DEVICES[kind]
+        return Context(name, number) if name == "cpu" or number < num_gpus() else Context("cpu", 0)
+
+    def dtype(self, what: str) -> str:
+        """The next number, as an element type."""
+        place = self.place
+        (number,) = self.take("i", what)
+        if not 0 <= number < len(DTYPES):
+            raise self.fail(f"{what} is number {number}{' (bfloat16)' if number == 12 else ''}, which is not read here.", place,
+                            f"save it as one of {', '.join(DTYPES)}.")
+        return DTYPES[number]
+
+    def sparse(self, what: str, stype: str, stored: tuple[int, ...], shape: tuple[int, ...], dtype: str) -> Any:
+        """The components of a sparse array, valid together."""
+        start, layouts = self.place, []
+        for name in INDICES[stype]:
+            kind, sizes = self.dtype(f"{what}, type of {name}"), self.shape(f"{what}, {name}")
+            if kind not in ("int32", "int64"):
+                raise self.fail(f"{what}: {name} holds {kind}, not int32 or int64.", start)
+            layouts.append((name, sizes, kind))
+        data = self.values(stored, dtype, f"{what}, stored values")
+        parts = [self.values(sizes, kind, f"{what}, {name}") for name, sizes, kind in layouts]
+        try:
+            if stype == "row_sparse":
+                return RowSparse(data, parts[0], shape)
+            used = int(parts[0][-1]) if parts[0].ndim == 1 and parts[0].size else 0
+            if 0 <= used < len(parts[1]) == len(data):  # MXNet's own results can have room behind the last row
+                data, parts[1] = data[:used].copy(), parts[1][:used].copy()
+            return CSR(data, parts[1], parts[0], shape)
+        except (SparsekitError, TypeError) as error:
+            raise self.fail(f"{what} is no valid {stype} array: {getattr(error, 'message', error)}", start) from None

@@ -29,7 +29,8 @@ class Worker:
         self.updater = mx.optimizer.get_updater(mx.optimizer.create(name, **settings))
         self.weight = mx.nd.ones(tuple(int(size) for size in shape))
         self.gradients = [
-            mx.nd.sparse.row_sparse_array((data, indices), shape=self.weight.shape) for data, indices in zip(values, rows)
+            mx.nd.sparse.row_sparse_array((data, indices), shape=self.weight.shape)
+            for data, indices in zip(values, rows, strict=True)
         ]
         mx.nd.waitall()
         self.time()

@@ -33,8 +33,8 @@ __all__ = [
     "update_rows",
 ]
 
-#: Elements that one thread should have at least, before a second is worth waking: of scattered rows, and in one piece.
-GRAIN = 1 << 15
+#: Elements that one thread should write at least, before a second is worth waking: in scattered rows, and in one piece.
+GRAIN = 100_000
 DENSE_GRAIN = 1 << 17
 
 FIRST = np.zeros(1, np.int64)
@@ -48,13 +48,13 @@ def update_rows(step, weight, data, indices, numbers, states):
     RowIndexError
         If an index lies outside the weight; rows before it have been updated.
     """
-    width, count = weight.shape[1], indices.shape[0]
-    if count * width < 2 * GRAIN:
+    count, work = indices.shape[0], max(1, weight.shape[1] * (1 + len(states)))
+    if count * work < 2 * GRAIN:
         done = step(weight, data, indices, 1, numbers, *states)
     else:
         parts = []
         in_threads(lambda start, stop: parts.append(
-            step(weight, data[start:stop], indices[start:stop], 1, numbers, *states)), count, max(1, GRAIN // max(width, 1)))
+            step(weight, data[start:stop], indices[start:stop], 1, numbers, *states)), count, max(1, GRAIN // work))
         done = sum(parts)
     if done != count:
         raise RowIndexError(f"The gradient stores a row outside the {weight.shape[0]} rows of the weight.",
@@ -77,7 +77,7 @@ def update_other_rows(step, weight, indices, numbers, states):
     absent[indices] = False
     rows, nothing = np.flatnonzero(absent), np.zeros((1, weight.shape[1]), weight.dtype)
     in_threads(lambda start, stop: step(weight, nothing, rows[start:stop], 0, numbers, *states), rows.shape[0],
-               max(1, GRAIN // max(weight.shape[1], 1)))
+               max(1, GRAIN // max(1, weight.shape[1] * (1 + len(states)))))
 
 
 @kernel

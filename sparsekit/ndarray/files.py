@@ -25,7 +25,7 @@ from ..storage import CSR, RowSparse
 from ..storage.convert import STYPES
 from .ndarray import NDArray
 
-__all__ = ["load", "load_frombuffer", "save"]
+__all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]
 
 MAGIC = 0x112
 #: What an array begins with: with a storage type, with that and sizes that may be 0 or absent, and before there were any.
@@ -72,6 +72,16 @@ def save(fname: Any, data: Any) -> None:
     with _written(_local(fname)) as file:
         for piece in _encoded(names, arrays):
             file.write(piece)
+
+
+def save_tobuffer(data: Any) -> bytes:
+    """The bytes that ``save`` would write, which ``load_frombuffer`` reads.
+
+    Parameters
+    ----------
+    data : NDArray, list of NDArray, or dict of str to NDArray
+    """
+    return b"".join(_encoded(*_named(data)))
 
 
 def load(fname: Any) -> Any:

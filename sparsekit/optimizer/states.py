@@ -1,9 +1,12 @@
-"""States and settings of optimizers as bytes: a header in JSON, then the arrays' bytes one after the other."""
+"""States and settings of optimizers as bytes.
+
+They are those of a file of arrays as ``mx.nd.save`` writes it: the states under their numbers, and under ``header``
+an array of bytes, which are JSON and say what is whose.  Reading them runs no code.
+"""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,13 +16,12 @@ from ..base.context import cpu
 from ..base.errors import SparsekitError
 from ..core.dispatch import wrap
 from ..lr_scheduler import LRScheduler
-from ..storage import CSR, RowSparse
+from ..ndarray.files import load_frombuffer, save_tobuffer
 from .optimizer import Optimizer, registry
 
 __all__ = ["arrays_of", "pack", "unpack"]
 
-MAGIC = b"sparsekit optimizer states 1\n"
-_STORES: dict[str, tuple[Any, tuple[str, ...]]] = {"row_sparse": (RowSparse, RowSparse.components), "csr": (CSR, CSR.components)}
+HEADER = "header"
 #: What an optimizer has that is no setting of it, and is made anew.
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_index_update_count", "_device", "_op", "_sums")
 
@@ -33,59 +35,27 @@ def arrays_of(state: Any) -> Iterator[Any]:
         yield state
 
 
-# arrays
+# states
 
 
-def _tree(state: Any, buffers: list[Any]) -> Any:
-    """A state as JSON; its arrays' components go to ``buffers``."""
+def _tree(state: Any, arrays: list[Any]) -> Any:
+    """A state as JSON, arrays as their places in ``arrays``, which they are added to."""
+    if isinstance(state, (tuple, list)):
+        return [_tree(part, arrays) for part in state]
     if state is None:
         return None
-    if isinstance(state, (tuple, list)):
-        return [_tree(part, buffers) for part in state]
     if not hasattr(state, "as_in_context"):
         raise SparsekitError(f"A state of type {type(state).__name__} cannot be saved.",
                              hint="states are arrays, None, and tuples of them.")
-    store = state.as_in_context(cpu())._store
-    stype = state.stype
-    parts = [store] if stype == "default" else [getattr(store, name) for name in _STORES[stype][1]]
-    described = []
-    for part in parts:
-        buffers.append(np.ascontiguousarray(part))
-        described.append([part.dtype.str, list(part.shape)])
-    return {"stype": stype, "shape": list(store.shape), "parts": described}
+    arrays.append(state)
+    return len(arrays) - 1
 
 
-class _Reader:
-    """Takes arrays off a buffer, never more than there is."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data, self._place = data, 0
-
-    def array(self, kind: str, shape: list[int]) -> Any:
-        dtype = np.dtype(kind)
-        size = math.prod(shape)
-        end = self._place + size * dtype.itemsize
-        if dtype.hasobject or any(number < 0 for number in shape) or end > len(self._data):
-            raise ValueError("the arrays are cut short")
-        made = np.frombuffer(self._data[self._place:end], dtype).reshape(shape).copy()
-        self._place = end
-        return made
-
-    def state(self, tree: Any) -> Any:
-        if tree is None:
-            return None
-        if isinstance(tree, list):
-            return tuple(self.state(part) for part in tree)
-        parts = [self.array(kind, shape) for kind, shape in tree["parts"]]
-        if tree["stype"] == "default":
-            store, = parts
-        else:
-            store = _STORES[tree["stype"]][0](*parts, tuple(tree["shape"]))
-        return wrap(store, cpu())
-
-    def finish(self) -> None:
-        if self._place != len(self._data):
-            raise ValueError("bytes are left over")
+def _state(tree: Any, arrays: dict[str, Any]) -> Any:
+    """The state that ``_tree`` described."""
+    if isinstance(tree, list):
+        return tuple(_state(part, arrays) for part in tree)
+    return None if tree is None else arrays.pop(str(tree))
 
 
 # settings
@@ -147,24 +117,20 @@ def _revive(described: Any) -> Optimizer:
 
 def pack(states: dict[Any, Any], optimizer: Optimizer | None) -> bytes:
     """The states, and an optimizer, as bytes."""
-    buffers: list[Any] = []
-    trees = [[key, _tree(state, buffers)] for key, state in states.items()]
+    arrays: list[Any] = []
+    trees = [[key, _tree(state, arrays)] for key, state in states.items()]
     header = json.dumps({"states": trees, "optimizer": None if optimizer is None else _describe(optimizer)}).encode()
-    return b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *[buffer.tobytes() for buffer in buffers]])
+    named = {str(place): array for place, array in enumerate(arrays)}
+    return save_tobuffer({HEADER: wrap(np.frombuffer(header, np.uint8), cpu()), **named})
 
 
 def unpack(data: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
-    """What ``pack`` put in; the arrays are on the CPU."""
-    if not isinstance(data, (bytes, bytearray, memoryview)) or bytes(data[:len(MAGIC)]) != MAGIC:
-        raise SparsekitError("These are no optimizer states.", hint="give what Updater.get_states returned.")
-    view = memoryview(data)[len(MAGIC):]
-    length = int.from_bytes(view[:8], "little")
+    """What ``pack`` put in."""
     try:
-        header = json.loads(bytes(view[8:8 + length]))
-        reader = _Reader(view[8 + length:])
-        states = {key: reader.state(tree) for key, tree in header["states"]}
-        reader.finish()
+        arrays = load_frombuffer(data)
+        header = json.loads(arrays.pop(HEADER).asnumpy().tobytes())
+        states = {key: _state(tree, arrays) for key, tree in header["states"]}
         return states, None if header["optimizer"] is None else _revive(header["optimizer"])
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-        raise SparsekitError(f"The optimizer states cannot be read: {error}.",
-                             hint="they are cut short, changed, or of an optimizer that is not registered here.") from error
+    except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise SparsekitError(f"These are no optimizer states that can be read: {error}",
+                             hint="they are cut short, something else, or of an optimizer not registered here.") from error

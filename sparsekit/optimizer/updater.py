@@ -63,7 +63,7 @@ class Updater:
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """All states as bytes, and with ``dump_optimizer`` the optimizer's settings and counts too.
 
-        The form is a header in JSON and the arrays' bytes: reading it runs no code.
+        They are a file of arrays, which ``mx.nd.load_frombuffer`` reads too: reading it runs no code.
         """
         return states.pack(self.states, self.optimizer if dump_optimizer else None)
 

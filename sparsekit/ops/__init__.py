@@ -25,6 +25,7 @@ from . import (
     shape,
     slices,
     softmax,
+    sparse_dot,
     sparse_pairs,
     sparse_reduce,
     sparse_rows,
@@ -42,7 +43,7 @@ from . import (
 __all__ = [
     "binary", "cast", "creation", "ctc", "density", "dot", "embedding", "facts", "gather", "index", "join",
     "linalg", "matrix", "neural", "normalize", "order", "output", "random", "reduce", "scalar", "sequence", "shape",
-    "slices", "softmax", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary",
+    "slices", "softmax", "sparse_dot", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary",
     "update",
     "update_adaptive", "update_many", "update_momentum", "update_precision",
 ]

@@ -132,13 +132,6 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
     return out
 
 
-@dot.forward("csr, csr -> default", transpose_a=False, transpose_b=False, forward_stype=_ANY_HINT)
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
-    out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
-    k.csr_dot_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr, out)
-    return out
-
-
 @dot.forward("default, csr -> csr", transpose_a=False, transpose_b=False, forward_stype=(None, "csr"))
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
     columns, ranks = k.unique_with_rank(right.indices)

@@ -19,6 +19,7 @@ __all__ = [
     "csr_rows",
     "place_csr_steps",
     "place_row_steps",
+    "renumbered",
     "row_sparse_row_steps",
     "row_sparse_rows",
     "steps_of",
@@ -108,7 +109,7 @@ def csr_columns(k: Any, store: CSR, columns: Any) -> CSR:
     xp, width = k.xp, store.shape[1]
     shape = (store.shape[0], columns.shape[0])
     if width > TABLE + 8 * (store.nnz + columns.shape[0]):
-        store, columns = _renumbered(xp, store, columns)
+        store, columns = renumbered(xp, store, columns)
         width = store.shape[1]
     targets = xp.argsort(columns, kind="stable")
     offsets = xp.zeros(width + 1, np.int64)
@@ -125,7 +126,7 @@ def csr_columns(k: Any, store: CSR, columns: Any) -> CSR:
 TABLE = 1 << 16
 
 
-def _renumbered(xp: Any, store: CSR, columns: Any) -> tuple[CSR, Any]:
+def renumbered(xp: Any, store: CSR, columns: Any) -> tuple[CSR, Any]:
     """The matrix with none but the wanted columns, numbered in their order, and their new numbers."""
     wanted = xp.unique(columns)
     if not wanted.size:

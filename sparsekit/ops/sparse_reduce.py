@@ -90,9 +90,13 @@ def _reduce_csr(k: Any, x: CSR, data: Any, axes: tuple[int, ...], ufunc: Any) ->
     return out
 
 
+#: Stored values a row from which numpy's way, which adds several at a time, is the quicker.
+LONG = 32
+
+
 def _reduce_rows(k: Any, x: CSR, data: Any, ufunc: Any) -> Any:
     xp, (rows, columns) = k.xp, x.shape
-    if ufunc.__name__ == "add" and data.dtype.kind != "b":
+    if ufunc.__name__ == "add" and data.dtype.kind != "b" and x.nnz < LONG * rows:
         out = xp.empty(rows, data.dtype)
         k.csr_sum_rows(data, x.indptr, out)
         return out

@@ -24,7 +24,8 @@ def label(case):
 
 
 #: Where a kernel of its own gives a sparse result that MXNet computes densely.
-SPARSER = {"csr.T-default.T-None": "row_sparse"}
+SPARSER = {"csr.T-default.T-None": "row_sparse", "csr-csr-None": "csr", "csr-csr.T-None": "csr", "csr.T-csr-None": "csr",
+           "csr.T-csr.T-None": "csr"}
 
 each_row = pytest.mark.parametrize("case", GOLDEN["cases"], ids=label)
 

@@ -42,16 +42,16 @@ def csr_transpose(data, indices, indptr, out, out_indices, out_indptr):
     columns = out_indptr.shape[0] - 1
     for place in range(indices.shape[0]):
         out_indptr[np.uint64(indices[place]) + np.uint64(1)] += 1
-    for column in range(columns):
-        out_indptr[column + 1] += out_indptr[column]
+    for number in range(columns):
+        out_indptr[number + 1] += out_indptr[number]
     for row in range(indptr.shape[0] - 1):
         for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
             column = np.uint64(indices[place])
             target = np.uint64(out_indptr[column])
             out[target], out_indices[target] = data[place], row
             out_indptr[column] += 1
-    for column in range(columns, 0, -1):
-        out_indptr[column] = out_indptr[column - 1]
+    for number in range(columns, 0, -1):
+        out_indptr[number] = out_indptr[number - 1]
     out_indptr[0] = 0
 
 

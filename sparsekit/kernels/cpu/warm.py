@@ -35,6 +35,8 @@ def _arguments(name: str) -> tuple[Any, ...]:
         "csr_add_csr": (*triple, *triple, one, room, np.zeros(4, np.int64), pointers.copy()),
         "csr_multiply_csr": (*triple, *triple, room, np.zeros(4, np.int64), pointers.copy()),
         "csr_add_dense": (*triple, one, square.copy()),
+        "csr_product_sizes": (places, pointers, places, pointers, places * 0 - 1, pointers.copy()),
+        "csr_product": (*triple, *triple, data.copy(), places * 0 - 1, data.copy(), places.copy(), pointers),
         "csr_values_at": (*triple, places, places, data.copy()),
         "csr_transpose": (*triple, data.copy(), places.copy(), np.zeros(3, np.int64)),
         "csr_union": (*triple, *triple, room, room.copy(), np.zeros(4, np.int64), pointers.copy()),

@@ -346,3 +346,31 @@ def test_index_types_mix_without_loss():
     assert nd.concat(last, last, dim=0).indices.asnumpy().tolist() == [2**31 - 2, 2**32 - 3]
     assert last.reshape((-1, 1)).indices.asnumpy().tolist() == [2**32 - 4, 2**32 - 3]
     assert (last + wrap(RowSparse(np.ones((1, 2)), np.array([3]), (2**31 - 1, 2)), mx.cpu())).nnz == 4
+
+
+@pytest.mark.parametrize("turned", list(itertools.product((False, True), repeat=2)), ids=str)
+@pytest.mark.parametrize("stypes", list(itertools.product(("default", *SPARSE), repeat=2)), ids="-".join)
+def test_dot(stypes, turned):
+    left, right = values(7, 5, seed=1), values(5, 6, seed=2, full_row=False)
+    operands = [sparse(array.T if turn else array, stype)
+                for array, turn, stype in zip((left, right), turned, stypes, strict=True)]
+    made = nd.dot(*operands, transpose_a=turned[0], transpose_b=turned[1])
+    check(made, left @ right, "csr" if set(stypes) == {"csr"} else None)
+    plain = nd.dot(*operands, transpose_a=turned[0], transpose_b=turned[1], forward_stype="default")
+    check(plain, left @ right, "default")
+
+
+def test_csr_times_csr_like_scipy():
+    rng = np.random.default_rng(0)
+    for shape, other in (((30, 200), (200, 300)), ((3, 50), (50, 3)), ((1, 4), (4, 1)), ((4, 0), (0, 3)), ((0, 4), (4, 5))):
+        left, right = (np.where(rng.random(size) < 0.3, rng.integers(-4, 5, size), 0.0) for size in (shape, other))
+        check(nd.dot(sparse(left, "csr"), sparse(right, "csr", "int32")), left @ right, "csr")
+
+
+def test_csr_times_csr_where_every_axis_is_huge():
+    left = nd.sparse.csr_matrix((np.array([2.0, 3.0]), [2**40, 7], [0, 1, 2]), shape=(2, 2**41))
+    right = nd.sparse.csr_matrix((np.array([5.0, 11.0]), [7, 9], [0, 1, 2]), shape=(2, 2**41))
+    assert nd.dot(left, right, transpose_b=True).asnumpy().tolist() == [[0, 0], [15, 0]]
+    narrow = nd.sparse.csr_matrix((np.array([5.0, 11.0]), [0, 1], [0, 1, 2]), shape=(2, 2))
+    assert nd.dot(narrow, left).indices.asnumpy().tolist() == [2**40, 7]
+    assert nd.dot(narrow, left, transpose_a=True).data.asnumpy().tolist() == [10, 33]

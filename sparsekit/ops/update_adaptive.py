@@ -204,7 +204,8 @@ lamb_update_phase1 = Op(
     sample=lambda: [(arrays, {**attrs, "lazy_update": lazy})
                     for arrays, attrs in example(2, " +", t=2)() for lazy in (True, False)],
     doc="First phase of LAMB, its step: ``mean / (1 - beta1**t) / (sqrt(var / (1 - beta2**t)) + epsilon) + wd * weight``, "
-        "with mean and var as Adam's; without ``bias_correction`` not divided.\n\nWith a row_sparse gradient and "
+        "with mean and var as Adam's of the gradient times ``rescale_grad``, which ``clip_gradient`` bounds where it is not "
+        "negative; without ``bias_correction`` not divided.\n\nWith a row_sparse gradient and "
         "``lazy_update=True`` the step is row_sparse, and absent rows of mean and var rest; otherwise absent rows are zeros.")
 lamb_update_phase1.attrs = _LAMB
 

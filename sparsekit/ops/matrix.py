@@ -1,4 +1,4 @@
-"""Shapes: reshape, transpose, slices, and rows kept of a row-sparse array."""
+"""Shapes: reshape, transpose, and rows kept of a row-sparse array."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from ..base.errors import ShapeError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
-from ..storage import CSR, RowSparse
+from ..storage import RowSparse
 from . import samples
 
-__all__ = ["reshape", "slice_rows", "target_shape"]
+__all__ = ["reshape", "target_shape"]
 
 
 def target_shape(shape: tuple[int, ...], wanted: Any, reverse: bool = False) -> tuple[int, ...]:
@@ -188,59 +188,6 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 expand_dims.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
-
-def slice_rows(store: CSR, start: int, stop: int) -> CSR:
-    """Rows start to stop of a CSR matrix; values and columns are views."""
-    first, last = int(store.indptr[start]), int(store.indptr[stop])
-    return CSR(store.data[first:last], store.indices[first:last], store.indptr[start: stop + 1] - first,
-               (stop - start, store.shape[1]), check=False)
-
-
-def _range(size: int, attrs: dict[str, Any]) -> tuple[int, int]:
-    start, stop, _ = slice(attrs["begin"], attrs["end"]).indices(size)
-    return start, max(start, stop)
-
-
-rows = Op("_slice_rows", "data", begin=0, end=None, cost=cost.none,
-          shape=lambda shapes, attrs: (_range(shapes[0][0], attrs)[1] - _range(shapes[0][0], attrs)[0], *shapes[0][1:]),
-          sample=lambda: [([samples.grid()], {"begin": 1, "end": 3})], doc="Consecutive rows.")
-
-
-@rows.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    return x[attrs["begin"]: attrs["end"]]
-
-
-@rows.forward("csr -> csr")
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    return slice_rows(x, *_range(x.shape[0], attrs))
-
-
-@rows.forward("row_sparse -> row_sparse")
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    start, stop = _range(x.shape[0], attrs)
-    first, last = k.xp.searchsorted(x.indices, k.xp.asarray([start, stop]))
-    return RowSparse(x.data[first:last], x.indices[first:last] - start, (stop - start, *x.shape[1:]), check=False)
-
-
-rows.gradient(lambda F, g, data, _out, attrs, want: F._place_rows(
-    g, shape=tuple(data.shape), begin=_range(data.shape[0], attrs)[0]))
-
-place_rows = Op("_place_rows", "data", shape=lambda shapes, attrs: attrs["shape"], cost=cost.none,
-                sample=lambda: [([samples.grid()], {"shape": (9, 5), "begin": 2})],
-                doc="Rows put into an array of zeros: the gradient of slicing rows.")
-place_rows.attrs = {"shape": None, "begin": 0}
-
-
-@place_rows.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
-    out = k.xp.zeros(attrs["shape"], x.dtype)
-    out[attrs["begin"]: attrs["begin"] + x.shape[0]] = x
-    return out
-
-
-place_rows.gradient(lambda F, g, data, _out, attrs, want: F._slice_rows(
-    g, begin=attrs["begin"], end=attrs["begin"] + data.shape[0]))
 
 retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
             flat=(1,), aliases=("sparse_retain", "retain"), sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})],

@@ -21,7 +21,6 @@ from sparsekit.core import dispatch
 from sparsekit.core.dispatch import wrap
 from sparsekit.ops.samples import grid
 from sparsekit.ops.unary import on_data
-from sparsekit.optimizer.optimizer import registry as optimizers
 from sparsekit.storage import CSR, RowSparse, convert
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -33,9 +32,6 @@ DELIBERATE: dict[tuple[str, str, str], tuple[str, str]] = {
     ("pairs", name, f"{stype},default"): (stype, ("the quotient keeps its stored places, as MXNet's broadcast_div: "
                                                  "0 / 0 at an absent place stays absent"))
     for name in ("elemwise_div", "sparse.divide") for stype in ("row_sparse", "csr")}
-
-#: Optimizers of the table that are not here yet; one that arrives has to leave this list.
-NOT_YET: set[str] = set()
 
 VALUES = {
     "x": grid(low=-0.9, high=0.9), "a": grid(), "b": grid(seed=1), "left": grid(), "turned_left": grid().T.copy(),
@@ -153,12 +149,7 @@ def update(row, stypes):
     return [names["weight"], *arrays_in(state)], any(issubclass(one.category, StorageFallbackWarning) for one in seen)
 
 
-def test_the_optimizers_not_here_yet_are_not():
-    assert not NOT_YET & set(optimizers)
-
-
-@pytest.mark.parametrize(("row", "stypes", "table"), [
-    case for case in cases("optimizers") if case.values[0]["row"].split()[0] not in NOT_YET])
+@pytest.mark.parametrize(("row", "stypes", "table"), cases("optimizers"))
 def test_optimizer(row, stypes, table):
     arrays, fallback = update(row, stypes)
     ours = "/".join(array.stype for array in arrays) + "*" * fallback

@@ -17,7 +17,7 @@ from sparsekit.core.op import registry
 OPS = {op.name: op for op in registry.values()}
 
 #: Operators whose results are meant to share memory with an input.
-VIEWS = {"_view", "_getitem", "_slice_rows", "_identity_with_attr_like_rhs"}
+VIEWS = {"_view", "_getitem", "_identity_with_attr_like_rhs"}
 
 #: What dir(mxnet.nd.NDArray) has in 1.9.1, without Python's own names, the C handle and the conversions of another test.
 METHODS = """

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
+from ..kernels import for_device
 from .csr import CSR
 from .row_sparse import RowSparse
 
@@ -33,9 +34,19 @@ def densify(store: Any, xp: Any = np, out: Any = None) -> Any:
         out.fill(0)
     if isinstance(store, RowSparse):
         out[store.indices] = store.data
+    elif _compiled(store.nnz, xp) and out.flags.c_contiguous:
+        for_device("cpu").csr_to_dense(store.data, store.indices, store.indptr, out)
     else:
         out[row_ids(store, xp), store.indices] = store.data
     return out
+
+
+#: Elements from which a compiled conversion is worth loading the compiler for.
+LARGE = 1 << 15
+
+
+def _compiled(elements: int, xp: Any) -> bool:
+    return xp is np and elements >= LARGE
 
 
 #: Bytes from which a dense copy of a sparse array is laid out in small pages.
@@ -63,8 +74,11 @@ def row_ids(store: CSR, xp: Any = np) -> Any:
 def _dense_to_row_sparse(store: Any, xp: Any) -> RowSparse:
     if store.ndim == 0:
         raise ShapeError("A scalar array cannot be row_sparse.", hint="reshape it to (1,).")
-    nonzero = store.reshape(store.shape[0], -1).any(axis=1) if store.size else xp.zeros(store.shape[0], bool)
-    indices = xp.flatnonzero(nonzero).astype(np.int64, copy=False)
+    lines = store.reshape(store.shape[0], math.prod(store.shape[1:]))
+    if _compiled(store.size, xp):
+        indices = for_device("cpu").dense_occupied_rows(np.ascontiguousarray(lines))
+    else:
+        indices = xp.flatnonzero(lines.any(axis=1)).astype(np.int64, copy=False)
     return RowSparse(store[indices], indices, tuple(store.shape), check=False)
 
 
@@ -72,6 +86,8 @@ def _dense_to_csr(store: Any, xp: Any) -> CSR:
     if store.ndim != 2:
         raise ShapeError(f"A csr array has two dimensions; this one has shape {tuple(store.shape)}.",
                          hint="reshape to (rows, columns), or use row_sparse.")
+    if _compiled(store.size, xp) and store.dtype != np.float16:
+        return CSR(*for_device("cpu").dense_to_csr(np.ascontiguousarray(store)), tuple(store.shape), check=False)
     row, column = xp.nonzero(store)
     return CSR(store[row, column], column, counts_to_indptr(row, store.shape[0], xp), tuple(store.shape), check=False)
 
@@ -86,6 +102,9 @@ def counts_to_indptr(row: Any, rows: int, xp: Any = np) -> Any:
 def _csr_to_row_sparse(store: CSR, xp: Any) -> RowSparse:
     indices = xp.flatnonzero(xp.diff(store.indptr)).astype(np.int64, copy=False)
     data = xp.zeros((indices.shape[0], store.shape[1]), store.dtype)
+    if _compiled(store.nnz, xp):
+        for_device("cpu").csr_to_rows(store.data, store.indices, store.indptr, indices, data)
+        return RowSparse(data, indices, store.shape, check=False)
     rank = xp.repeat(xp.arange(indices.shape[0]), xp.diff(store.indptr)[indices])
     data[rank, store.indices] = store.data
     return RowSparse(data, indices, store.shape, check=False)
@@ -95,6 +114,11 @@ def _row_sparse_to_csr(store: RowSparse, xp: Any) -> CSR:
     if len(store.shape) != 2:
         raise ShapeError(f"A csr array has two dimensions; this one has shape {store.shape}.",
                          hint="only two-dimensional row_sparse arrays convert to csr.")
+    if _compiled(store.data.size, xp) and store.dtype != np.float16:
+        data, columns, ends = for_device("cpu").dense_to_csr(np.ascontiguousarray(store.data))
+        counts = np.zeros(store.shape[0] + 1, np.int64)
+        counts[store.indices + 1] = np.diff(ends)
+        return CSR(data, columns, np.cumsum(counts), store.shape, check=False)
     rank, column = xp.nonzero(store.data)
     indptr = counts_to_indptr(store.indices[rank], store.shape[0], xp)
     return CSR(store.data[rank, column], column, indptr, store.shape, check=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import in_threads, kernel, scratch
+from .jit import in_threads, kernel, scratch, single_precision
 
 __all__ = [
     "csr_add_csr",
@@ -63,6 +63,7 @@ def _csr_dot_vector_rows(data, indices, indptr, right, out, start, stop):
         out[row, 0] = total
 
 
+@single_precision
 def csr_dot_dense(data, indices, indptr, right, out):
     """``out[...] = csr · right``; right (columns, width), out (rows, width)."""
     rows, width = out.shape
@@ -140,6 +141,7 @@ def _row_of_each(indptr, rows):
             rows[place] = row
 
 
+@single_precision
 def csr_transposed_dot_grouped(data, indptr, starts, places, right, out):
     """``out[...] = csrᵀ · right`` for the columns that occur, as ``group_columns`` gives them; out (distinct, width)."""
     rows = scratch("rows", data.shape[0])

@@ -55,16 +55,16 @@ def _sort_entries(entries, other, highest, room):
 
 @kernel
 def _sorted(indices, entries, other):
-    """The values in ascending order, and the position of each; both lie in one of the buffers, uint64 (n,)."""
+    """The values in ascending order, and the position of each, in the two buffers, uint64 (n,); (0,) if they do not fit.
+
+    Value and position share a word while they are sorted.
+    """
     count, highest = indices.shape[0], np.uint64(0)
     for place in range(count):
         highest |= np.uint64(indices[place])
     room = _bits(np.uint64(count))
     if np.int64(room) + np.int64(_bits(highest)) > 63:
-        places = np.argsort(indices, kind="mergesort")
-        for place in range(count):
-            other[place], entries[place] = np.uint64(indices[places[place]]), np.uint64(places[place])
-        return other, entries
+        return other[:0], entries[:0]
     for place in range(count):
         entries[place] = np.uint64(indices[place]) << room | np.uint64(place)
     entries, other = _sort_entries(entries, other, highest, room)
@@ -76,8 +76,7 @@ def _sorted(indices, entries, other):
 
 
 @kernel
-def _grouped(indices, entries, other, starts):
-    keys, places = _sorted(indices, entries, other)
+def _groups(keys, starts):
     distinct = 0
     for place in range(keys.shape[0]):
         if place == 0 or keys[place] != keys[place - 1]:
@@ -87,7 +86,7 @@ def _grouped(indices, entries, other, starts):
     columns = np.empty(distinct, np.int64)
     for rank in range(distinct):
         columns[rank] = np.int64(keys[starts[rank]])
-    return columns, places
+    return columns
 
 
 def group_columns(indices):
@@ -98,8 +97,12 @@ def group_columns(indices):
     """
     count = indices.shape[0]
     room = scratch("group", 3 * count + 1)
+    keys, places = _sorted(indices, room[:count], room[count: 2 * count])
+    if keys.shape[0] < count:  # numpy sorts anything; compiling its sort would take seconds
+        order = np.argsort(indices, kind="stable")
+        keys, places = indices[order].astype(np.uint64), order.astype(np.uint64)
     starts = room[2 * count: 3 * count + 1]
-    columns, places = _grouped(indices, room[:count], room[count: 2 * count], starts)
+    columns = _groups(keys, starts)
     return columns, starts[: columns.shape[0] + 1], places
 
 

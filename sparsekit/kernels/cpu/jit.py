@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.errors import DTypeError
 
-__all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch"]
+__all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch", "single_precision"]
 
 _HALF = np.dtype(np.float16)
 
@@ -72,7 +72,7 @@ class Kernel:
             return self.dispatcher(*arguments)
         except Exception as error:
             if any(getattr(value, "dtype", None) == _HALF for value in arguments):
-                return self._widened(arguments)
+                return widened(self, arguments)
             if isinstance(error.__cause__, (KeyboardInterrupt, SystemExit)):
                 raise error.__cause__ from None  # numba hides an interrupt in a SystemError
             if not (isinstance(error, NotImplementedError) or type(error).__module__.startswith("numba")):
@@ -81,15 +81,29 @@ class Kernel:
             raise DTypeError(f"The kernel {self._function.__name__} takes no arguments of types {kinds}.",
                              hint="cast the values to float32 or float64 with astype().") from None
 
-    def _widened(self, arguments: tuple[Any, ...]) -> Any:
-        """Run on float32 copies of the float16 arguments, which numba does not take, and write back what changed."""
-        wide = [value.astype(np.float32) if getattr(value, "dtype", None) == _HALF else value for value in arguments]
-        result = self(*wide)
-        for value, copy in zip(arguments, wide, strict=True):
-            if copy is not value and isinstance(value, np.ndarray) and value.flags.writeable:
-                with np.errstate(over="ignore"):  # beyond 65,504 is infinite, as in any float16 operation
-                    value[...] = copy
-        return result
+
+def widened(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Run on float32 copies of the float16 arguments, which numba does not take, and write back what changed."""
+    wide = [value.astype(np.float32) if getattr(value, "dtype", None) == _HALF else value for value in arguments]
+    result = function(*wide)
+    for value, copy in zip(arguments, wide, strict=True):
+        if copy is not value and isinstance(value, np.ndarray) and value.flags.writeable:
+            with np.errstate(over="ignore"):  # beyond 65,504 is infinite, as in any float16 operation
+                value[...] = copy
+    return result
+
+
+def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
+    """For a function that runs kernels in threads: float16 is widened once, before them."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any) -> Any:
+        for value in arguments:
+            if value.dtype == _HALF:
+                return widened(function, arguments)
+        return function(*arguments)
+
+    return run
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:

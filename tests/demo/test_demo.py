@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from sparsekit import cli
+from sparsekit.base import machine
 from sparsekit.base.errors import DataFileError, InsufficientMemoryError, ShapeError
-from sparsekit.demo import command, machine
+from sparsekit.demo import command
 from sparsekit.demo.settings import Settings, parse
 from sparsekit.demo.variants import needed_memory
 

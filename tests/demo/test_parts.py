@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sparsekit.base.machine import available_memory
 from sparsekit.demo import command, compare, progress
-from sparsekit.demo.machine import available_memory
 from sparsekit.demo.page import typical
 from sparsekit.demo.settings import Settings
 from sparsekit.demo.training import Outcome, Trained, split

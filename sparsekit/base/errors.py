@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "ContractError",
+    "ConversionError",
     "DTypeError",
     "DataFileError",
     "DensificationError",
@@ -82,6 +83,10 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError):
         near = difflib.get_close_matches(str(name), names, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}."
         return cls(f"There is no {kind} named {name!r}.", hint=hint)
+
+
+class ConversionError(SparsekitError, TypeError, BufferError):
+    """An array was handed to something that cannot take it as it is, and that it does not silently change for."""
 
 
 class GradientError(SparsekitError):

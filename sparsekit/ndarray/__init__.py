@@ -32,6 +32,7 @@ from .composed import concatenate, histogram, moveaxis, onehot_encode, split_v2
 from .creation import arange, array, empty, eye, from_numpy, full, linspace, ones, waitall, zeros
 from .files import load, load_frombuffer, save
 from .functions import F as _F
+from .interchange import from_dlpack, to_dlpack_for_read, to_dlpack_for_write
 from .namespaces import GROUPS as _GROUPS
 from .namespaces import group as _group
 from .ndarray import NDArray
@@ -60,8 +61,9 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "BaseSparseNDArray", "CSRNDArray", "NDArray", "RowSparseNDArray", "add", "arange", "array", "concatenate",
-    "divide", "empty", "equal", "eye", "from_numpy", "full", "greater", "greater_equal", "histogram", "lesser",
-    "lesser_equal", "linspace", "load", "load_frombuffer", "logical_and", "logical_or", "logical_xor", "maximum", "minimum",
-    "modulo", "moveaxis", "multiply", "not_equal", "onehot_encode", "ones", "power", "random", "save", "sparse", "split_v2",
-    "subtract", "true_divide", "waitall", "wrap", "zeros",
+    "divide", "empty", "equal", "eye", "from_dlpack", "from_numpy", "full", "greater", "greater_equal", "histogram",
+    "lesser", "lesser_equal", "linspace", "load", "load_frombuffer", "logical_and", "logical_or", "logical_xor",
+    "maximum", "minimum", "modulo", "moveaxis", "multiply", "not_equal", "onehot_encode", "ones", "power", "random",
+    "save", "sparse", "split_v2", "subtract", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide", "waitall",
+    "wrap", "zeros",
 ]

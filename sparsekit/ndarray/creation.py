@@ -6,48 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..base.context import Context, current_context, require
+from ..base.context import Context
+from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError
 from ..core.dispatch import invoke, wrap
 from ..core.op import find
-from ..kernels import for_device
+from . import sparse_creation
+from .arguments import check_dense, context_of, on, shape_of, to_device, values_of
 from .ndarray import NDArray
 
 __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device",
            "waitall", "zeros"]
-
-
-#: Creation functions of ``ndarray.sparse``, which imports this module and adds them here.
-sparse_makers: dict[str, Any] = {}
-
-
-def context_of(ctx: Context | None) -> Context:
-    """The context to create on: the one given, else the current one; it must exist."""
-    return require(current_context() if ctx is None else Context(ctx))
-
-
-def shape_of(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple of non-negative ints; a bare number is one dimension."""
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    if not all(isinstance(size, (int, np.integer)) and size >= 0 for size in sizes):
-        raise ShapeError(f"{shape!r} is no shape.", hint="give a tuple of numbers that are not negative, such as (2, 3).")
-    return tuple(int(size) for size in sizes)
-
-
-def element_type(dtype: Any) -> Any:
-    """A numpy dtype for the elements: real numbers or integers; float32 for None."""
-    try:
-        found = np.dtype(dtype or np.float32)
-    except TypeError:
-        found = np.dtype(object)
-    if found.kind not in "fiub":
-        raise DTypeError(f"Arrays hold real numbers or integers, not {dtype!r}.", hint="use float32, float64, int32 or int64.")
-    return found
-
-
-def to_device(values: Any, ctx: Context) -> Any:
-    """A numpy array as a dense store on ``ctx``."""
-    return values if ctx.device_type == "cpu" else for_device("gpu").xp.asarray(values)
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
@@ -55,47 +24,85 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 
     Parameters
     ----------
-    source_array : array-like, NDArray or scipy sparse matrix
-        A sparse source gives an array of its own storage type.
+    source_array : array-like, NDArray, scipy sparse matrix or array
+        A sparse source gives an array of its own storage type, csr for one of scipy.
+    ctx : Context, optional
+        The current one by default.
     dtype : optional
-        The source's for an NDArray, float32 otherwise.
+        By default that of an NDArray or of scipy's matrix, and float32 for anything else, numpy arrays too.
+
+    Raises
+    ------
+    DTypeError
+        If the source holds anything but real numbers, or numbers that the element type does not have.
+
+    Examples
+    --------
+    >>> mx.nd.array([[1, 2], [3, 4]]).dtype
+    dtype('float32')
     """
-    if isinstance(source_array, NDArray):
-        made = source_array.copy() if dtype is None else source_array.astype(dtype)
-        return made.as_in_context(context_of(ctx) if ctx is not None else made.context)
-    if hasattr(source_array, "tocsr"):
-        return sparse_makers["csr_matrix"](source_array, ctx=ctx, dtype=dtype)
-    place = context_of(ctx)
-    try:
-        values = np.array(source_array, dtype=element_type(dtype), order="C")
-    except (ValueError, TypeError) as error:
-        raise DTypeError(f"A {type(source_array).__name__} cannot become an array: {error}.",
-                         hint="give nested lists of numbers of equal length, or a numpy array.") from None
-    return wrap(to_device(values, place), place)
+    if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
+        return sparse_creation.array(source_array, ctx, dtype)
+    own = source_array.dtype if isinstance(source_array, NDArray) else "float32"
+    return on(values_of(source_array, dtype, own), ctx)
 
 
 def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
-    """An array over the memory of a C-contiguous numpy array, or over a copy."""
-    values = np.ascontiguousarray(ndarray)
-    return wrap(values if zero_copy else values.copy(), Context("cpu", 0))
+    """An array over the memory of a numpy array: writing to either writes to both.
+
+    Parameters
+    ----------
+    ndarray : numpy.ndarray
+        With ``zero_copy`` it is C-contiguous, writable and of an element type that arrays have.
+    zero_copy : bool
+        False makes a copy.
+
+    Raises
+    ------
+    DTypeError
+        If it is no numpy array, or of another element type.
+    ShapeError
+        If its memory cannot be shared.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise DTypeError(f"from_numpy takes a numpy array, not {type(ndarray).__name__}.", hint="mx.nd.array takes others.")
+    if not zero_copy:
+        return wrap(values_of(ndarray), Context("cpu", 0))
+    if element_type(ndarray.dtype) != ndarray.dtype:
+        raise DTypeError("Numbers in the byte order of other machines cannot be shared.", hint="pass zero_copy=False.")
+    if not ndarray.flags.c_contiguous or not ndarray.flags.writeable:
+        odd = "not C-contiguous" if not ndarray.flags.c_contiguous else "read-only"
+        raise ShapeError(f"An array that is {odd} cannot be shared.", hint="pass zero_copy=False, or a copy of it.")
+    return wrap(ndarray.view(np.ndarray), Context("cpu", 0))
 
 
 def full(shape: Any, val: float, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None) -> NDArray:
     """An array with one value everywhere."""
-    call = find("_full").bind({"shape": shape_of(shape), "value": val, "dtype_": element_type(dtype).name})
+    sizes, kind = shape_of(shape), element_type(dtype)
+    check_dense(sizes, kind)
+    call = find("_full").bind({"shape": sizes, "value": val, "dtype_": kind.name})
     return invoke(call, (), out, context_of(ctx))
 
 
-def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str = "default", **_kwargs: Any) -> NDArray:
-    """An array of zeros; a sparse one stores nothing."""
+def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **_kwargs: Any) -> NDArray:
+    """An array of zeros; a sparse one stores nothing.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    ctx : Context, optional
+    dtype : optional
+        float32 by default.
+    stype : {"default", "row_sparse", "csr"}, optional
+    """
     if stype not in (None, "default"):
-        return sparse_makers["zeros"](stype, shape, ctx, dtype)
+        return sparse_creation.zeros(str(stype), shape, ctx, dtype)
     return full(shape, 0.0, ctx, dtype)
 
 
-def empty(shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
     """An array whose values are yet to be written; they start as zeros."""
-    return full(shape, 0.0, ctx, dtype)
+    return zeros(shape, ctx, dtype, stype)
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **_kwargs: Any) -> NDArray:
@@ -118,6 +125,8 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None,
              dtype: Any = None) -> NDArray:
     """``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``."""
+    if num < 0:
+        raise ShapeError(f"linspace cannot give {num} values.", hint="num counts them.")
     call = find("_linspace").bind({"start": start, "stop": stop, "num": num, "endpoint": endpoint,
                                    "dtype_": element_type(dtype).name})
     return invoke(call, (), None, context_of(ctx))

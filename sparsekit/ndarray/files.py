@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context, num_gpus
+from ..base.dtypes import ELEMENT_TYPES
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, UnsupportedError
 from ..core.arrays import wrap
 from ..storage import CSR, RowSparse
 from ..storage.convert import STYPES
+from .arguments import MOST_AXES
 from .ndarray import NDArray
 
 __all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]
@@ -31,10 +33,9 @@ MAGIC = 0x112
 #: What an array begins with: with a storage type, with that and sizes that may be 0 or absent, and before there were any.
 V2, V3, V1 = 0xF993FAC9, 0xF993FACA, 0xF993FAC8
 #: Element types by their number in the file.
-DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
-#: Index components of each storage type in the order of the file, and the most axes that numpy has.
+DTYPES = ELEMENT_TYPES
+#: Index components of each storage type in the order of the file.
 INDICES = {"default": (), "row_sparse": ("indices",), "csr": ("indptr", "indices")}
-MOST_AXES = 64
 #: Devices by their number in the file; 3 and 5 are kinds of the machine's own memory.
 DEVICES = {1: "cpu", 2: "gpu", 3: "cpu", 5: "cpu"}
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..base.config import config
-from ..base.context import Context, require
+from ..base.context import Context, num_gpus, require
+from ..base.dtypes import element_type
 from ..base.errors import (
     DensificationError,
     DTypeError,
     GradientError,
+    InsufficientMemoryError,
     RowIndexError,
     ShapeError,
     SparsekitError,
@@ -28,14 +30,19 @@ from ..kernels import for_device
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, densify
+from ..storage.check import check_conversion
 from . import arithmetic
 from .functions import F
 from .indexing import assignable, numpy_key, split_key, stacked
+from .interchange import Interchange
+from .numpy_protocol import NumpyProtocol
 
 __all__ = ["NDArray"]
 
+CPU = Context("cpu", 0)
 
-class NDArray:
+
+class NDArray(NumpyProtocol, Interchange):
     """A dense array on a context, with MXNet's methods.
 
     Made by ``mx.nd.array``, ``mx.nd.zeros`` and the other creation functions, and by operators.
@@ -115,11 +122,25 @@ class NDArray:
     # values out
 
     def asnumpy(self) -> Any:
-        """A numpy array with a copy of the values; sparse arrays come out dense."""
-        made = densify(self._store, for_device(self._ctx.device_type).xp)
-        if not isinstance(made, np.ndarray):
-            return made.get()
-        return made.copy() if made is self._store else made
+        """A numpy array with a copy of the values; sparse arrays come out dense.
+
+        Raises
+        ------
+        InsufficientMemoryError
+            If a sparse array would take more memory than there is.
+        """
+        store = self._on_host()
+        if not isinstance(store, np.ndarray):
+            check_conversion(store, "default")
+            try:
+                return densify(store)
+            except (MemoryError, OSError, ValueError) as error:
+                raise too_large(store, error) from None
+        return store.copy() if store is self._store else store
+
+    def _on_host(self) -> Any:
+        """The store with components of numpy, copied from a GPU if they lie there."""
+        return self._store if self._ctx.device_type == "cpu" else _map_components(self._store, lambda part: part.get())
 
     def asscalar(self) -> Any:
         """The only element as a numpy scalar.
@@ -138,10 +159,6 @@ class NDArray:
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers."""
         return self.asnumpy().tolist()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        values = self.asnumpy()
-        return values if dtype is None else values.astype(dtype)
 
     def __float__(self) -> float:
         return float(self.asscalar())
@@ -174,16 +191,28 @@ class NDArray:
         return invoke(find("identity").bind({}), (self,))
 
     def astype(self, dtype: Any, copy: bool = True) -> NDArray:
-        """The values in another element type; the array itself if ``copy=False`` and it has that type."""
-        dtype = np.dtype(dtype)
+        """The values in another element type; the array itself if ``copy=False`` and it has that type.
+
+        Raises
+        ------
+        DTypeError
+            If arrays have no such element type.
+        """
+        dtype = element_type(dtype)
         if not copy and dtype == self.dtype:
             return self
         return invoke(find("Cast").bind({"dtype": dtype.name}), (self,))
 
     def tostype(self, stype: str) -> NDArray:
-        """The values in another storage type; the array itself if it has that type."""
-        if stype == self.stype:
-            return self
+        """A copy of the values in another storage type, or in the same, as in MXNet.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such storage type.
+        InsufficientMemoryError
+            If the result would take more memory than there is.
+        """
         return invoke(find("cast_storage").bind({"stype": check_stype(stype)}), (self,))
 
     def as_in_context(self, ctx: Context) -> NDArray:
@@ -205,6 +234,9 @@ class NDArray:
         """Copy the values into an array, whose storage type and element type stay, or to a context."""
         if isinstance(other, Context):
             return self.copy() if other is self._ctx else self._moved(require(other))
+        if not isinstance(other, NDArray):
+            raise DTypeError(f"copyto takes an array or a context, not {type(other).__name__}.",
+                             hint="asnumpy() gives a numpy array.")
         if other.shape != self.shape:
             raise ShapeError(f"copyto: shapes {self.shape} and {other.shape} differ.", hint="make a target of that shape.")
         other._receive(self)
@@ -344,21 +376,38 @@ class NDArray:
     def __iter__(self) -> Any:
         return (self[place] for place in range(len(self)))
 
-    # pickling goes through plain components
+    # copying and pickling go through plain components
+
+    def __copy__(self) -> NDArray:
+        return wrap(self._store.copy(), self._ctx)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NDArray:
+        return self.__copy__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        parts = tuple(getattr(self._store, name) for name in getattr(self._store, "components", ()))
-        return _rebuild, (self.stype, parts or (self._store,), self.shape)
+        store = self._on_host()
+        parts = tuple(getattr(store, name) for name in getattr(store, "components", ())) or (store,)
+        return _rebuild, (self.stype, parts, self.shape, self._ctx)
 
 
-def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...]) -> NDArray:
-    """An array from its components, validated like any other input."""
-    store: Any = parts[0]
+def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Context = CPU) -> NDArray:
+    """An array from its components, validated like any other input; on the CPU if its GPU is not here."""
+    store: Any
+    indices: Any
+    store, *indices = (part if part.flags.writeable and part.flags.c_contiguous else part.copy() for part in parts)
     if stype == "csr":
-        store = CSR(parts[0], parts[1], parts[2], shape)
+        store = CSR(store, indices[0], indices[1], tuple(shape))
     elif stype == "row_sparse":
-        store = RowSparse(parts[0], parts[1], shape)
-    return wrap(store, Context("cpu", 0))
+        store = RowSparse(store, indices[0], tuple(shape))
+    element_type(store.dtype)
+    array: NDArray = wrap(store, CPU)
+    return array.as_in_context(ctx) if ctx.device_type == "cpu" or ctx.device_id < num_gpus() else array
+
+
+def too_large(store: Any, error: Exception) -> InsufficientMemoryError:
+    """The error for a sparse store that the system gave no memory to convert."""
+    return InsufficientMemoryError(f"A {store.stype} array of shape {store.shape} cannot become dense: {error}.",
+                                   hint="take a slice first; asscipy() and the components need no conversion.")
 
 
 def _to_device(part: Any, xp: Any) -> Any:

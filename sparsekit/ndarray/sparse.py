@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..base.config import config
-from ..base.context import Context
-from ..base.errors import ShapeError, SparseFormatError
+from ..base.errors import ShapeError
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
 from ..ops.cast import check_stype
-from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, convert
-from ..storage.convert import counts_to_indptr
+from ..storage.check import check_conversion
 from . import arithmetic
-from .creation import context_of, shape_of, sparse_makers
 from .functions import F
+from .interchange import from_binsparse
 from .ndarray import NDArray
+from .sparse_creation import array, csr_matrix, empty, row_sparse_array, zeros
 from .sparse_indexing import assign, select
 
-__all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_matrix", "empty", "retain",
-           "row_sparse_array", "zeros"]
+__all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_matrix", "empty", "from_binsparse",
+           "retain", "row_sparse_array", "zeros"]
 
 
 class BaseSparseNDArray(NDArray):
@@ -67,18 +63,24 @@ class BaseSparseNDArray(NDArray):
         type(self._store)(*(getattr(self._store, name) for name in self._store.components), self.shape)
 
     def asscipy(self) -> Any:
-        """A scipy.sparse CSR matrix sharing the components.
+        """A ``scipy.sparse.csr_matrix`` that shares the stored values.
+
+        A csr array's ``data`` is not copied, nor are its indices if scipy keeps their type: it narrows int64 to
+        int32 where the sizes allow.  The matrix of a row_sparse array is one of copies.
 
         Raises
         ------
         ShapeError
             If there are not two dimensions.
+        InsufficientMemoryError
+            If a row_sparse array has more rows than a csr matrix can in this memory.
         """
         from scipy import sparse  # loaded by this call only: importing sparsekit must not load scipy
 
         if self.ndim != 2:
             raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
-        store = convert(self._store, "csr")
+        check_conversion(self._store, "csr")
+        store = convert(self._on_host(), "csr")
         return sparse.csr_matrix((store.data, store.indices, store.indptr), shape=self.shape)
 
     def __getitem__(self, key: Any) -> NDArray:
@@ -129,165 +131,6 @@ array_types[CSR] = CSRNDArray
 array_types[RowSparse] = RowSparseNDArray
 
 
-def _values(source: Any, dtype: Any) -> Any:
-    """Components as numpy, in the type given, else the source's; lists give float32."""
-    if isinstance(source, NDArray):
-        source = source.asnumpy()
-    if dtype is None:
-        dtype = source.dtype if hasattr(source, "dtype") else np.float32
-    return np.ascontiguousarray(source, dtype=dtype)
-
-
-def _index(source: Any, name: str) -> Any:
-    """An index component as int64, as in MXNet."""
-    values = np.asarray(source.asnumpy() if isinstance(source, NDArray) else source)
-    if values.size and values.dtype.kind not in "iu" and not np.array_equal(values, np.round(values)):
-        raise SparseFormatError(f"{name} holds values that are no integers.", hint="indices count rows or columns from 0.")
-    return np.ascontiguousarray(values.astype(np.int64) if values.size else np.zeros(0, np.int64))
-
-
-def _made(store: Any, ctx: Context | None, stype: str) -> Any:
-    place = context_of(ctx)
-    made = wrap(store, Context("cpu", 0))
-    return made if place.device_type == "cpu" and place.device_id == 0 else made.as_in_context(place)
-
-
-def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> CSRNDArray:
-    """A CSR matrix from whatever describes one.
-
-    Parameters
-    ----------
-    arg1 : array-like, NDArray, scipy matrix, shape tuple, or components
-        ``(data, indices, indptr)``, ``(data, (row, col))`` with duplicates summed, ``(rows, columns)`` for
-        zeros, or anything dense.
-    shape : tuple of two ints, optional
-        Taken from the largest index if left out.
-    dtype : optional
-        The source's; float32 for lists.
-
-    Raises
-    ------
-    SparseFormatError
-        If the components are not a valid matrix of that shape.
-    """
-    if isinstance(arg1, tuple):
-        store = _csr_of_tuple(arg1, shape, dtype)
-    elif isinstance(arg1, NDArray):
-        store = convert(arg1._store, "csr")
-        store = CSR(store.data.astype(dtype or store.dtype), store.indices.copy(), store.indptr.copy(), store.shape, check=False)
-    elif hasattr(arg1, "tocsr"):
-        found = arg1.tocsr().copy()
-        found.sum_duplicates()
-        store = CSR(_values(found.data, dtype), _index(found.indices, "indices"), _index(found.indptr, "indptr"),
-                    tuple(int(size) for size in found.shape))
-    else:
-        dense = _values(arg1, dtype)
-        if dense.ndim != 2:
-            raise ShapeError(f"A csr array has two dimensions; the source has shape {dense.shape}.",
-                             hint="give a nested list, or reshape to (rows, columns).")
-        store = convert(dense, "csr")
-    if shape is not None and tuple(shape_of(shape)) != tuple(store.shape):
-        raise ShapeError(f"The source has shape {tuple(store.shape)}, but shape={tuple(shape)} was asked for.",
-                         hint="leave out shape=.")
-    return _made(store, ctx, "csr")
-
-
-def _csr_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> CSR:
-    if len(parts) == 2 and all(isinstance(part, (int, np.integer)) for part in parts):
-        return empty_store(np, "csr", shape_of(parts), np.dtype(dtype or np.float32))
-    if len(parts) == 3:
-        data, indices, indptr = _values(parts[0], dtype), _index(parts[1], "indices"), _index(parts[2], "indptr")
-        if shape is None:
-            shape = (indptr.shape[0] - 1, int(indices.max()) + 1 if indices.size else 0)
-        return CSR(data, indices, indptr, shape_of(shape), check=config.check_format)
-    if len(parts) == 2 and isinstance(parts[1], (tuple, list)) and len(parts[1]) == 2:
-        row, column = (_index(part, "row and col") for part in parts[1])
-        return _csr_of_places(_values(parts[0], dtype), row, column, shape)
-    raise SparseFormatError(f"A tuple of {len(parts)} parts does not describe a csr array.",
-                            hint="give (data, indices, indptr), (data, (row, col)) or (rows, columns).")
-
-
-def _csr_of_places(data: Any, row: Any, column: Any, shape: Any) -> CSR:
-    """From coordinates in any order; values at one place are summed."""
-    if not data.shape == row.shape == column.shape:
-        raise SparseFormatError(f"data, row and col have shapes {data.shape}, {row.shape} and {column.shape}.",
-                                hint="each needs one entry per value.")
-    if shape is None:
-        shape = tuple(int(part.max()) + 1 if part.size else 0 for part in (row, column))
-    shape = shape_of(shape)
-    for name, part, size in (("row", row, shape[0]), ("col", column, shape[1])):
-        outside = np.flatnonzero((part < 0) | (part >= size))
-        if outside.size:
-            raise SparseFormatError(f"{name}[{outside[0]}] is {part[outside[0]]}, outside the {size} of shape {shape}.",
-                                    hint=f"{name} runs from 0 to {size - 1}.")
-    order = np.lexsort((column, row))
-    row, column, data = row[order], column[order], data[order]
-    first = np.ones(row.shape[0], bool)
-    first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
-    starts = np.flatnonzero(first)
-    summed = np.add.reduceat(data, starts) if starts.size else data
-    return CSR(summed, column[starts], counts_to_indptr(row[starts], shape[0]), shape, check=False)
-
-
-def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> RowSparseNDArray:
-    """A row-sparse array.
-
-    Parameters
-    ----------
-    arg1 : array-like, NDArray, shape tuple, or ``(data, indices)``
-        Row numbers in any order are sorted; they must not repeat.
-    shape : tuple of int, optional
-        Taken from the largest row number if left out.
-    """
-    if isinstance(arg1, tuple) and all(isinstance(part, (int, np.integer)) for part in arg1):
-        store = empty_store(np, "row_sparse", shape_of(arg1), np.dtype(dtype or np.float32))
-    elif isinstance(arg1, tuple):
-        if len(arg1) != 2:
-            raise SparseFormatError(f"A tuple of {len(arg1)} parts does not describe a row_sparse array.",
-                                    hint="give (data, indices), or a shape.")
-        data, indices = _values(arg1[0], dtype), _index(arg1[1], "indices")
-        if indices.size > 1 and (np.diff(indices) < 0).any() and data.shape[:1] == indices.shape:
-            order = np.argsort(indices, kind="stable")
-            data, indices = np.ascontiguousarray(data[order]), indices[order]
-        if shape is None:
-            shape = (int(indices.max()) + 1 if indices.size else 0, *data.shape[1:])
-        store = RowSparse(data, indices, shape_of(shape), check=config.check_format)
-    elif isinstance(arg1, NDArray):
-        found = convert(arg1._store, "row_sparse")
-        store = RowSparse(found.data.astype(dtype or found.dtype), found.indices.copy(), found.shape, check=False)
-    else:
-        store = convert(_values(arg1, dtype), "row_sparse")
-    if shape is not None and tuple(shape_of(shape)) != tuple(store.shape):
-        raise ShapeError(f"The source has shape {tuple(store.shape)}, but shape={tuple(shape)} was asked for.",
-                         hint="leave out shape=.")
-    return _made(store, ctx, "row_sparse")
-
-
-def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """A sparse array with a copy of a sparse source: an NDArray or a scipy matrix."""
-    if isinstance(source_array, RowSparseNDArray):
-        return row_sparse_array(source_array, ctx=ctx, dtype=dtype)
-    if isinstance(source_array, CSRNDArray) or hasattr(source_array, "tocsr"):
-        return csr_matrix(source_array, ctx=ctx, dtype=dtype)
-    raise SparseFormatError(f"A {type(source_array).__name__} is not sparse.",
-                            hint="use csr_matrix or row_sparse_array for dense sources, mx.nd.array for a dense array.")
-
-
-def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, **_kwargs: Any) -> NDArray:
-    """Zeros of a storage type; a sparse array of zeros stores nothing."""
-    shape = shape_of(shape)
-    if check_stype(stype) == "csr" and len(shape) != 2:
-        raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="use row_sparse, or (rows, columns).")
-    place = context_of(ctx)
-    made = wrap(empty_store(np, stype, shape, np.dtype(dtype or np.float32)), Context("cpu", 0))
-    return made.as_in_context(place)
-
-
-def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """An array of a storage type whose values are yet to be written."""
-    return zeros(stype, shape, ctx, dtype)
-
-
 def retain(data: RowSparseNDArray, indices: NDArray) -> RowSparseNDArray:
     """Only the given rows of a row_sparse array; all others become absent."""
     return F._sparse_retain(data, indices)
@@ -298,7 +141,6 @@ def cast_storage(data: NDArray, stype: str) -> NDArray:
     return F.cast_storage(data, stype=check_stype(stype))
 
 
-sparse_makers.update(csr_matrix=csr_matrix, zeros=zeros)
 add, subtract, multiply, divide = (arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide)
 
 

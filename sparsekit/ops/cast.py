@@ -10,6 +10,7 @@ from ..base.errors import UnknownNameError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from ..storage import convert
+from ..storage.check import check_conversion
 from ..storage.convert import STYPES
 from . import samples
 from .unary import on_data
@@ -28,6 +29,7 @@ for _source in STYPES:
     for _target in STYPES:
         @cast_storage.forward(f"{_source} -> {_target}", stype=_target)
         def _(k: Any, x: Any, attrs: Any) -> Any:
+            check_conversion(x, attrs["stype"])
             made = convert(x, attrs["stype"], k.xp)
             return x.copy() if made is x else made
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import SparseFormatError
+from ..base.errors import InsufficientMemoryError, SparseFormatError
+from ..base.machine import available_memory
 
-__all__ = ["check_csr", "check_row_sparse"]
+__all__ = ["check_conversion", "check_csr", "check_memory", "check_row_sparse"]
+
+#: Bytes up to which no one asks how much memory is free.
+PLENTY = 1 << 28
 
 _INDEX_KINDS = "iu"
 
@@ -92,3 +98,36 @@ def check_row_sparse(data: Any, indices: Any, shape: tuple[int, ...]) -> None:
         at = int(falls[0]) + 1
         _fail(f"indices[{at}] = {indices[at]} does not exceed indices[{at - 1}] = {indices[at - 1]}.",
               "row indices ascend without repetition.")
+
+
+def check_memory(size: int, what: str, hint: str) -> None:
+    """Raise ``InsufficientMemoryError`` if ``what`` takes more bytes than the machine has free.
+
+    An allocation that the system grants and then cannot serve ends the process without a word.
+    """
+    if size <= PLENTY:
+        return
+    free = available_memory()
+    free = (1 << 46) if free is None else free
+    if size > free:
+        raise InsufficientMemoryError(f"{what} would take {size:,} bytes, and {free:,} are free.", hint=hint)
+
+
+def check_conversion(store: Any, stype: str) -> None:
+    """Raise ``InsufficientMemoryError`` if a sparse store is too large to take another storage type."""
+    source = getattr(store, "stype", "default")
+    if source in ("default", stype):
+        return
+    rows, itemsize = store.shape[0], store.dtype.itemsize
+    width = math.prod(store.shape[1:])
+    if stype == "csr":
+        size = 8 * (rows + 1) + (8 + itemsize) * store.nnz
+    elif stype == "row_sparse":
+        size = min(rows, store.nnz) * width * itemsize
+        if size > PLENTY:
+            size = int(np.count_nonzero(np.diff(_host(store.indptr)))) * width * itemsize
+    else:  # pages of zeros that nothing is written to take no memory, as long as there are addresses for them
+        size = rows * width * itemsize
+        size = size if size >= 1 << 46 else min(size, store.data.nbytes + mmap.PAGESIZE * store.nnz)
+    check_memory(size, f"A {source} array of shape {store.shape}, converted to {stype},",
+                 "take a slice first; asscipy() and the components need no conversion.")

@@ -31,7 +31,8 @@ BETTER = {
     "c[::2]": (1, 5),
     "c[0, 1]": (1,),
     "r.tostype('csr')": (4, 3),
-    # Rows given out of order are put in order, so there is nothing to complain of.
+    # Rows and columns given out of order are put in order, so there is nothing to complain of.
+    "mx.nd.sparse.csr_matrix(([1.0, 2], [3, 1], [0, 2]), shape=(1, 5)).check_format()": None,
     "mx.nd.sparse.row_sparse_array((np.ones((2, 3)), [3, 1]), shape=(4, 3)).check_format()": None,
 }
 

@@ -1,0 +1,32 @@
+"""The element types of arrays, MXNet's, and how an argument names one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import DTypeError
+
+__all__ = ["ELEMENT_TYPES", "element_type"]
+
+#: In the order of their numbers in MXNet's files.
+ELEMENT_TYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
+
+
+def element_type(dtype: Any, default: Any = "float32") -> Any:
+    """The numpy dtype that ``dtype`` stands for, in the byte order of the machine; ``default`` for None.
+
+    Raises
+    ------
+    DTypeError
+        If it is none, or one that arrays do not have: complex numbers, text, dates, objects.
+    """
+    try:
+        found = np.dtype(default if dtype is None else dtype)
+    except TypeError:
+        raise DTypeError(f"{dtype!r} is no element type.", hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
+    if found.name not in ELEMENT_TYPES:
+        raise DTypeError(f"Arrays hold real numbers or integers, not {found}.",
+                         hint=f"cast to one of {', '.join(ELEMENT_TYPES)} first.")
+    return found.newbyteorder("=")

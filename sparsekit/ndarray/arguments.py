@@ -1,0 +1,123 @@
+"""What the functions that make arrays take: contexts, shapes, and values of any kind."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..base.context import Context, current_context, require
+from ..base.dtypes import element_type
+from ..base.errors import DTypeError, ShapeError
+from ..core.arrays import wrap
+from ..kernels import for_device
+from ..storage.check import check_memory
+
+__all__ = ["check_dense", "context_of", "on", "shape_of", "to_device", "values_of"]
+
+#: Axes that numpy 1 allows.
+MOST_AXES = 32
+
+
+def context_of(ctx: Context | None) -> Context:
+    """The context to create on: the one given, else the current one; it must exist."""
+    return require(current_context() if ctx is None else Context(ctx))
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple of ints that are not negative; a bare number is one dimension."""
+    try:
+        sizes = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape))
+    except TypeError:
+        sizes = (-1,)
+    if min(sizes, default=0) < 0 or max(sizes, default=0) >= 2**63 or len(sizes) > MOST_AXES:
+        raise ShapeError(f"{shape!r} is no shape.", hint=f"give a tuple of at most {MOST_AXES} numbers that are not negative, "
+                         "such as (2, 3).")
+    return sizes
+
+
+def check_dense(shape: tuple[int, ...], kind: Any) -> None:
+    """Raise unless a dense array of that shape and type can be made here.
+
+    Raises
+    ------
+    ShapeError
+        If it would be larger than memory can ever be, be it only in name as (0, 2**62) is.
+    InsufficientMemoryError
+        If it is larger than what is free.
+    """
+    check_memory(math.prod(shape) * kind.itemsize, f"A dense array of shape {shape}",
+                 "use a sparse array, which stores no zeros.")
+    if math.prod(size or 1 for size in shape) * kind.itemsize >= 2**63:
+        raise ShapeError(f"A dense array cannot have the shape {shape}.", hint="use a sparse array, which stores no zeros.")
+
+
+def to_device(values: Any, ctx: Context) -> Any:
+    """A numpy array as a dense store on ``ctx``."""
+    return values if ctx.device_type == "cpu" else for_device("gpu").xp.asarray(values)
+
+
+def on(store: Any, ctx: Context | None) -> Any:
+    """The array of a store of numpy arrays, on the context given, else on the current one."""
+    place, here = context_of(ctx), Context("cpu", 0)
+    made = wrap(store, here)
+    return made if place is here else made.as_in_context(place)
+
+
+def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
+    """A copy of the numbers as a contiguous numpy array.
+
+    Parameters
+    ----------
+    source : array-like or dense NDArray
+    dtype : optional
+        The element type; ``default`` if left out, else the source's own, float32 for lists and plain numbers.
+
+    Raises
+    ------
+    DTypeError
+        If it holds anything but real numbers, or numbers that an integer type does not have.
+    """
+    found = _numbers(source)
+    wanted = element_type(dtype, default or (found.dtype if hasattr(source, "dtype") else "float32"))
+    if wanted.kind in "iu" and found.dtype != wanted:
+        _check_range(found, wanted)
+    try:
+        with np.errstate(over="ignore"):  # 1e300 is infinite in float32, as in MXNet
+            return np.array(found, dtype=wanted, order="C", copy=True)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _unfit(source, str(error)) from None
+
+
+def _unfit(source: Any, why: str) -> DTypeError:
+    return DTypeError(f"A {type(source).__name__} cannot become an array: {why}.",
+                      hint="give nested lists of numbers of equal length, or an array of real numbers.")
+
+
+def _numbers(source: Any) -> Any:
+    """Whatever holds numbers as a numpy array, not copied if it is one; text and dates are no numbers."""
+    try:
+        found = np.asarray(source.asnumpy() if hasattr(source, "_store") else source)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise _unfit(source, getattr(error, "message", str(error)).rstrip(".")) from None
+    if found.dtype.kind not in "fiubO":
+        raise DTypeError(f"Arrays hold real numbers or integers, not {found.dtype}.",
+                         hint="take real and imaginary parts apart, or map text and dates to numbers, first.")
+    if found.dtype.kind == "O":
+        odd = {type(item).__name__ for item in found.flat if not isinstance(item, (numbers.Number, np.generic))}
+        if odd:
+            raise _unfit(source, f"it holds a {min(odd)}")
+    return found
+
+
+def _check_range(found: Any, wanted: Any) -> None:
+    """Raise unless all numbers, cut to whole ones, are numbers of an integer type."""
+    if not found.size or found.dtype.kind not in "iuf":
+        return
+    low, high, limits = found.min().item(), found.max().item(), np.iinfo(wanted)
+    if not (int(limits.min) - 1 < low and high < int(limits.max) + 1):
+        raise DTypeError(f"Numbers from {low} to {high} are not all {wanted}, which runs from {limits.min} to {limits.max}.",
+                         hint="use a wider element type, or clip them first.")

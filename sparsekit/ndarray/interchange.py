@@ -1,0 +1,297 @@
+"""Arrays to and from other libraries: DLPack for dense arrays, binsparse for sparse ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.context import Context, gpu
+from ..base.dtypes import element_type
+from ..base.errors import ConversionError, DTypeError, ShapeError
+from ..base.version import __version__
+from ..core.arrays import wrap
+from ..kernels import for_device
+from ..storage import CSR
+from .arguments import check_dense, on, shape_of, values_of
+from .sparse_creation import csr_matrix, row_sparse_array
+
+__all__ = ["Interchange", "from_binsparse", "from_dlpack", "to_dlpack_for_read", "to_dlpack_for_write"]
+
+#: Kinds of devices in DLPack: ordinary memory, that of a GPU, and ordinary memory that a GPU reaches.
+CPU, GPU, PINNED = 1, 2, 3
+
+#: The levels of a row_sparse array in binsparse's description of formats that have no name.
+SOME_ROWS = {"custom": {"level": {"level_desc": "sparse", "rank": 1, "level": {
+    "level_desc": "dense", "rank": 1, "level": {"level_desc": "element"}}}}}
+
+
+class Interchange:
+    """The protocols by which other libraries take arrays of this one, sharing memory."""
+
+    __slots__ = ()
+    _store: Any
+    _ctx: Any
+    stype: str
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        """A DLPack capsule over the memory of a dense array.
+
+        Raises
+        ------
+        ConversionError
+            If the array is sparse: DLPack has no sparse arrays, but each component is a dense one.
+        """
+        self._check_dense()
+        return self._store.__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Kind and number of the device."""
+        self._check_dense()
+        kind, number = self._store.__dlpack_device__()
+        return int(kind), int(number)
+
+    def _check_dense(self) -> None:
+        if self.stype != "default":
+            names = ", ".join(f"x.{name}" for name in self._store.components)
+            raise ConversionError(f"DLPack has no sparse arrays; this one is {self.stype}.",
+                                  hint=f"pass on {names}, each of which is dense, or use x.__binsparse__().")
+
+    def to_dlpack_for_read(self) -> Any:
+        """A DLPack capsule over the memory; the taker must not write to it."""
+        return self.__dlpack__()
+
+    def to_dlpack_for_write(self) -> Any:
+        """A DLPack capsule over the memory; what the taker writes shows in the array."""
+        return self.__dlpack__()
+
+    def __binsparse_descriptor__(self) -> dict[str, Any]:
+        """What the arrays of ``__binsparse__`` mean, by the binsparse specification 0.1.
+
+        Experimental: the protocol is a draft.  A csr array has the format ``CSR``, a dense one ``DVEC`` or ``DMAT``,
+        a row_sparse one a format of its own: sparse rows of dense elements.
+
+        Returns
+        -------
+        dict
+            As parsed from JSON.
+        """
+        described = {"version": "0.1", "format": self._binsparse_format(), "shape": list(self._store.shape),
+                     "number_of_stored_values": int(getattr(self._store, "nnz", self._store.size
+                                                            if self.stype == "default" else 0)),
+                     "data_types": {name: _type_name(part.dtype) for name, part in self._binsparse_parts().items()}}
+        return {"binsparse": described, "original_source": f"sparsekit, version {__version__}"}
+
+    def __binsparse__(self, *, descriptor: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The component arrays by their names in the binsparse specification, sharing memory.
+
+        Experimental: the protocol is a draft.
+
+        Parameters
+        ----------
+        descriptor : dict, optional
+            The format that is wanted; any but the array's own raises.
+
+        Returns
+        -------
+        dict of str to NDArray
+            Each with DLPack.  Values of several dimensions come as one dimension, row after row.
+        """
+        if descriptor is not None and descriptor.get("binsparse", {}).get("format") != self._binsparse_format():
+            raise ConversionError(f"A {self.stype} array is not given in the format "
+                                  f"{descriptor.get('binsparse', {}).get('format')!r}.", hint="convert it with tostype() first.")
+        return {name: wrap(part, self._ctx) for name, part in self._binsparse_parts().items()}
+
+    def _binsparse_format(self) -> Any:
+        if self.stype == "csr":
+            return "CSR"
+        if self.stype == "default" and len(self._store.shape) in (1, 2):
+            return "DVEC" if len(self._store.shape) == 1 else "DMAT"
+        if self.stype == "row_sparse" and len(self._store.shape) == 2:
+            return SOME_ROWS
+        raise ConversionError(f"binsparse has no {self.stype} arrays of shape {self._store.shape}.",
+                              hint="reshape it to two dimensions.")
+
+    def _binsparse_parts(self) -> dict[str, Any]:
+        store = self._store
+        if self.stype == "csr":
+            return {"pointers_to_1": store.indptr, "indices_1": store.indices, "values": store.data}
+        if self.stype == "row_sparse":
+            return {"indices_0": store.indices, "values": store.data.reshape(-1)}
+        return {"values": store.reshape(-1)}
+
+
+def _type_name(dtype: Any) -> str:
+    return "bint8" if dtype == np.bool_ else str(dtype.name)
+
+
+class _Capsule:
+    """A bare DLPack capsule, as MXNet passes them around, with the methods that others expect."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **_keywords: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CPU, 0
+
+
+class _Writable:
+    """The memory of a numpy array that numpy marked as read-only without need."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        place, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (place, False)}
+
+
+def from_dlpack(dlpack: Any) -> Any:
+    """An array over the memory of another library's array.
+
+    Parameters
+    ----------
+    dlpack : object with ``__dlpack__``, or a capsule in ordinary memory
+        Such as a torch tensor, a numpy or cupy array, or what ``to_dlpack_for_read`` gives.
+
+    Returns
+    -------
+    NDArray
+        Writing to it writes to the other array, and the other way round.
+
+    Raises
+    ------
+    ConversionError
+        If it has no DLPack, or its memory cannot be shared.
+    DTypeError
+        If its element type is none that arrays have.
+    """
+    source: Any = _Capsule(dlpack) if type(dlpack).__name__ == "PyCapsule" else dlpack
+    if not hasattr(source, "__dlpack__"):
+        raise ConversionError(f"A {type(dlpack).__name__} has no DLPack.", hint="mx.nd.array makes a copy of other arrays.")
+    if getattr(source, "stype", "default") != "default":
+        source._check_dense()
+    try:
+        kind, number = source.__dlpack_device__()
+        xp = for_device("gpu").xp if kind == GPU else np
+        made = xp.from_dlpack(source)
+    except (BufferError, RuntimeError, ValueError, TypeError, AttributeError) as error:
+        raise ConversionError(f"A {type(dlpack).__name__} cannot be shared: {error}.",
+                              hint="mx.nd.array makes a copy of its values.") from None
+    element_type(made.dtype)
+    if not made.flags.c_contiguous:
+        raise ConversionError(f"An array of shape {made.shape} with strides {made.strides} cannot be shared.",
+                              hint="pass a contiguous copy of it.")
+    if kind == GPU:
+        return wrap(made, gpu(int(number)))
+    return wrap(made if made.flags.writeable else np.asarray(_Writable(made)), Context("cpu", 0))
+
+
+def to_dlpack_for_read(data: Any) -> Any:
+    """A DLPack capsule over the memory of a dense array; the taker must not write to it."""
+    return data.to_dlpack_for_read()
+
+
+def to_dlpack_for_write(data: Any) -> Any:
+    """A DLPack capsule over the memory of a dense array; what the taker writes shows in the array."""
+    return data.to_dlpack_for_write()
+
+
+# binsparse, the other way
+
+
+def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, device: Context | None = None,
+                   copy: bool | None = None) -> Any:
+    """An array from an object of another library that speaks binsparse.
+
+    Experimental: the protocol is a draft (data-apis/array-api, issue 840).
+
+    Parameters
+    ----------
+    x : object with ``__binsparse_descriptor__`` and ``__binsparse__``
+        In the formats CSR, CSC, COO (COOR, COOC), DCSR, DCSC, DVEC, DMAT (DMATR, DMATC), or sparse rows of dense
+        elements.
+    descriptor : dict, optional
+        Passed on, for ``x`` to give another format.
+    device : Context, optional
+        Where to put the array.
+    copy : bool, optional
+        Components are always copied and checked, so False raises.
+
+    Returns
+    -------
+    NDArray, CSRNDArray or RowSparseNDArray
+        Dense for the dense formats, row_sparse for sparse rows of dense elements, csr for all others.
+
+    Raises
+    ------
+    ConversionError
+        If ``x`` does not speak binsparse, or in another version or format.
+    SparseFormatError
+        If the components are no valid array.
+    """
+    if copy is False:
+        raise ConversionError("binsparse arrays are copied and checked.", hint="leave out copy=False.")
+    try:
+        described = x.__binsparse_descriptor__()["binsparse"]
+        parts = x.__binsparse__() if descriptor is None else x.__binsparse__(descriptor=descriptor)
+        described = described if descriptor is None else descriptor["binsparse"]
+        version, name, shape = str(described["version"]), described["format"], shape_of(described["shape"])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ConversionError(f"A {type(x).__name__} does not speak binsparse: {error!r}.",
+                              hint="mx.nd.array takes scipy matrices and numpy arrays.") from None
+    if version.split(".")[0] != "0" or described.get("fill"):
+        raise ConversionError(f"binsparse {version}{' with a fill value' if described.get('fill') else ''} is not read here.",
+                              hint="version 0.1 without fill is.")
+    arrays = {key: _component(key, part, described.get("data_types", {}).get(key, "")) for key, part in parts.items()}
+    count = int(described.get("number_of_stored_values", -1))
+    try:
+        return on(_store_of(name, shape, arrays, count), device)
+    except KeyError as error:
+        raise ConversionError(f"The format {name!r} needs the array {error}.", hint=f"there are {sorted(arrays)}.") from None
+
+
+def _component(name: str, part: Any, described: str) -> Any:
+    """One component as numpy; values that are all one are given once."""
+    if described.startswith("complex["):
+        raise DTypeError(f"{name} holds complex numbers.", hint="take real and imaginary parts apart first.")
+    found = values_of(np.from_dlpack(part) if hasattr(part, "__dlpack__") and not isinstance(part, np.ndarray) else part)
+    return found.astype(bool) if "bint8" in described else found
+
+
+def _store_of(name: Any, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Any:
+    values = arrays["values"]
+    if values.size == 1 and count > 1:
+        values = np.repeat(values, count)
+    if isinstance(name, dict):
+        if name != SOME_ROWS:
+            raise ConversionError(f"The format {name!r} is not read here.", hint="ask for CSR.")
+        rows = arrays["indices_0"]
+        check_dense((rows.size, *shape[1:]), values.dtype)
+        return row_sparse_array((_shaped(values, (rows.size, *shape[1:])), rows), shape=shape)._store
+    if name in ("DVEC", "DMAT", "DMATR", "DMATC"):
+        dense = _shaped(values, shape[::-1] if name == "DMATC" else shape)
+        return np.ascontiguousarray(dense.T) if name == "DMATC" else dense
+    if name in ("COO", "COOR", "COOC"):
+        return csr_matrix((values, (arrays["indices_0"], arrays["indices_1"])), shape=shape)._store
+    if name not in ("CSR", "CSC", "DCSR", "DCSC"):
+        raise ConversionError(f"The format {name!r} is not read here.", hint="ask for CSR.")
+    ends, minor = arrays["pointers_to_1"], arrays["indices_1"]
+    lines = shape[0] if name.endswith("R") else shape[1]
+    whole: CSR = csr_matrix((values, minor, ends), shape=(ends.size - 1, shape[1] if name.endswith("R") else shape[0]))._store
+    if name == "CSR" and ends.size - 1 == lines:
+        return whole
+    major = np.repeat(arrays["indices_0"] if name.startswith("D") else np.arange(ends.size - 1), np.diff(whole.indptr))
+    places = (major, whole.indices) if name.endswith("R") else (whole.indices, major)
+    return csr_matrix((whole.data, places), shape=shape)._store
+
+
+def _shaped(values: Any, shape: tuple[int, ...]) -> Any:
+    try:
+        return values.reshape(shape)
+    except ValueError:
+        raise ShapeError(f"{values.size} values do not fill the shape {shape}.",
+                         hint="the descriptor and its arrays disagree.") from None
+
+

@@ -1,0 +1,236 @@
+"""numpy's functions on arrays of this library: they run its operators, and never make a sparse array dense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.context import Context
+from ..base.errors import ConversionError, DTypeError, ShapeError
+from ..core.arrays import wrap
+from . import arithmetic
+from .functions import F
+
+__all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol"]
+
+#: Functions of numpy that are operators under another name, or under the same.
+UFUNCS: dict[str, str] = {
+    "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "true_divide": "divide",
+    "remainder": "modulo", "mod": "modulo", "power": "power", "float_power": "power", "maximum": "maximum",
+    "minimum": "minimum", "equal": "equal", "not_equal": "not_equal", "greater": "greater",
+    "greater_equal": "greater_equal", "less": "lesser", "less_equal": "lesser_equal", "logical_and": "logical_and",
+    "logical_or": "logical_or", "logical_xor": "logical_xor",
+    **{name: name for name in (
+        "negative", "sign", "rint", "floor", "ceil", "trunc", "sqrt", "cbrt", "square", "reciprocal", "exp", "expm1",
+        "log", "log1p", "log2", "log10", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
+        "arcsinh", "arccosh", "arctanh", "degrees", "radians", "logical_not")},
+    "absolute": "abs", "fabs": "abs", "rad2deg": "degrees", "deg2rad": "radians", "positive": "identity",
+    "isnan": "_contrib_isnan", "isinf": "_contrib_isinf", "isfinite": "_contrib_isfinite", "hypot": "broadcast_hypot",
+}
+
+
+class NumpyProtocol:
+    """What makes ``np.sin(x)``, ``np.ones(3) * x`` and ``np.concatenate([x, y])`` give arrays of this library.
+
+    A function of numpy runs the operator of the same meaning, with that operator's rules: comparisons give 0 and 1
+    in the array's own element type, and a fallback to dense warns as ever.  What has no operator works on dense
+    arrays as if they were numpy's own, and raises ``ConversionError`` for sparse ones.
+    """
+
+    __slots__ = ()
+    _store: Any
+    _ctx: Any
+    asnumpy: Callable[[], Any]
+    stype: str
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """A numpy array of a dense array's values: a copy, unless ``copy=False`` asks for the memory itself.
+
+        Raises
+        ------
+        ConversionError
+            If the array is sparse, since this is called silently; ``asnumpy`` is the way that is meant.
+        """
+        if self.stype != "default":
+            raise _silent("numpy", self)
+        if copy is not False:
+            values = self.asnumpy()
+            return values if dtype is None else values.astype(dtype, copy=False)
+        if not isinstance(self._store, np.ndarray) or np.dtype(dtype or self._store.dtype) != self._store.dtype:
+            raise DTypeError("The values cannot become that numpy array without a copy.", hint="leave out copy=False.")
+        return self._store
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **keywords: Any) -> Any:
+        """Run the operator that ``ufunc`` is here."""
+        name = UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or keywords or (name is None and ufunc is not np.matmul):
+            call = f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method}"
+            return _by_numpy(call, getattr(ufunc, method), (*inputs,), {**keywords, **({} if out is None else {"out": out})})
+        target = None if out is None else out[0]
+        if target is not None and not isinstance(target, NumpyProtocol):
+            raise ConversionError(f"np.{ufunc.__name__} cannot write an NDArray into a {type(target).__name__}.",
+                                  hint="write x = x + y, or convert the NDArray with asnumpy().")
+        arrays = [_operand(item, self._ctx) for item in inputs]
+        if ufunc is np.matmul:
+            return _matmul(arrays[0], arrays[1], target)
+        operator: Any = getattr(arithmetic, str(name), None) if len(arrays) == 2 else None
+        return (operator or getattr(F, str(name)))(*arrays, out=target)
+
+    def __array_function__(self, function: Any, _types: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the operators that a function of numpy is here."""
+        name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
+        own = FUNCTIONS.get(name)
+        if own is not None:
+            try:
+                return own(*args, **keywords)
+            except _Other:
+                pass
+        return _by_numpy(f"np.{name}", function, args, keywords)
+
+
+class _Other(Exception):
+    """Arguments that the operators do not have."""
+
+
+def _silent(what: str, array: Any) -> ConversionError:
+    return ConversionError(f"{what} would silently make a {array.stype} array of shape {array.shape} dense.",
+                           hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix; mx.nd takes it as it is.")
+
+
+def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> Any:
+    """What has no operator, done by numpy for dense arrays."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, NumpyProtocol):
+            if value.stype != "default":
+                raise ConversionError(f"{name} is no operator of sparse arrays; it was given a {value.stype} array.",
+                                      hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix.")
+            return value.asnumpy()
+        if isinstance(value, (list, tuple)):
+            return type(value)(plain(item) for item in value) if type(value) in (list, tuple) else value
+        return value
+
+    if any(isinstance(item, NumpyProtocol) for item in _flat(keywords.get("out"))) or name.endswith(".at"):
+        raise ConversionError(f"{name} cannot write into an NDArray.", hint="assign its result: x[:] = ….")
+    return function(*(plain(item) for item in args), **{key: plain(value) for key, value in keywords.items()})
+
+
+def _flat(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _operand(value: Any, ctx: Any) -> Any:
+    """One input as an array of this library or a number."""
+    if isinstance(value, (NumpyProtocol, int, float, np.generic)):
+        return value
+    if hasattr(value, "tocsr"):
+        raise DTypeError("A scipy matrix does not mix with arrays of this library.",
+                         hint="mx.nd.array(matrix) makes a csr array of it.")
+    found = np.asarray(value)
+    if found.dtype.kind not in "fiub":
+        raise DTypeError(f"An array of {found.dtype} does not mix with arrays of this library.", hint="cast it to numbers.")
+    return found[()] if found.ndim == 0 else _wrapped(found, ctx)
+
+
+def _wrapped(values: Any, ctx: Any) -> Any:
+    return wrap(np.ascontiguousarray(values), Context("cpu", 0)).as_in_context(ctx)
+
+
+def _matmul(left: Any, right: Any, out: Any = None) -> Any:
+    if not (hasattr(left, "ndim") and hasattr(right, "ndim") and left.ndim and right.ndim):
+        raise ShapeError("matmul takes arrays, no numbers.", hint="multiply by a number with *.")
+    if left.ndim <= 2 and right.ndim <= 2:
+        return F.dot(left, right, out=out)
+    if left.ndim == right.ndim == 3 and left.shape[0] == right.shape[0]:
+        return F.batch_dot(left, right, out=out)
+    raise ShapeError(f"matmul of shapes {left.shape} and {right.shape} is no operator here.",
+                     hint="use mx.nd.batch_dot on arrays of three dimensions.")
+
+
+# functions; a parameter that is not named here is left to numpy, or refused for sparse arrays
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    def function(a: Any, axis: Any = None, *rest: Any, keepdims: Any = False, **others: Any) -> Any:
+        if rest or others:
+            raise _Other
+        return getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
+
+    return function
+
+
+def _elementwise(name: str, *names: str) -> Callable[..., Any]:
+    """An operator whose attributes ``names`` come as further arguments."""
+
+    def function(a: Any, *args: Any, **keywords: Any) -> Any:
+        given = {**dict(zip(names, args, strict=False)), **keywords}
+        if len(args) > len(names) or given.keys() - set(names):
+            raise _Other
+        return getattr(F, name)(a, **given)
+
+    return function
+
+
+def _joined(name: str, attribute: str) -> Callable[..., Any]:
+    def function(arrays: Any, axis: Any = 0, **others: Any) -> Any:
+        if others or axis is None:
+            raise _Other
+        ctx = next(item._ctx for item in arrays if isinstance(item, NumpyProtocol))
+        return getattr(F, name)(*(_operand(item, ctx) for item in arrays), **{attribute: axis})
+
+    return function
+
+
+def _dot(a: Any, b: Any, *out: Any, **others: Any) -> Any:
+    if out or others:
+        raise _Other
+    ctx = (a if isinstance(a, NumpyProtocol) else b)._ctx
+    left, right = _operand(a, ctx), _operand(b, ctx)
+    if not (hasattr(left, "_store") and hasattr(right, "_store")):
+        return arithmetic.multiply(left, right)
+    return _matmul(left, right) if max(left.ndim, right.ndim) <= 2 else _other()
+
+
+def _other() -> Any:
+    raise _Other
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if len(choices) != 2:
+        raise _Other
+    ctx = next(item._ctx for item in (condition, *choices) if isinstance(item, NumpyProtocol))
+    arrays = [_operand(item, ctx) for item in (condition, *choices)]
+    if not all(hasattr(item, "_store") and item.shape == arrays[0].shape for item in arrays):
+        raise _Other
+    return F.where(*arrays)
+
+
+def _reshape(a: Any, *args: Any, order: str = "C", **keywords: Any) -> Any:
+    shape = args[0] if args else keywords.pop("shape", keywords.pop("newshape", None))
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if order != "C" or len(args) > 1 or keywords or not sizes or not all(isinstance(size, (int, np.integer)) for size in sizes):
+        raise _Other
+    if any(size < -1 or size == 0 for size in sizes):  # codes of their own in reshape
+        raise _Other
+    return F.reshape(a, shape=tuple(int(size) for size in sizes))
+
+
+def _size(a: Any, axis: Any = None) -> int:
+    return int(a.size) if axis is None else int(a.shape[axis])
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: _reduction(name) for name in ("sum", "mean", "max", "min", "prod", "nansum", "nanprod")},
+    "amax": _reduction("max"), "amin": _reduction("min"),
+    "shape": lambda a: a.shape, "ndim": lambda a: a.ndim, "size": _size,
+    "copy": _elementwise("identity"), "ones_like": _elementwise("ones_like"), "zeros_like": _elementwise("zeros_like"),
+    "round": _elementwise("round"), "around": _elementwise("round"), "fix": _elementwise("fix"),
+    "clip": _elementwise("clip", "a_min", "a_max"), "transpose": lambda a, axes=None: F.transpose(a, axes=axes or ()),
+    "squeeze": _elementwise("squeeze", "axis"), "expand_dims": _elementwise("expand_dims", "axis"),
+    "swapaxes": lambda a, axis1, axis2: F.swapaxes(a, dim1=axis1, dim2=axis2), "reshape": _reshape,
+    "ravel": lambda a: F.reshape(a, shape=(-1,)), "tile": _elementwise("tile", "reps"),
+    "broadcast_to": _elementwise("broadcast_to", "shape"), "concatenate": _joined("concat", "dim"),
+    "stack": _joined("stack", "axis"), "dot": _dot, "where": _where,
+}

@@ -1,0 +1,296 @@
+"""Making sparse arrays from lists, numpy, scipy, other arrays, components and places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.config import config
+from ..base.context import Context
+from ..base.dtypes import element_type
+from ..base.errors import DTypeError, ShapeError, SparseFormatError
+from ..ops.cast import check_stype
+from ..ops.creation import empty_store
+from ..storage import CSR, RowSparse, convert
+from ..storage.check import check_conversion, check_memory
+from ..storage.convert import counts_to_indptr
+from .arguments import check_dense, on, shape_of, values_of
+
+__all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
+
+
+def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> Any:
+    """A CSR matrix with a copy of whatever describes one.
+
+    Parameters
+    ----------
+    arg1 : array-like, NDArray, scipy matrix or array, shape tuple, or components
+        ``(data, indices, indptr)``; ``(data, (row, col))``, where values at one place are summed; ``(rows, columns)``
+        for zeros; a sparse array of this library or of scipy; or anything dense with two dimensions.
+        Columns out of order are put in order within their rows.
+    shape : tuple of two ints, optional
+        Taken from the largest index if left out.
+    ctx : Context, optional
+    dtype : optional
+        The source's; float32 for lists.
+
+    Raises
+    ------
+    SparseFormatError
+        If the components are no matrix of that shape: an index outside, a column twice in a row, lengths that differ.
+    DTypeError
+        If the values are no real numbers.
+    ShapeError
+        If the source has another shape than that asked for, or not two dimensions.
+    InsufficientMemoryError
+        If there are more rows than fit in memory.
+
+    Notes
+    -----
+    MXNet takes no source in scipy's other formats and no row_sparse one, keeps columns out of order, and gives the
+    lists of ``(data, (row, col))`` numpy's element type where its own documentation says float32.
+
+    Examples
+    --------
+    >>> x = mx.nd.sparse.csr_matrix(([1.0, 2], [2, 0], [0, 1, 2]), shape=(2, 3))
+    >>> x.asnumpy()
+    array([[0., 0., 1.],
+           [2., 0., 0.]], dtype=float32)
+    """
+    if isinstance(arg1, tuple):
+        store = _csr_of_tuple(arg1, shape, dtype)
+    elif hasattr(arg1, "tocsr"):
+        store = _csr_of_scipy(arg1, dtype)
+    else:
+        store = _converted(arg1, "csr", dtype)
+    return on(_of_shape(store, shape), ctx)
+
+
+def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> Any:
+    """A row-sparse array with a copy of whatever describes one.
+
+    Parameters
+    ----------
+    arg1 : array-like, NDArray, scipy matrix or array, shape tuple, or ``(data, indices)``
+        Row numbers in any order are put in order; they must not repeat.
+    shape : tuple of int, optional
+        Taken from the largest row number if left out.
+    ctx : Context, optional
+    dtype : optional
+        The source's; float32 for lists.
+
+    Raises
+    ------
+    SparseFormatError
+        If the components are no array of that shape.
+    DTypeError
+        If the values are no real numbers.
+    ShapeError
+        If the source has another shape than that asked for, or no dimension.
+
+    Examples
+    --------
+    >>> x = mx.nd.sparse.row_sparse_array(([[1, 2], [3, 4]], [1, 4]), shape=(6, 2))
+    >>> x.indices.asnumpy()
+    array([1, 4])
+    """
+    if isinstance(arg1, tuple) and arg1 and all(isinstance(part, (int, np.integer)) for part in arg1):
+        store = empty_store(np, "row_sparse", _storable(shape_of(arg1), "row_sparse"), element_type(dtype))
+    elif isinstance(arg1, tuple):
+        store = _rows_of_tuple(arg1, shape, dtype)
+    elif hasattr(arg1, "tocsr"):
+        store = _checked(_csr_of_scipy(arg1, dtype), "row_sparse")
+    else:
+        store = _converted(arg1, "row_sparse", dtype)
+    return on(_of_shape(store, shape), ctx)
+
+
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
+    """A sparse array with a copy of a sparse source.
+
+    Parameters
+    ----------
+    source_array : CSRNDArray, RowSparseNDArray, or scipy matrix or array
+        The storage type stays; one of scipy becomes csr.
+    ctx : Context, optional
+    dtype : optional
+        The source's if left out.
+
+    Raises
+    ------
+    DTypeError
+        If the source is dense.
+    """
+    stype = getattr(source_array, "stype", "csr" if hasattr(source_array, "tocsr") else "default")
+    if stype == "default":
+        raise DTypeError(f"A {type(source_array).__name__} is not sparse.",
+                         hint="use csr_matrix or row_sparse_array for dense sources, mx.nd.array for a dense array.")
+    return (csr_matrix if stype == "csr" else row_sparse_array)(source_array, ctx=ctx, dtype=dtype)
+
+
+def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, **_kwargs: Any) -> Any:
+    """Zeros of a storage type; a sparse array of zeros stores nothing.
+
+    Parameters
+    ----------
+    stype : {"csr", "row_sparse", "default"}
+    shape : int or tuple of int
+    ctx : Context, optional
+    dtype : optional
+        float32 by default.
+    """
+    made = empty_store(np, check_stype(stype), _storable(shape_of(shape), stype), element_type(dtype))
+    return on(made, ctx)
+
+
+def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
+    """An array of a storage type whose values are yet to be written; ``zeros`` does the same."""
+    return zeros(stype, shape, ctx, dtype)
+
+
+def _storable(shape: tuple[int, ...], stype: str) -> tuple[int, ...]:
+    """The shape, if an array of that storage type can have it."""
+    if stype == "csr":
+        if len(shape) != 2:
+            raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="use row_sparse, or (rows, columns).")
+        check_memory(8 * (shape[0] + 1), f"A csr array of {shape[0]:,} rows",
+                     "use row_sparse, or transpose it: a csr array takes 8 bytes a row.")
+    if stype == "row_sparse":
+        if not shape:
+            raise ShapeError("A row_sparse array has at least one dimension.", hint="give a shape such as (rows, columns).")
+        check_dense((0, *shape[1:]), np.dtype(np.float64))
+    return shape
+
+
+def _of_shape(store: Any, shape: Any) -> Any:
+    """The store, if it has the shape asked for."""
+    if shape is not None and shape_of(shape) != tuple(store.shape):
+        raise ShapeError(f"The source has shape {tuple(store.shape)}, but shape={shape} was asked for.",
+                         hint="leave out shape=.")
+    return store
+
+
+def _checked(store: Any, stype: str) -> Any:
+    check_conversion(store, stype)
+    return convert(store, stype)
+
+
+def _converted(source: Any, stype: str, dtype: Any) -> Any:
+    """A store of copies from an array of this library, or from anything dense."""
+    if not hasattr(source, "_store") or source.stype == "default":
+        dense = values_of(source, dtype)
+        if dense.ndim == 0:
+            raise ShapeError("A single number cannot become a sparse array.", hint="give a list, or a shape in a tuple.")
+        return convert(dense, stype)
+    store = source.as_in_context(Context("cpu", 0))._store
+    wanted = element_type(dtype, store.dtype)
+    made = _checked(store, stype)
+    made = made.copy() if made is store else made
+    made.data = made.data.astype(wanted, copy=False)
+    return made
+
+
+def _csr_of_scipy(source: Any, dtype: Any) -> CSR:
+    """From any format of scipy; the source stays as it is."""
+    if len(source.shape) != 2:
+        raise ShapeError(f"A csr array has two dimensions; the source has shape {source.shape}.",
+                         hint="reshape it to (rows, columns) first.")
+    found = source.tocsr()
+    if found is source:
+        found = found.copy()
+    found.sum_duplicates()
+    return CSR(values_of(found.data, dtype), _index(found.indices, "indices"), _index(found.indptr, "indptr"),
+               shape_of(found.shape))
+
+
+def _index(source: Any, name: str) -> Any:
+    """An index component as int64, as in MXNet."""
+    try:
+        values = np.asarray(source.asnumpy() if hasattr(source, "_store") else source)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise SparseFormatError(f"{name} is no array: {error}.", hint="indices count rows or columns from 0.") from None
+    if values.ndim != 1:
+        raise SparseFormatError(f"{name} must have one dimension, not shape {values.shape}.",
+                                hint="pass a flat list of integers.")
+    if not values.size:
+        return np.zeros(0, np.int64)
+    if values.dtype.kind == "f" and np.array_equal(values, np.trunc(values)) and np.abs(values).max() < 2.0**63:
+        return values.astype(np.int64)
+    if values.dtype.kind not in "iu" or int(values.max()) >= 2**63:
+        raise SparseFormatError(f"{name} holds values that are no integers of 64 bits.",
+                                hint="indices count rows or columns from 0.")
+    return np.array(values, np.int64, order="C")
+
+
+def _csr_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> CSR:
+    if len(parts) == 2 and all(isinstance(part, (int, np.integer)) for part in parts):
+        made: CSR = empty_store(np, "csr", _storable(shape_of(parts), "csr"), element_type(dtype))
+        return made
+    if len(parts) == 3 and not any(isinstance(part, (int, np.integer)) for part in parts):
+        return _csr_of_components(values_of(parts[0], dtype), _index(parts[1], "indices"), _index(parts[2], "indptr"), shape)
+    if len(parts) == 2 and isinstance(parts[1], (tuple, list)) and len(parts[1]) == 2:
+        row, column = (_index(part, name) for part, name in zip(parts[1], ("row", "col"), strict=True))
+        return _csr_of_places(values_of(parts[0], dtype), row, column, shape)
+    raise SparseFormatError(f"A tuple of {len(parts)} parts does not describe a csr array.",
+                            hint="give (data, indices, indptr), (data, (row, col)) or (rows, columns).")
+
+
+def _csr_of_components(data: Any, indices: Any, indptr: Any, shape: Any) -> CSR:
+    if shape is None:
+        if not indices.size:
+            raise ShapeError("The number of columns cannot be told from no indices.", hint="give shape=(rows, columns).")
+        shape = (max(indptr.shape[0] - 1, 0), int(indices.max()) + 1)
+    shape = _storable(shape_of(shape), "csr")
+    if _unordered(data, indices, indptr):
+        order = np.lexsort((indices, np.repeat(np.arange(indptr.shape[0] - 1), np.diff(indptr))))
+        data, indices = data[order], indices[order]
+    return CSR(data, indices, indptr, shape, check=config.check_format)
+
+
+def _unordered(data: Any, indices: Any, indptr: Any) -> bool:
+    """Whether columns descend within a row, of components whose lengths fit."""
+    if not (data.shape == indices.shape and indptr.size and indptr[0] == 0 and indptr[-1] == indices.shape[0]
+            and (indptr[1:] >= indptr[:-1]).all()):
+        return False
+    falls = np.flatnonzero(indices[1:] < indices[:-1]) + 1
+    return bool(falls.size) and not bool(np.isin(falls, indptr).all())
+
+
+def _csr_of_places(data: Any, row: Any, column: Any, shape: Any) -> CSR:
+    """From coordinates in any order; values at one place are summed."""
+    if not data.shape == row.shape == column.shape:
+        raise SparseFormatError(f"data, row and col have shapes {data.shape}, {row.shape} and {column.shape}.",
+                                hint="each needs one entry per value.")
+    if shape is None:
+        if not row.size:
+            raise ShapeError("A shape cannot be told from no places.", hint="give shape=(rows, columns).")
+        shape = int(row.max()) + 1, int(column.max()) + 1
+    shape = _storable(shape_of(shape), "csr")
+    for name, part, size in (("row", row, shape[0]), ("col", column, shape[1])):
+        outside = np.flatnonzero((part < 0) | (part >= size))
+        if outside.size:
+            raise SparseFormatError(f"{name}[{outside[0]}] is {part[outside[0]]}, outside the {size} of shape {shape}.",
+                                    hint=f"{name} runs from 0 to {size - 1}.")
+    order = np.lexsort((column, row))
+    row, column, data = row[order], column[order], data[order]
+    first = np.ones(row.shape[0], bool)
+    first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
+    starts = np.flatnonzero(first)
+    summed = np.add.reduceat(data, starts) if 0 < starts.size < data.size else data
+    return CSR(summed.astype(data.dtype, copy=False), column[starts], counts_to_indptr(row[starts], shape[0]), shape, check=False)
+
+
+def _rows_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> RowSparse:
+    if len(parts) != 2:
+        raise SparseFormatError(f"A tuple of {len(parts)} parts does not describe a row_sparse array.",
+                                hint="give (data, indices), or a shape.")
+    data, indices = values_of(parts[0], dtype), _index(parts[1], "indices")
+    if data.shape[:1] == indices.shape and (indices[1:] < indices[:-1]).any():
+        order = np.argsort(indices, kind="stable")
+        data, indices = np.ascontiguousarray(data[order]), indices[order]
+    if shape is None:
+        if not indices.size:
+            raise ShapeError("The number of rows cannot be told from no indices.", hint="give shape=.")
+        shape = (int(indices.max()) + 1, *data.shape[1:])
+    return RowSparse(data, indices, shape_of(shape), check=config.check_format)

@@ -204,7 +204,8 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     if state.recording and call.recorded:
         entries = [array._entry for array in inputs]
         for place in call.op.flat:
-            entries[place] = None
+            if place < count:
+                entries[place] = None
         if entries.count(None) != count:
             node = Node(call, entries, inputs if call.op.saves_inputs else None, inputs[0]._layout.ctx, state.layer)
     if ready is None or out is not None:

@@ -220,6 +220,8 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
     want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
     out = node.results
     if call.outputs > 1:
+        if call.visible < call.outputs and any(gradient is not None for gradient in given[call.visible:]):
+            raise _no_gradient(node, " a second time")
         given = tuple(given[: call.visible]) if call.visible > 1 else given[0]
         out = out and tuple([wrap(store, node.ctx, (node, place)) for place, store in enumerate(out)])
     elif out is not None:
@@ -237,12 +239,12 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
     return made if type(made) is tuple or type(made) is list else (made,)
 
 
-def _no_gradient(node: Node) -> GradientError:
+def _no_gradient(node: Node, again: str = "") -> GradientError:
     """What was asked, on which storage types, and what is differentiable instead."""
     call: Any = node.call
-    inputs = call.op.inputs if not call.op.variadic else call.op.inputs * len(node.values)
-    stypes = ", ".join(f"{name} ({array.stype})" for name, array in zip(inputs, node.values, strict=False))
-    return GradientError(f"The operator {call.op.name!r} has no gradient, for {stypes} or any other storage types.",
+    inputs = call.op.inputs if not call.op.variadic else call.op.inputs * len(node.values or ())
+    stypes = ", ".join(f"{name} ({array.stype})" for name, array in zip(inputs, node.values or (), strict=False))
+    return GradientError(f"The operator {call.op.name!r} has no gradient{again}, for {stypes} or any other storage types.",
                          hint=f"{call.op.instead or 'call .detach() on its result, or work under autograd.pause()'}.")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
 from typing import Any
@@ -41,20 +42,14 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
         return invoke(same_call if left is right or left.shape == right.shape else broadcast_call, (lhs, rhs), out)
 
     calls: dict[float, Any] = {}
+    reverse_calls: dict[float, Any] = {} if reverse else calls
 
     def with_number(lhs: Any, rhs: Any, out: Any) -> Any:
         left, right = hasattr(lhs, "_layout"), hasattr(rhs, "_layout")
-        if left and type(rhs) in _PLAIN:
-            call = calls.get(rhs)
-            if call is None:
-                if len(calls) >= REMEMBERED:
-                    calls.clear()
-                call = calls[rhs] = scalar_op.bind({"scalar": rhs})
-            return invoke(call, (lhs,), out)
         if left and isinstance(rhs, _NUMBERS):
-            return invoke(scalar_op.bind({"scalar": rhs}), (lhs,), out)
+            return invoke(calls.get(rhs) or _bound(scalar_op, rhs, calls), (lhs,), out)
         if right and isinstance(lhs, _NUMBERS):
-            return invoke(reverse_op.bind({"scalar": lhs}), (rhs,), out)
+            return invoke(reverse_calls.get(lhs) or _bound(reverse_op, lhs, reverse_calls), (rhs,), out)
         odd = rhs if left else lhs
         if isinstance(odd, np.ndarray) and (left or right):
             other = wrap(odd, (lhs if left else rhs).context)
@@ -66,6 +61,16 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     function.__doc__ = (f"``{name}`` of two arrays whose shapes are equal or broadcast, or of an array and a number.\n\n"
                         f"See {', '.join(dict.fromkeys(filter(None, (same, broadcast, scalar, reverse))))}.")
     return function
+
+
+def _bound(op: Any, number: Any, calls: dict[float, Any]) -> Any:
+    """The operator with this number, remembered; a negative zero, which as a key equals zero, is not."""
+    if number == 0:
+        return op.bind({"scalar": number}, remember=math.copysign(1, number) > 0)
+    if len(calls) >= REMEMBERED:
+        calls.clear()
+    call = calls[number] = op.bind({"scalar": number})
+    return call
 
 
 _PLAIN = frozenset({int, float})

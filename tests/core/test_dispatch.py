@@ -79,3 +79,11 @@ def test_a_signature_is_the_operators():
     expected = "(lhs, rhs, transpose_a=False, transpose_b=False, forward_stype=None, *, out=None)"
     assert str(inspect.signature(mx.nd.dot)) == expected
     assert "csr, default -> row_sparse, transpose_a=True" in mx.nd.dot.__doc__
+
+
+def test_a_negative_zero_is_not_taken_for_a_zero():
+    x = mx.nd.array([1.0, -1.0])
+    with np.errstate(divide="ignore"):
+        assert (x / 0.0).asnumpy().tolist() == [np.inf, -np.inf]
+        assert (x / -0.0).asnumpy().tolist() == [-np.inf, np.inf]
+        assert (x / 0).asnumpy().tolist() == [np.inf, -np.inf]

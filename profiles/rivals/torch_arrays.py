@@ -9,6 +9,7 @@ import torch
 from protocol import Arrays, serve
 
 warnings.simplefilter("ignore")  # CSR tensors are in beta, it says
+THREADS = sorted({1, torch.get_num_threads()})
 bag = torch.nn.functional.embedding_bag
 
 
@@ -26,7 +27,13 @@ class Worker(Arrays):
         return values.sum(), values.abs().sum()
 
     def operations(self, parts):
-        return conversions(parts) if "dense" in parts else products(parts)
+        found = conversions(parts) if "dense" in parts else products(parts)
+        return {operation: {f"{form},_{count}_thread{'s' * (count > 1)}": function for form, function in forms.items()
+                            for count in THREADS} for operation, forms in found.items()}
+
+    def time(self, operation, form):
+        torch.set_num_threads(int(form.split(",_")[1].split("_")[0]))
+        return super().time(operation, form)
 
 
 def products(parts):

@@ -23,7 +23,7 @@ FILES = {
         "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
     ),
     "convert": ("csr_to_dense", "csr_to_rows", "dense_occupied_rows", "dense_to_csr"),
-    "csr_product": ("csr_product", "csr_product_sizes"),
+    "csr_product": ("csr_product",),
     "csr_select": (
         "csr_values_at", "csr_transpose", "csr_union", "csr_copy_rows", "csr_put_rows", "csr_column_bounds",
         "csr_column_steps", "csr_count_columns", "csr_take_columns", "csr_reshape",

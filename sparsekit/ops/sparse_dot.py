@@ -13,8 +13,7 @@ import numpy as np
 from ..core.op import find
 from ..storage import CSR
 from .limits import check_room, dense_of
-from .parts import csr_columns, csr_rows, renumbered
-from .sparse_rows import transposed
+from .parts import csr_columns, csr_rows, renumbered, transposed
 
 __all__ = ["csr_times_csr"]
 
@@ -29,14 +28,12 @@ def csr_times_csr(k: Any, left: CSR, right: CSR) -> CSR:
     if width > 8 * (left.nnz + right.nnz) + (1 << 16):  # room for every column would cost more than the product
         occurring, ranks = xp.unique(right.indices, return_inverse=True)
         right = CSR(right.data, ranks, right.indptr, (right.shape[0], occurring.shape[0]), check=False)
-    seen, indptr = xp.full(right.shape[1], -1, np.int64), xp.empty(left.shape[0] + 1, np.int64)
-    k.csr_product_sizes(left.indices, left.indptr, right.indices, right.indptr, seen, indptr)
-    seen.fill(-1)
-    dtype, count = np.result_type(left.dtype, right.dtype), int(indptr[-1])
-    data, indices = xp.empty(count, dtype), xp.empty(count, np.int64)
-    k.csr_product(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr,
-                  xp.empty(right.shape[1], dtype), seen, data, indices, indptr)
-    return CSR(data, indices if occurring is None else occurring[indices], indptr, (left.shape[0], width), check=False)
+    half = np.result_type(left.dtype, right.dtype) == np.float16  # which kernels do not take
+    values, right_values = (store.data.astype(np.float32) if half else store.data for store in (left, right))
+    data, indices, indptr = k.csr_product(values, left.indices, left.indptr, right_values, right.indices, right.indptr,
+                                          right.shape[1])
+    return CSR(data.astype(np.float16) if half else data, indices if occurring is None else occurring[indices], indptr,
+               (left.shape[0], width), check=False)
 
 
 def _turned(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, CSR]:

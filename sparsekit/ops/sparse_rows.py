@@ -13,24 +13,14 @@ from ..storage import CSR, RowSparse, convert, densify
 from ..storage.convert import row_ids
 from .binary import add_csr, add_row_sparse
 from .limits import check_room, dense_of
-from .parts import csr_rows
+from .parts import csr_rows, transposed
 from .slices import Only, numbers_in
 from .sparse_pairs import values_at
 from .unary import on_data
 
-__all__ = ["reshaped_csr", "reshaped_rows", "transposed"]
+__all__ = ["reshaped_csr", "reshaped_rows"]
 
 # shapes
-
-
-def transposed(k: Any, x: CSR) -> CSR:
-    """The transpose of a csr matrix as csr, by counting."""
-    rows, columns = x.shape
-    check_room("transpose", (columns + 1,), np.int64)
-    data, indices = k.xp.empty_like(x.data), k.xp.empty_like(x.indices)
-    indptr = k.xp.zeros(columns + 1, x.indptr.dtype)
-    k.csr_transpose(x.data, x.indices, x.indptr, data, indices, indptr)
-    return CSR(data, indices, indptr, (columns, rows), check=False)
 
 
 def reshaped_csr(k: Any, x: CSR, shape: tuple[int, ...]) -> CSR:

@@ -374,3 +374,17 @@ def test_csr_times_csr_where_every_axis_is_huge():
     narrow = nd.sparse.csr_matrix((np.array([5.0, 11.0]), [0, 1], [0, 1, 2]), shape=(2, 2))
     assert nd.dot(narrow, left).indices.asnumpy().tolist() == [2**40, 7]
     assert nd.dot(narrow, left, transpose_a=True).data.asnumpy().tolist() == [10, 33]
+
+
+def test_long_rows_come_out_sorted():
+    """The ways that are taken for long rows only."""
+    rng = np.random.default_rng(1)
+    array = np.where(rng.random((3, 900)) < 0.4, rng.integers(1, 9, (3, 900)), 0).astype(np.float32)
+    order = rng.permutation(900)
+    check(sparse(array, "csr")[:, order], array[:, order], "csr")
+    check(sparse(array, "csr")[:, order[:100]], array[:, order[:100]], "csr")
+    for axis in (0, 1, None):
+        check(sparse(array, "csr").sum(axis=axis), array.sum(axis=axis))
+    left = np.where(rng.random((40, 300)) < 0.1, 1.0, 0)
+    right = np.where(rng.random((300, 6000)) < 0.01, rng.integers(1, 5, (300, 6000)), 0).astype(np.float64)
+    check(nd.dot(sparse(left, "csr"), sparse(right, "csr")), left @ right, "csr")

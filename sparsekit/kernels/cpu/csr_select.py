@@ -142,22 +142,20 @@ def csr_count_columns(indices, indptr, offsets, out_indptr):
         out_indptr[row + 1] = count
 
 
-#: Rows up to this length are sorted by insertion.
-SHORT = 32
-
-
 @kernel
 def _sort_row(values, columns):
-    if columns.shape[0] > SHORT:
-        order = np.argsort(columns)
-        values[:], columns[:] = values[order], columns[order]
-        return
-    for place in range(1, columns.shape[0]):
-        column, value, target = columns[place], values[place], place
-        while target > 0 and columns[target - 1] > column:
-            columns[target], values[target] = columns[target - 1], values[target - 1]
-            target -= 1
-        columns[target], values[target] = column, value
+    """Shell's sort, which is insertion for a short row; numba takes seconds to compile numpy's."""
+    count, gap = columns.shape[0], 1
+    while 3 * gap < count:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for place in range(gap, count):
+            column, value, target = columns[place], values[place], place
+            while target >= gap and columns[target - gap] > column:
+                columns[target], values[target] = columns[target - gap], values[target - gap]
+                target -= gap
+            columns[target], values[target] = column, value
+        gap //= 3
 
 
 @kernel

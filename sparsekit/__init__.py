@@ -24,7 +24,8 @@ from .base.version import __version__
 
 #: Submodules and names that load on first use: name -> module, or module and attribute.
 _LAZY = {
-    "gluon": ".gluon", "io": ".io", "profiler": ".profiler", "optimizer": ".optimizer", "random": ".random",
+    "gluon": ".gluon", "io": ".io", "profiler": ".profiler", "operator": ".operator", "optimizer": ".optimizer",
+    "random": ".random",
     "initializer": ".initializer", "init": ".initializer", "test_utils": ".test_utils", "widgets": ".widgets",
     "datasets": ".datasets", "lr_scheduler": ".lr_scheduler", "kernels": ".kernels",
     "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",

@@ -190,19 +190,39 @@ class Function:
         outputs = _list(made)
         entries = tuple(array._entry for array in inputs)
         if recording and any(entry is not None for entry in entries):
-            node = CustomNode(self._gradients(outputs), entries, len(outputs), inputs[0]._ctx)
+            node = CustomNode(self._gradients(inputs, outputs), entries, len(outputs), inputs[0]._ctx)
             outputs = [wrap(array._store, array._ctx, (node, place)) for place, array in enumerate(outputs)]
         return outputs if isinstance(made, (list, tuple)) else outputs[0]
 
-    def _gradients(self, outputs: list[NDArray]) -> Any:
+    def _gradients(self, inputs: tuple[NDArray, ...], outputs: list[NDArray]) -> Any:
+        shapes = [array.shape for array in inputs]
         likes = [output.detach() for output in outputs]
 
         def run(given: list[Any]) -> list[Any]:
             given = [F.zeros_like(like) if gradient is None else gradient
                      for gradient, like in zip(given, likes, strict=True)]
-            return _list(self.backward(*given))
+            return check_gradients(type(self).__name__, _list(self.backward(*given)), shapes)
 
         return run
+
+
+def check_gradients(name: str, made: list[Any], shapes: list[tuple[int, ...]]) -> list[Any]:
+    """The gradients that a function of the user's own gave, if there is one of the right shape for each input.
+
+    Raises
+    ------
+    GradientError
+        If one is missing, too many, no array, or of another shape; None stands for no gradient.
+    """
+    if len(made) != len(shapes):
+        raise GradientError(f"backward() of {name} gave {len(made)} gradients for {len(shapes)} inputs.",
+                            hint="give one an input, None where there is none.")
+    for place, (gradient, shape) in enumerate(zip(made, shapes, strict=True)):
+        if gradient is not None and getattr(gradient, "shape", None) != shape:
+            found = getattr(gradient, "shape", type(gradient).__name__)
+            raise GradientError(f"backward() of {name} gave {found} as the gradient of input {place}, whose shape is {shape}.",
+                                hint="a gradient has the shape of its input.")
+    return made
 
 
 @contextmanager

@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("core",),
     ("ops",),
     ("ndarray", "autograd", "symbol"),
-    ("callback", "datasets", "initializer", "io", "kvstore", "lr_scheduler", "metric", "optimizer", "random"),
+    ("callback", "datasets", "initializer", "io", "kvstore", "lr_scheduler", "metric", "operator", "optimizer", "random"),
     ("gluon", "module", "test_utils"),
     ("", "__main__", "bench", "cli", "demo", "doctor"),  # "" is sparsekit/__init__.py
 )

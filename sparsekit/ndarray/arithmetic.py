@@ -41,8 +41,8 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
             return with_number(lhs, rhs, out)
         return invoke(same_call if left is right or left.shape == right.shape else broadcast_call, (lhs, rhs), out)
 
-    calls: dict[float, Any] = {}
-    reverse_calls: dict[float, Any] = {} if reverse else calls
+    calls: dict[Any, Any] = {}
+    reverse_calls: dict[Any, Any] = {} if reverse else calls
 
     def with_number(lhs: Any, rhs: Any, out: Any) -> Any:
         left, right = hasattr(lhs, "_layout"), hasattr(rhs, "_layout")
@@ -63,7 +63,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     return function
 
 
-def _bound(op: Any, number: Any, calls: dict[float, Any]) -> Any:
+def _bound(op: Any, number: Any, calls: dict[Any, Any]) -> Any:
     """The operator with this number, remembered; a negative zero, which as a key equals zero, is not."""
     if number == 0:
         return op.bind({"scalar": number}, remember=math.copysign(1, number) > 0)

@@ -1,0 +1,135 @@
+"""Operators of one's own: ``mx.operator`` and ``mx.nd.Custom``; the numbers are MXNet 1.9.1's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+
+
+class Softmax(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        x = in_data[0].asnumpy()
+        y = np.exp(x - x.max(axis=1).reshape((x.shape[0], 1)))
+        y /= y.sum(axis=1).reshape((x.shape[0], 1))
+        self.assign(out_data[0], req[0], mx.nd.array(y))
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        label = in_data[1].asnumpy().ravel().astype(int)
+        y = out_data[0].asnumpy()
+        y[np.arange(label.shape[0]), label] -= 1.0
+        self.assign(in_grad[0], req[0], mx.nd.array(y))
+
+
+@mx.operator.register("softmax_of_mine")
+class SoftmaxProp(mx.operator.CustomOpProp):
+    def __init__(self):
+        super().__init__(need_top_grad=False)
+
+    def list_arguments(self):
+        return ["data", "label"]
+
+    def infer_shape(self, in_shape):
+        return [in_shape[0], (in_shape[0][0],)], [in_shape[0]], []
+
+    def create_operator(self, ctx, shapes, dtypes):
+        return Softmax()
+
+
+class Scaled(mx.operator.CustomOp):
+    def __init__(self, factor):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        aux[0] += 1
+        self.assign(out_data[0], req[0], in_data[0] * self.factor)
+        self.assign(out_data[1], req[1], in_data[0] + 1)
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0] * self.factor)
+        self.assign(in_grad[0], "add", out_grad[1])
+
+
+@mx.operator.register("scaled_of_mine")
+class ScaledProp(mx.operator.CustomOpProp):
+    def __init__(self, factor="1", stype="default"):
+        super().__init__()
+        self.factor, self.stype = float(factor), stype
+
+    def list_outputs(self):
+        return ["scaled", "shifted"]
+
+    def list_auxiliary_states(self):
+        return ["calls"]
+
+    def infer_storage_type(self, in_stype):
+        return [self.stype], [self.stype, "default"], ["default"]
+
+    def create_operator(self, ctx, shapes, dtypes):
+        return Scaled(self.factor)
+
+
+def test_an_output_layer_of_ones_own():
+    x, label = mx.nd.array([[1, 2, 3], [4, 4, 4]]), mx.nd.array([2, 0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.Custom(x, label, op_type="softmax_of_mine")
+    y.backward()
+    np.testing.assert_allclose(y.asnumpy(), mx.nd.softmax(x).asnumpy(), rtol=1e-6)
+    np.testing.assert_allclose(x.grad.asnumpy(), y.asnumpy() - np.eye(3)[[2, 0]], rtol=1e-6)
+
+
+def test_parameters_two_outputs_and_kept_arrays():
+    x, calls = mx.nd.array([[1.0, 2.0]]), mx.nd.zeros((1,))
+    x.attach_grad()
+    with mx.autograd.record():
+        scaled, shifted = mx.nd.Custom(x, calls, op_type="scaled_of_mine", factor=3)
+        total = scaled * 10 + shifted
+    total.backward()
+    assert (scaled.asnumpy().tolist(), shifted.asnumpy().tolist()) == ([[3.0, 6.0]], [[2.0, 3.0]])
+    assert x.grad.asnumpy().tolist() == [[31.0, 31.0]]
+    assert calls.asscalar() == 1
+
+
+def test_inputs_by_name_in_the_storage_type_asked_for():
+    x = mx.nd.array([[0.0, 2.0]]).tostype("csr")
+    scaled, _ = mx.nd.Custom(calls=mx.nd.zeros((1,)), data=x, op_type="scaled_of_mine", factor=2, stype="csr")
+    assert (scaled.stype, scaled.asnumpy().tolist()) == ("csr", [[0.0, 4.0]])
+
+
+def test_what_cannot_be_is_refused_by_name():
+    x = mx.nd.ones((1, 2))
+    with pytest.raises(mx.UnknownNameError, match="softmax_of_mine"):
+        mx.nd.Custom(x, op_type="softmax_of_mina")
+    with pytest.raises(mx.SparsekitError, match="data, label"):
+        mx.nd.Custom(x, op_type="softmax_of_mine")
+    with pytest.raises(mx.SparsekitError, match="CustomOpProp"):
+        mx.operator.register("bad")(int)
+    assert "softmax_of_mine" in mx.operator.get_all_registered_operators()
+
+
+class Wrong(mx.autograd.Function):
+    def __init__(self, given):
+        super().__init__()
+        self.given = given
+
+    def forward(self, x, w):
+        return x * w
+
+    def backward(self, dy):
+        return self.given
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ((mx.nd.ones((2,)),), "1 gradients for 2 inputs"), ((mx.nd.ones((2,)), mx.nd.ones((3,))), r"input 1.*\(2,\)"),
+    ((mx.nd.ones((2,)), 1.0), "float"),
+])  # fmt: skip
+def test_gradients_of_a_function_are_checked(given, message):
+    x, w = mx.nd.ones((2,)), mx.nd.ones((2,))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = Wrong(given)(x, w)
+    with pytest.raises(mx.GradientError, match=message):
+        y.backward()

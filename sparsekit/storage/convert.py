@@ -87,7 +87,8 @@ def _dense_to_csr(store: Any, xp: Any) -> CSR:
         raise ShapeError(f"A csr array has two dimensions; this one has shape {tuple(store.shape)}.",
                          hint="reshape to (rows, columns), or use row_sparse.")
     if _compiled(store.size, xp) and store.dtype != np.float16:
-        return CSR(*for_device("cpu").dense_to_csr(np.ascontiguousarray(store)), tuple(store.shape), check=False)
+        data, indices, indptr = for_device("cpu").dense_to_csr(np.ascontiguousarray(store))
+        return CSR(data, indices, indptr, tuple(store.shape), check=False)
     row, column = xp.nonzero(store)
     return CSR(store[row, column], column, counts_to_indptr(row, store.shape[0], xp), tuple(store.shape), check=False)
 

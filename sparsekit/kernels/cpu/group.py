@@ -29,7 +29,7 @@ def _sort_entries(entries, other, highest, room):
     """
     total = np.int64(_bits(highest))
     passes = (total + DIGIT - 1) // DIGIT
-    width = np.uint64((total + passes - 1) // max(passes, 1))
+    width = np.uint64(total // passes + (total % passes > 0)) if passes else np.uint64(1)
     mask = (np.uint64(1) << width) - np.uint64(1)
     targets = np.zeros((passes, np.int64(mask) + 1), np.int64)
     for place in range(entries.shape[0]):

@@ -21,6 +21,9 @@ __all__ = ["Interchange", "from_binsparse", "from_dlpack", "to_dlpack_for_read",
 #: Kinds of devices in DLPack: ordinary memory, that of a GPU, and ordinary memory that a GPU reaches.
 CPU, GPU, PINNED = 1, 2, 3
 
+#: Whether numpy knows memory that is read-only from memory of which nothing is known.
+TELLS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
 #: The levels of a row_sparse array in binsparse's description of formats that have no name.
 SOME_ROWS = {"custom": {"level": {"level_desc": "sparse", "rank": 1, "level": {
     "level_desc": "dense", "rank": 1, "level": {"level_desc": "element"}}}}}
@@ -139,7 +142,7 @@ class _Capsule:
 
 
 class _Writable:
-    """The memory of a numpy array that numpy marked as read-only without need."""
+    """The memory of a numpy array that numpy marked as read-only because DLPack did not tell."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -185,6 +188,8 @@ def from_dlpack(dlpack: Any) -> Any:
                               hint="pass a contiguous copy of it.")
     if kind == GPU:
         return wrap(made, gpu(int(number)))
+    if not made.flags.writeable and source is dlpack and TELLS_READ_ONLY:
+        raise ConversionError("Read-only memory cannot be shared.", hint="mx.nd.array makes a copy of its values.")
     return wrap(made if made.flags.writeable else np.asarray(_Writable(made)), Context("cpu", 0))
 
 
@@ -256,8 +261,10 @@ def _component(name: str, part: Any, described: str) -> Any:
     """One component as numpy; values that are all one are given once."""
     if described.startswith("complex["):
         raise DTypeError(f"{name} holds complex numbers.", hint="take real and imaginary parts apart first.")
-    found = values_of(np.from_dlpack(part) if hasattr(part, "__dlpack__") and not isinstance(part, np.ndarray) else part)
-    return found.astype(bool) if "bint8" in described else found
+    found = np.from_dlpack(part) if hasattr(part, "__dlpack__") and not isinstance(part, np.ndarray) else np.asarray(part)
+    if name != "values":
+        return found
+    return values_of(found).astype(bool) if "bint8" in described else values_of(found)
 
 
 def _store_of(name: Any, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Any:

@@ -15,7 +15,6 @@ from ..base.errors import (
     DensificationError,
     DTypeError,
     GradientError,
-    InsufficientMemoryError,
     RowIndexError,
     ShapeError,
     SparsekitError,
@@ -30,12 +29,12 @@ from ..kernels import for_device
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, densify
-from ..storage.check import check_conversion
+from ..storage.check import check_conversion, no_memory
 from . import arithmetic
 from .functions import F
 from .indexing import assignable, numpy_key, split_key, stacked
 from .interchange import Interchange
-from .numpy_protocol import NumpyProtocol
+from .numpy_protocol import NumpyProtocol, matmul, operand
 
 __all__ = ["NDArray"]
 
@@ -135,7 +134,7 @@ class NDArray(NumpyProtocol, Interchange):
             try:
                 return densify(store)
             except (MemoryError, OSError, ValueError) as error:
-                raise too_large(store, error) from None
+                raise no_memory(store, "default", error) from None
         return store.copy() if store is self._store else store
 
     def _on_host(self) -> Any:
@@ -325,7 +324,9 @@ class NDArray(NumpyProtocol, Interchange):
         return invoke(find("abs").bind({}), (self,))
 
     def __matmul__(self, other: Any) -> NDArray:
-        return invoke(find("dot").bind({}), (self, other))
+        if isinstance(other, NDArray):
+            return invoke(find("dot").bind({}), (self, other))
+        return matmul(self, operand(other, self._ctx))
 
     # indexing
 
@@ -402,12 +403,6 @@ def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Co
     element_type(store.dtype)
     array: NDArray = wrap(store, CPU)
     return array.as_in_context(ctx) if ctx.device_type == "cpu" or ctx.device_id < num_gpus() else array
-
-
-def too_large(store: Any, error: Exception) -> InsufficientMemoryError:
-    """The error for a sparse store that the system gave no memory to convert."""
-    return InsufficientMemoryError(f"A {store.stype} array of shape {store.shape} cannot become dense: {error}.",
-                                   hint="take a slice first; asscipy() and the components need no conversion.")
 
 
 def _to_device(part: Any, xp: Any) -> Any:

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context
-from ..base.errors import ConversionError, DTypeError, ShapeError
+from ..base.errors import ConversionError, DTypeError, GradientError, ShapeError
+from ..core import hooks
 from ..core.arrays import wrap
 from . import arithmetic
 from .functions import F
 
-__all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol"]
+__all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol", "matmul", "operand"]
 
-#: Functions of numpy that are operators under another name, or under the same.
+#: Functions of numpy that are operators under another name, or under the same.  ``rint`` and ``round`` are none:
+#: MXNet's round halves down and up, numpy's to even numbers.
 UFUNCS: dict[str, str] = {
     "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "true_divide": "divide",
     "remainder": "modulo", "mod": "modulo", "power": "power", "float_power": "power", "maximum": "maximum",
@@ -23,7 +25,7 @@ UFUNCS: dict[str, str] = {
     "greater_equal": "greater_equal", "less": "lesser", "less_equal": "lesser_equal", "logical_and": "logical_and",
     "logical_or": "logical_or", "logical_xor": "logical_xor",
     **{name: name for name in (
-        "negative", "sign", "rint", "floor", "ceil", "trunc", "sqrt", "cbrt", "square", "reciprocal", "exp", "expm1",
+        "negative", "sign", "floor", "ceil", "trunc", "sqrt", "cbrt", "square", "reciprocal", "exp", "expm1",
         "log", "log1p", "log2", "log10", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
         "arcsinh", "arccosh", "arctanh", "degrees", "radians", "logical_not")},
     "absolute": "abs", "fabs": "abs", "rad2deg": "degrees", "deg2rad": "radians", "positive": "identity",
@@ -35,13 +37,15 @@ class NumpyProtocol:
     """What makes ``np.sin(x)``, ``np.ones(3) * x`` and ``np.concatenate([x, y])`` give arrays of this library.
 
     A function of numpy runs the operator of the same meaning, with that operator's rules: comparisons give 0 and 1
-    in the array's own element type, and a fallback to dense warns as ever.  What has no operator works on dense
-    arrays as if they were numpy's own, and raises ``ConversionError`` for sparse ones.
+    in the array's own element type, and a fallback to dense warns as ever.  A universal function that is no operator
+    raises ``ConversionError``; any other function, such as ``np.allclose``, works on dense arrays as if they were
+    numpy's own, and raises for sparse ones.
     """
 
     __slots__ = ()
     _store: Any
     _ctx: Any
+    _entry: Any
     asnumpy: Callable[[], Any]
     stype: str
 
@@ -67,14 +71,16 @@ class NumpyProtocol:
         name = UFUNCS.get(ufunc.__name__)
         if method != "__call__" or keywords or (name is None and ufunc is not np.matmul):
             call = f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method}"
-            return _by_numpy(call, getattr(ufunc, method), (*inputs,), {**keywords, **({} if out is None else {"out": out})})
+            given = f" with {', '.join(keywords)}" if keywords else ""
+            raise ConversionError(f"{call}{given} is no operator of arrays of this library.",
+                                  hint="mx.nd has reductions and casts of its own; x.asnumpy() gives a numpy array.")
         target = None if out is None else out[0]
         if target is not None and not isinstance(target, NumpyProtocol):
             raise ConversionError(f"np.{ufunc.__name__} cannot write an NDArray into a {type(target).__name__}.",
                                   hint="write x = x + y, or convert the NDArray with asnumpy().")
-        arrays = [_operand(item, self._ctx) for item in inputs]
+        arrays = [operand(item, self._ctx) for item in inputs]
         if ufunc is np.matmul:
-            return _matmul(arrays[0], arrays[1], target)
+            return matmul(arrays[0], arrays[1], target)
         operator: Any = getattr(arithmetic, str(name), None) if len(arrays) == 2 else None
         return (operator or getattr(F, str(name)))(*arrays, out=target)
 
@@ -104,6 +110,8 @@ def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> 
 
     def plain(value: Any) -> Any:
         if isinstance(value, NumpyProtocol):
+            if hooks.state.recording and value._entry is not None:
+                raise GradientError(f"No gradient flows through {name}.", hint="use an operator of mx.nd, or x.detach().")
             if value.stype != "default":
                 raise ConversionError(f"{name} is no operator of sparse arrays; it was given a {value.stype} array.",
                                       hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix.")
@@ -112,7 +120,7 @@ def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> 
             return type(value)(plain(item) for item in value) if type(value) in (list, tuple) else value
         return value
 
-    if any(isinstance(item, NumpyProtocol) for item in _flat(keywords.get("out"))) or name.endswith(".at"):
+    if any(isinstance(item, NumpyProtocol) for item in _flat(keywords.get("out"))):
         raise ConversionError(f"{name} cannot write into an NDArray.", hint="assign its result: x[:] = ….")
     return function(*(plain(item) for item in args), **{key: plain(value) for key, value in keywords.items()})
 
@@ -121,7 +129,7 @@ def _flat(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def _operand(value: Any, ctx: Any) -> Any:
+def operand(value: Any, ctx: Any) -> Any:
     """One input as an array of this library or a number."""
     if isinstance(value, (NumpyProtocol, int, float, np.generic)):
         return value
@@ -138,7 +146,8 @@ def _wrapped(values: Any, ctx: Any) -> Any:
     return wrap(np.ascontiguousarray(values), Context("cpu", 0)).as_in_context(ctx)
 
 
-def _matmul(left: Any, right: Any, out: Any = None) -> Any:
+def matmul(left: Any, right: Any, out: Any = None) -> Any:
+    """The matrix product; of three dimensions, one product for each entry of the first axis."""
     if not (hasattr(left, "ndim") and hasattr(right, "ndim") and left.ndim and right.ndim):
         raise ShapeError("matmul takes arrays, no numbers.", hint="multiply by a number with *.")
     if left.ndim <= 2 and right.ndim <= 2:
@@ -154,7 +163,7 @@ def _matmul(left: Any, right: Any, out: Any = None) -> Any:
 
 def _reduction(name: str) -> Callable[..., Any]:
     def function(a: Any, axis: Any = None, *rest: Any, keepdims: Any = False, **others: Any) -> Any:
-        if rest or others:
+        if rest or others or (name == "mean" and a.dtype.kind != "f"):  # MXNet's means of integers are integers
             raise _Other
         return getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
 
@@ -178,7 +187,7 @@ def _joined(name: str, attribute: str) -> Callable[..., Any]:
         if others or axis is None:
             raise _Other
         ctx = next(item._ctx for item in arrays if isinstance(item, NumpyProtocol))
-        return getattr(F, name)(*(_operand(item, ctx) for item in arrays), **{attribute: axis})
+        return getattr(F, name)(*(operand(item, ctx) for item in arrays), **{attribute: axis})
 
     return function
 
@@ -187,10 +196,10 @@ def _dot(a: Any, b: Any, *out: Any, **others: Any) -> Any:
     if out or others:
         raise _Other
     ctx = (a if isinstance(a, NumpyProtocol) else b)._ctx
-    left, right = _operand(a, ctx), _operand(b, ctx)
+    left, right = operand(a, ctx), operand(b, ctx)
     if not (hasattr(left, "_store") and hasattr(right, "_store")):
         return arithmetic.multiply(left, right)
-    return _matmul(left, right) if max(left.ndim, right.ndim) <= 2 else _other()
+    return matmul(left, right) if max(left.ndim, right.ndim) <= 2 else _other()
 
 
 def _other() -> Any:
@@ -201,7 +210,7 @@ def _where(condition: Any, *choices: Any) -> Any:
     if len(choices) != 2:
         raise _Other
     ctx = next(item._ctx for item in (condition, *choices) if isinstance(item, NumpyProtocol))
-    arrays = [_operand(item, ctx) for item in (condition, *choices)]
+    arrays = [operand(item, ctx) for item in (condition, *choices)]
     if not all(hasattr(item, "_store") and item.shape == arrays[0].shape for item in arrays):
         raise _Other
     return F.where(*arrays)
@@ -217,6 +226,10 @@ def _reshape(a: Any, *args: Any, order: str = "C", **keywords: Any) -> Any:
     return F.reshape(a, shape=tuple(int(size) for size in sizes))
 
 
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    return F.norm(x, axis=axis, keepdims=keepdims) if ord is None else _other()
+
+
 def _size(a: Any, axis: Any = None) -> int:
     return int(a.size) if axis is None else int(a.shape[axis])
 
@@ -226,7 +239,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "amax": _reduction("max"), "amin": _reduction("min"),
     "shape": lambda a: a.shape, "ndim": lambda a: a.ndim, "size": _size,
     "copy": _elementwise("identity"), "ones_like": _elementwise("ones_like"), "zeros_like": _elementwise("zeros_like"),
-    "round": _elementwise("round"), "around": _elementwise("round"), "fix": _elementwise("fix"),
+    "linalg.norm": _norm, "fix": _elementwise("fix"),
     "clip": _elementwise("clip", "a_min", "a_max"), "transpose": lambda a, axes=None: F.transpose(a, axes=axes or ()),
     "squeeze": _elementwise("squeeze", "axis"), "expand_dims": _elementwise("expand_dims", "axis"),
     "swapaxes": lambda a, axis1, axis2: F.swapaxes(a, dim1=axis1, dim2=axis2), "reshape": _reshape,

@@ -10,7 +10,7 @@ from ..base.errors import UnknownNameError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from ..storage import convert
-from ..storage.check import check_conversion
+from ..storage.check import check_conversion, no_memory
 from ..storage.convert import STYPES
 from . import samples
 from .unary import on_data
@@ -30,7 +30,10 @@ for _source in STYPES:
         @cast_storage.forward(f"{_source} -> {_target}", stype=_target)
         def _(k: Any, x: Any, attrs: Any) -> Any:
             check_conversion(x, attrs["stype"])
-            made = convert(x, attrs["stype"], k.xp)
+            try:
+                made = convert(x, attrs["stype"], k.xp)
+            except (MemoryError, OSError) as error:
+                raise no_memory(x, attrs["stype"], error) from None
             return x.copy() if made is x else made
 
 

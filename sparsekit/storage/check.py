@@ -11,7 +11,9 @@ import numpy as np
 from ..base.errors import InsufficientMemoryError, SparseFormatError
 from ..base.machine import available_memory
 
-__all__ = ["check_conversion", "check_csr", "check_memory", "check_row_sparse"]
+__all__ = ["check_conversion", "check_csr", "check_memory", "check_row_sparse", "no_memory"]
+
+_SMALLER = "take a slice first; asscipy() and the components need no conversion."
 
 #: Bytes up to which no one asks how much memory is free.
 PLENTY = 1 << 28
@@ -129,5 +131,9 @@ def check_conversion(store: Any, stype: str) -> None:
     else:  # pages of zeros that nothing is written to take no memory, as long as there are addresses for them
         size = rows * width * itemsize
         size = size if size >= 1 << 46 else min(size, store.data.nbytes + mmap.PAGESIZE * store.nnz)
-    check_memory(size, f"A {source} array of shape {store.shape}, converted to {stype},",
-                 "take a slice first; asscipy() and the components need no conversion.")
+    check_memory(size, f"A {source} array of shape {store.shape}, converted to {stype},", _SMALLER)
+
+
+def no_memory(store: Any, stype: str, error: Exception) -> InsufficientMemoryError:
+    """The error for a conversion that the system gave no memory for."""
+    return InsufficientMemoryError(f"An array of shape {store.shape} cannot become {stype}: {error}.", hint=_SMALLER)

@@ -63,7 +63,8 @@ DIFFERENT = {
     **{text: {"dtype": "float32"} for text in (
         "csr(([1, 2], ([0, 1], [1, 3])))", "csr(([1, 2], ([0, 1], [1, 3])), shape=(4, 5))",
         "csr(([1, 2], ([1, 0], [1, 3])), shape=(2, 5))", "csr(([1, 2, 4], ([0, 1, 0], [1, 3, 1])), shape=(2, 5))")},
-    "dense.copyto(dense)": {"stype": "default", "dtype": "float64", "shape": [3, 3], "value": [[0, 1.5, 0], [0, 0, 0], [2, 0, -3]]},
+    "dense.copyto(dense)": {
+        "stype": "default", "dtype": "float64", "shape": [3, 3], "value": [[0, 1.5, 0], [0, 0, 0], [2, 0, -3]]},
     "np.asarray(dense).dtype.name": {"value": "float64"},
 }
 
@@ -211,12 +212,11 @@ def test_odd_sources(name, make):
     made[:] = 0  # its memory can be written to
 
 
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_matrix, scipy.sparse.csc_matrix, scipy.sparse.coo_matrix, scipy.sparse.lil_matrix,
-                                  scipy.sparse.dok_matrix, scipy.sparse.dia_matrix, scipy.sparse.bsr_matrix,
-                                  scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.coo_array])
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "coo_matrix", "lil_matrix", "dok_matrix", "dia_matrix",
+                                  "bsr_matrix", "csr_array", "csc_array", "coo_array"])
 def test_every_format_of_scipy(kind):
     values = np.array([[0, 1.5, 0, 0], [0, 0, 0, 0], [2, 0, -3, 0]])
-    matrix = kind(values)
+    matrix = getattr(scipy.sparse, kind)(values)
     for made in (nd.array(matrix), sparse.array(matrix), sparse.csr_matrix(matrix), sparse.row_sparse_array(matrix)):
         np.testing.assert_array_equal(made.asnumpy(), values)
         assert made.dtype == np.float64
@@ -264,7 +264,7 @@ WRONG = {
     "index beyond 64 bits": (lambda: sparse.row_sparse_array(([[1]], [2**63]), shape=(3, 1)), SparseFormatError, "64 bits"),
     "index of text": (lambda: sparse.csr_matrix(([1], ["0"], [0, 1]), shape=(1, 3)), SparseFormatError, "no integers"),
     "twice in a row": (lambda: sparse.csr_matrix(([1, 2], [1, 1], [0, 2]), shape=(1, 3)), SparseFormatError, "repeats"),
-    "twice, out of order": (lambda: sparse.csr_matrix(([1, 2, 3], [2, 1, 2], [0, 3]), shape=(1, 3)), SparseFormatError, "repeats"),
+    "twice, out of order": (lambda: sparse.csr_matrix(([1, 2, 3], [2, 1, 2], [0, 3])), SparseFormatError, "repeats"),
     "negative shape": (lambda: nd.zeros((2, -1)), ShapeError, "no shape"),
     "shape of text": (lambda: nd.ones("ab"), ShapeError, "no shape"),
     "stype": (lambda: nd.empty((2, 2), stype="coo"), UnknownNameError, "csr"),

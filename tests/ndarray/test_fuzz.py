@@ -1,0 +1,308 @@
+"""Constructors, conversions and files fed with anything: the result is scipy's or numpy's, or the error is one of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import sparsekit as mx
+from sparsekit.base.errors import FileFormatError, SparsekitError
+
+nd, sparse = mx.nd, mx.nd.sparse
+STYPES = ("default", "csr", "row_sparse")
+TYPES = ("float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool")
+fuzz = settings(deadline=None, max_examples=80, derandomize=True, database=None, print_blob=False,
+                suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large])
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+ODD_TYPES = ("complex64", "uint16", "uint64", "datetime64[s]", "S3", "U2", "object", "longdouble", ">f4", ">i8", "<f8")
+sizes = st.integers(0, 5)
+#: Index entries: mostly what fits, sometimes what no array has.
+entries = st.one_of(st.integers(0, 4), st.integers(-3, 8), st.sampled_from([2**44, 2**63 - 1, -(2**63)]))
+odd_entries = st.one_of(entries, st.sampled_from([0.5, float("nan"), float("inf"), -0.0, 2.0, 2**64, "1", None, True]))
+index_lists = st.one_of(st.lists(st.integers(0, 4), max_size=6), st.lists(entries, max_size=6), st.lists(odd_entries, max_size=4))
+index_types = st.sampled_from(["int64", "int32", "uint8", "uint64", "float32", "float64", ">i4", None])
+
+
+@contextlib.contextmanager
+def ours_only():
+    """Let through what is one of our errors, with something to do about it."""
+    try:
+        yield
+    except SparsekitError as error:
+        if not (error.message and error.hint):
+            raise AssertionError(f"{error!r} does not say what to do") from error
+
+
+def laid_out(array, layout):
+    """The same values in another layout of memory."""
+    if layout == "fortran":
+        return np.asfortranarray(array)
+    if layout == "strided" and array.ndim:
+        return np.repeat(array, 2, axis=0)[::2]
+    if layout == "read-only":
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+layouts = st.sampled_from(["plain", "fortran", "strided", "read-only"])
+
+
+@st.composite
+def values(draw, ndim=2, types=TYPES):
+    """A numpy array of few, small, special numbers."""
+    dtype = np.dtype(draw(st.sampled_from(types)))
+    shape = tuple(draw(sizes) for _ in range(draw(st.integers(0, 3)) if ndim is None else ndim))
+    plain = st.sampled_from([0, 0, 0, 1, 2, 5]) if dtype.kind != "b" else st.booleans()
+    special = st.sampled_from([0.0, -0.0, 1.5, -2.0, np.nan, np.inf, -np.inf]) if dtype.kind == "f" else plain
+    made = draw(arrays.arrays(dtype, shape, elements=st.one_of(plain, special).map(dtype.type), fill=st.just(dtype.type(0))))
+    return laid_out(made, draw(layouts))
+
+
+@st.composite
+def index_arrays(draw):
+    """A list of indices, or a numpy array of them in some type and layout."""
+    made, dtype = draw(index_lists), draw(index_types)
+    if dtype is None:
+        return made
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        return laid_out(np.array(made, dtype), draw(layouts))
+    return made
+
+
+def same(made, expected):
+    assert made.shape == expected.shape
+    np.testing.assert_array_equal(made.asnumpy(), expected)
+    if made.stype != "default":
+        made.check_format()
+        assert made.indices.dtype in (np.int64, np.int32)
+
+
+# constructors
+
+
+@fuzz
+@given(values(ndim=None), st.sampled_from([nd.array, sparse.csr_matrix, sparse.row_sparse_array]), st.booleans())
+def test_from_dense(array, make, as_list):
+    with ours_only():
+        source = array.tolist() if as_list else array
+        made = make(source, dtype=array.dtype)
+        same(made, np.asarray(source, array.dtype))
+        assert made.dtype == array.dtype
+
+
+@fuzz
+@given(st.sampled_from(ODD_TYPES), values(types=("int8", "float32")),
+       st.sampled_from([nd.array, sparse.csr_matrix, nd.from_numpy]))
+def test_from_types_that_arrays_do_not_have(dtype, array, make):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array = np.nan_to_num(array, posinf=1, neginf=1).astype(dtype)
+    with ours_only():
+        made = make(array)
+        same(made, array.astype(made.dtype))
+        assert array.dtype.kind in "iufO"
+
+
+@fuzz
+@given(st.recursive(st.one_of(st.integers(-5, 5), st.floats(), st.text(max_size=2), st.none(), st.booleans(), st.complex_numbers()),
+                    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner), max_leaves=8),
+       st.sampled_from([nd.array, sparse.csr_matrix, sparse.row_sparse_array, sparse.array, nd.zeros, nd.from_numpy]))
+def test_from_anything(anything, make):
+    with ours_only():
+        assert isinstance(make(anything), nd.NDArray)
+
+
+@st.composite
+def components(draw):
+    """Parts of a csr matrix: valid ones about half of the time, then with one thing changed."""
+    rows, columns = draw(sizes), draw(st.integers(1, 5))
+    counts = [draw(st.integers(0, columns)) for _ in range(rows)]
+    indices = [draw(st.permutations(range(columns)))[:count] for count in counts]
+    parts = [np.arange(1.0, sum(counts) + 1), np.array(list(itertools.chain(*indices)), "int64"), np.cumsum([0, *counts])]
+    shape = (rows, columns)
+    change = draw(st.sampled_from(["nothing", "nothing", "nothing", "data", "indices", "indptr", "shape", "no shape", "entry"]))
+    if change == "data":
+        parts[0] = draw(values(ndim=draw(st.integers(0, 2))))
+    elif change in ("indices", "indptr"):
+        parts[1 if change == "indices" else 2] = draw(index_arrays())
+    elif change == "shape":
+        shape = draw(st.one_of(st.tuples(entries, entries), st.tuples(sizes), st.just("ab"), st.integers(-2, 3)))
+    elif change == "no shape":
+        shape = None
+    elif change == "entry":
+        part = parts[draw(st.integers(1, 2))]
+        if part.size:
+            part[draw(st.integers(0, part.size - 1))] = draw(entries)
+    return tuple(parts), shape
+
+
+@fuzz
+@given(components())
+def test_from_components(given_parts):
+    parts, shape = given_parts
+    with ours_only():
+        made = sparse.csr_matrix(parts, shape=shape)
+        data, indices, indptr = (np.asarray(part) for part in parts)
+        expected = scipy.sparse.csr_array((np.asarray(data, "float64"), indices.astype("int64"), indptr.astype("int64")),
+                                          shape=made.shape)
+        same(made, expected.toarray().astype(made.dtype))
+        assert np.unique(np.stack([np.repeat(np.arange(made.shape[0]), np.diff(expected.indptr)), expected.indices]), axis=1
+                         ).shape[1] == made.nnz
+
+
+@fuzz
+@given(values(ndim=1, types=("float32", "float64", "int32")), index_arrays(), index_arrays(),
+       st.one_of(st.none(), st.tuples(sizes, sizes), st.just((5, 5)), st.tuples(entries, entries)))
+def test_from_places(data, row, column, shape):
+    count = min(len(data), len(row), len(column))
+    if len(data) < 5:
+        data, row, column = data[:count], row[:count], column[:count]
+    with ours_only():
+        made = sparse.csr_matrix((data, (row, column)), shape=shape)
+        places = np.asarray(row, float).astype("int64"), np.asarray(column, float).astype("int64")
+        expected = scipy.sparse.coo_array((data, places), shape=made.shape).tocsr()
+        assert made.nnz == expected.nnz
+        if made.shape[1] < 100:
+            np.testing.assert_allclose(made.asnumpy(), expected.toarray(), rtol=1e-5)
+        made.check_format()
+
+
+@fuzz
+@given(values(ndim=2), index_arrays(), st.one_of(st.none(), st.tuples(sizes, sizes), st.tuples(entries, sizes), st.just((5, 3))))
+def test_from_rows(data, indices, shape):
+    if len(data) != len(indices):
+        data = np.resize(data, (len(indices), data.shape[1]))
+    with ours_only():
+        made = sparse.row_sparse_array((data, indices), shape=shape)
+        rows = np.asarray(indices, float).astype("int64")
+        assert len(set(rows.tolist())) == len(rows)
+        assert made.dtype == data.dtype
+        if made.shape[0] < 100:
+            expected = np.zeros(made.shape, data.dtype)
+            expected[rows] = data
+            same(made, expected)
+
+
+@fuzz
+@given(values(types=("float32", "float64", "int32", "int64", "int8")),
+       st.sampled_from(["csr", "csc", "coo", "lil", "dok", "bsr"]), st.booleans())
+def test_from_scipy(array, form, as_array):
+    array = np.nan_to_num(array)
+    kind = getattr(scipy.sparse, f"{form}_{'array' if as_array else 'matrix'}")
+    if form == "bsr" and not array.size:
+        return
+    matrix = kind(array)
+    for make in (nd.array, sparse.array, sparse.csr_matrix, sparse.row_sparse_array):
+        same(make(matrix), array)
+    np.testing.assert_array_equal(nd.array(matrix).asscipy().toarray(), array)
+
+
+@fuzz
+@given(st.one_of(st.integers(-3, 4), st.tuples(entries), st.tuples(entries, sizes), st.tuples(sizes, sizes, entries),
+                 st.lists(odd_entries, max_size=3)),
+       st.sampled_from([*STYPES, "coo", None, 3]), st.one_of(st.none(), st.sampled_from([*TYPES, *ODD_TYPES, "nonsense", int])))
+def test_zeros_of_any_shape(shape, stype, dtype):
+    with ours_only():
+        made = nd.zeros(shape, stype=stype, dtype=dtype)
+        assert made.stype == (stype or "default")
+        assert made.shape == ((shape,) if isinstance(shape, int) else tuple(shape))
+        if made.stype != "default":
+            made.check_format()
+            assert made.nnz == 0
+
+
+# conversions
+
+#: Sizes that memory holds with ease, and such as it never will.
+huge = st.one_of(st.integers(1, 500), st.integers(2**44, 2**62))
+
+
+@fuzz
+@given(values(types=TYPES), st.sampled_from(STYPES), st.sampled_from(STYPES), st.sampled_from(TYPES))
+def test_between_storage_types_and_element_types(array, first, second, dtype):
+    x = nd.array(array, dtype=array.dtype).tostype(first)
+    y = x.tostype(second)
+    assert y.stype == second
+    same(y, array)
+    with np.errstate(all="ignore"):
+        same(y.astype(dtype), np.asarray(array).astype(dtype))
+    target = nd.zeros(array.shape, dtype=array.dtype).tostype(second)
+    same(x.copyto(target), array)
+
+
+@fuzz
+@given(values(ndim=None), st.sampled_from(STYPES))
+def test_to_a_storage_type_from_any_number_of_axes(array, stype):
+    x = nd.array(array, dtype=array.dtype)
+    with ours_only():
+        same(x.tostype(stype), array)
+        assert stype == "default" or array.ndim == 2 or (stype == "row_sparse" and array.ndim > 0)
+
+
+@fuzz
+@given(st.tuples(huge, huge), st.lists(st.integers(0, 2**62), max_size=4, unique=True),
+       st.sampled_from(["csr", "row_sparse", "default"]), st.sampled_from(["asnumpy", "tostype", "asscipy", "slice", "copy"]))
+def test_huge_shapes(shape, places, stype, what):
+    rows, columns = shape
+    with ours_only():
+        if stype == "csr":
+            columns, rows = shape
+            rows = min(rows, 1000)
+            x = sparse.csr_matrix((np.ones(len(places)), (np.zeros(len(places), int), np.array(places, int) % columns)),
+                                  shape=(rows, columns))
+        else:
+            columns = min(columns, 3)
+            x = sparse.row_sparse_array((np.ones((len(places), columns)), np.array(places, int) % rows), shape=(rows, columns))
+        assert x.shape == (rows, columns)
+        if what == "tostype":
+            assert x.tostype(stype).stype == stype
+        elif what == "slice":
+            assert x[rows - 1:rows].shape == (1, columns)
+        else:
+            assert getattr(x, what)().shape == (rows, columns)
+
+
+# files
+
+
+def saved(data, path):
+    mx.nd.save(path, data)
+    return path.read_bytes()
+
+
+@fuzz
+@given(st.dictionaries(st.text(max_size=5).filter(lambda name: name.isprintable()), st.tuples(values(ndim=None), st.sampled_from(STYPES)),
+                       max_size=3))
+def test_files_give_back_what_they_were_given(tmp_path_factory, contents):
+    given_arrays = {}
+    for name, (array, stype) in contents.items():
+        with ours_only():
+            given_arrays[name] = nd.array(array, dtype=array.dtype).tostype(stype)
+    found = mx.nd.load_frombuffer(saved(given_arrays, tmp_path_factory.getbasetemp() / "fuzz.params"))
+    assert list(found) == list(given_arrays)
+    for name, array in given_arrays.items():
+        assert (found[name].stype, found[name].dtype) == (array.stype, array.dtype)
+        same(found[name], array.asnumpy())
+
+
+@fuzz
+@given(st.data())
+def test_damaged_files(tmp_path_factory, data):
+    arrays_of = [nd.array(data.draw(values(ndim=2))).tostype(stype) for stype in STYPES]
+    whole = bytearray(saved({"a": arrays_of[0], "b": arrays_of[1], "c": arrays_of[2]}, tmp_path_factory.getbasetemp() / "d.params"))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(whole) - 1))
+        whole[place:place + data.draw(st.sampled_from([0, 1, 4, 8]))] = data.draw(st.binary(max_size=8))
+    with contextlib.suppress(FileFormatError):
+        for array in mx.nd.load_frombuffer(bytes(whole)).values() if data.draw(st.booleans()) else []:
+            array.asnumpy()

@@ -406,7 +406,9 @@ def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Co
 
 
 def _to_device(part: Any, xp: Any) -> Any:
-    return xp.asarray(part) if isinstance(part, np.ndarray) else part.get()
+    if isinstance(part, np.ndarray):
+        return part.copy() if xp is np else xp.asarray(part)
+    return part.get()
 
 
 def _map_components(store: Any, function: Any) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import InsufficientMemoryError, SparseFormatError
-from ..base.machine import available_memory
 
 __all__ = ["check_conversion", "check_csr", "check_memory", "check_row_sparse", "no_memory"]
 
@@ -109,6 +108,8 @@ def check_memory(size: int, what: str, hint: str) -> None:
     """
     if size <= PLENTY:
         return
+    from ..base.machine import available_memory  # reads tables of the system, for large arrays alone
+
     free = available_memory()
     free = (1 << 46) if free is None else free
     if size > free:

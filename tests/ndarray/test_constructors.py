@@ -172,6 +172,15 @@ def test_conversions_to_the_same_type_copy(stype):
     assert x.as_in_context(mx.cpu()) is x
 
 
+@pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
+def test_an_array_on_another_context_is_another_array(stype):
+    x = nd.array(np.eye(3)).tostype(stype)
+    for made in (x.as_in_context(mx.cpu(1)), x.copyto(mx.cpu(1)), nd.array(x, ctx=mx.cpu(1))):
+        assert (made.context, made.stype) == (mx.cpu(1), stype)
+        made[:] = 0
+        assert float(x.sum().asscalar()) == 3
+
+
 @pytest.mark.parametrize("target", TYPES)
 @pytest.mark.parametrize("source", TYPES)
 def test_copyto_between_all_types(source, target):

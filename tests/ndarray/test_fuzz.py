@@ -114,7 +114,8 @@ def test_from_types_that_arrays_do_not_have(dtype, array, make):
 
 
 @fuzz
-@given(st.recursive(st.one_of(st.integers(-5, 5), st.floats(), st.text(max_size=2), st.none(), st.booleans(), st.complex_numbers()),
+@given(st.recursive(st.one_of(st.integers(-5, 5), st.floats(), st.text(max_size=2), st.none(), st.booleans(),
+                              st.complex_numbers()),
                     lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner), max_leaves=8),
        st.sampled_from([nd.array, sparse.csr_matrix, sparse.row_sparse_array, sparse.array, nd.zeros, nd.from_numpy]))
 def test_from_anything(anything, make):
@@ -178,18 +179,19 @@ def test_from_places(data, row, column, shape):
 
 
 @fuzz
-@given(values(ndim=2), index_arrays(), st.one_of(st.none(), st.tuples(sizes, sizes), st.tuples(entries, sizes), st.just((5, 3))))
-def test_from_rows(data, indices, shape):
-    if len(data) != len(indices):
-        data = np.resize(data, (len(indices), data.shape[1]))
+@given(values(ndim=2), st.one_of(index_arrays(), st.permutations(range(8))), st.one_of(st.none(), sizes, entries), st.booleans())
+def test_from_rows(data, indices, rows, fitting):
+    if fitting:
+        indices, rows = indices[:len(data)], rows if rows is None else max(rows, 8)
+    shape = None if rows is None else (rows, *data.shape[1:])
     with ours_only():
         made = sparse.row_sparse_array((data, indices), shape=shape)
-        rows = np.asarray(indices, float).astype("int64")
-        assert len(set(rows.tolist())) == len(rows)
+        places = np.asarray(indices, float).astype("int64")
+        assert len(set(places.tolist())) == len(places)
         assert made.dtype == data.dtype
         if made.shape[0] < 100:
             expected = np.zeros(made.shape, data.dtype)
-            expected[rows] = data
+            expected[places] = data
             same(made, expected)
 
 
@@ -281,8 +283,8 @@ def saved(data, path):
 
 
 @fuzz
-@given(st.dictionaries(st.text(max_size=5).filter(lambda name: name.isprintable()), st.tuples(values(ndim=None), st.sampled_from(STYPES)),
-                       max_size=3))
+@given(st.dictionaries(st.text(max_size=5).filter(lambda name: name.isprintable()),
+                       st.tuples(values(ndim=None), st.sampled_from(STYPES)), max_size=3))
 def test_files_give_back_what_they_were_given(tmp_path_factory, contents):
     given_arrays = {}
     for name, (array, stype) in contents.items():
@@ -298,8 +300,8 @@ def test_files_give_back_what_they_were_given(tmp_path_factory, contents):
 @fuzz
 @given(st.data())
 def test_damaged_files(tmp_path_factory, data):
-    arrays_of = [nd.array(data.draw(values(ndim=2))).tostype(stype) for stype in STYPES]
-    whole = bytearray(saved({"a": arrays_of[0], "b": arrays_of[1], "c": arrays_of[2]}, tmp_path_factory.getbasetemp() / "d.params"))
+    one_of_each = {stype: nd.array(data.draw(values(ndim=2))).tostype(stype) for stype in STYPES}
+    whole = bytearray(saved(one_of_each, tmp_path_factory.getbasetemp() / "damaged.params"))
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(whole) - 1))
         whole[place:place + data.draw(st.sampled_from([0, 1, 4, 8]))] = data.draw(st.binary(max_size=8))

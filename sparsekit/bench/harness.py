@@ -22,8 +22,8 @@ __all__ = ["RIVALS", "Contender", "Report", "Worker", "start_own", "start_rivals
 
 RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax")
 
-#: Seconds between two measurements, so that threads of the last one have stopped spinning.
-PAUSE = 0.02
+#: Seconds between two measurements, so that threads of the last one have stopped spinning: Intel's do so for 0.2 s.
+PAUSE = 0.25
 
 
 class Worker:

@@ -212,17 +212,20 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         return _carefully(call, inputs, out, ctx, node)
     plan, function, k, attrs, layout = ready
     sink = hooks.sink
-    if sink is not None:
-        stores = tuple([array._store for array in inputs])
-        start = _clock()
-        result = function(k, *stores, attrs)
-        sink.op(plan, start, _clock(), stores, (result,), node or state.node)
-    elif count == 2:
-        result = function(k, left._store, right._store, attrs)
-    elif count == 1:
-        result = function(k, inputs[0]._store, attrs)
-    else:
-        result = function(k, *[array._store for array in inputs], attrs)
+    try:
+        if sink is not None:
+            stores = tuple([array._store for array in inputs])
+            start = _clock()
+            result = function(k, *stores, attrs)
+            sink.op(plan, start, _clock(), stores, (result,), node or state.node)
+        elif count == 2:
+            result = function(k, left._store, right._store, attrs)
+        elif count == 1:
+            result = function(k, inputs[0]._store, attrs)
+        else:
+            result = function(k, *[array._store for array in inputs], attrs)
+    except TypeError as error:
+        raise _type_error(call, inputs, error) from error
     array = _new(layout.cls)
     array._store, array._layout = result, layout
     if node is None:
@@ -239,7 +242,10 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
     ctx = inputs[0]._ctx if inputs else ctx
     stores = tuple([array._store for array in inputs])
     plan = _prepare(call, inputs, stores, ctx)
-    result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
+    try:
+        result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
+    except TypeError as error:
+        raise _type_error(call, inputs, error) from error
     if node is not None and call.op.saves_outputs:
         node.results = result if type(result) is tuple else (result,)
     if out is not None:
@@ -250,6 +256,15 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
     if not plan.fallback and plan.cast is None:
         _remember(call, plan, inputs, stores, array._layout)
     return array
+
+
+def _type_error(call: Call, inputs: tuple[Any, ...], error: TypeError) -> TypeError:
+    """The named error for element types that a kernel does not take; it is a ``TypeError`` too."""
+    if isinstance(error, SparsekitError):
+        return error
+    kinds = ", ".join(str(array.dtype) for array in inputs)
+    return DTypeError(f"{call.op.name} cannot be computed on {kinds}: {str(error).splitlines()[0]}",
+                      hint="cast the arrays with astype(), to float32 for instance.")
 
 
 def _prepare(call: Call, inputs: tuple[Any, ...], stores: Any, ctx: Any) -> Plan:

@@ -116,3 +116,17 @@ def test_sixty_million_rows_with_ten_stored():
     assert (doubled.stype, doubled.shape, float(doubled.sum().asscalar())) == ("row_sparse", (60_000_000, 4), 120.0)
     with pytest.raises(mx.DensificationError, match="densify_limit"):
         mx.nd.exp(ROWS((np.ones((10, 400), np.float32), rows), shape=(60_000_000, 400)))
+
+
+@pytest.mark.parametrize("component", ["indices", "indptr"])
+def test_the_indices_of_a_sparse_array_cannot_be_written_to(component):
+    matrix = mx.nd.sparse.csr_matrix([[7.0, 0, 8], [0, 9, 0]])
+    part = getattr(matrix, component)
+    for write in (lambda: part.__setitem__(0, 99), lambda: part.__iadd__(99), lambda: part.__setitem__(slice(None), 99),
+                  lambda: mx.nd.elemwise_add(part, part, out=part), lambda: (part * 2).copyto(part)):
+        with pytest.raises(mx.UnsupportedError, match="cannot be written"):
+            write()
+    changed = part.copy()
+    changed[0] = 2
+    matrix.check_format()
+    assert matrix.asnumpy().tolist() == [[7.0, 0, 8], [0, 9, 0]]

@@ -150,7 +150,7 @@ def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
 
 def _fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
     """Whether the kernel may write its result straight into ``out``."""
-    if stype_of(out) != plan.stype or not isinstance(out, np.ndarray) or not out.flags.c_contiguous:
+    if stype_of(out) != plan.stype or not isinstance(out, np.ndarray) or not out.flags.carray:
         return False
     if out.dtype != plan.op.dtype([store.dtype for store in stores], plan.attrs):
         return False

@@ -245,6 +245,11 @@ class NDArray(NumpyProtocol, Interchange):
         """The same values outside the recorded graph."""
         return wrap(self._store, self._ctx)
 
+    def _check_writable(self) -> None:
+        if not getattr(self._store.flags, "writeable", True):  # cupy's arrays always are
+            raise UnsupportedError(f"This array of shape {self.shape} is the indices of a sparse array, which cannot be "
+                                   "written to.", hint="change a copy(), and make a new sparse array of it.")
+
     def _receive(self, other: NDArray, add: bool = False) -> None:
         """Take over the values of ``other``, in this array's own storage type and element type."""
         if add:
@@ -253,6 +258,7 @@ class NDArray(NumpyProtocol, Interchange):
             other = other._moved(self._ctx)
         store = other._store
         if self.stype == "default":
+            self._check_writable()
             if other.stype == "default":
                 np.copyto(self._store, store.reshape(self._store.shape), casting="unsafe")
             else:
@@ -357,6 +363,7 @@ class NDArray(NumpyProtocol, Interchange):
         if hooks.state.recording and self._entry is not None:
             raise GradientError("A recorded array cannot be assigned to while recording.",
                                 hint="assign under autograd.pause(), or compute a new array.")
+        self._check_writable()
         if isinstance(value, NDArray):
             value = densify(value._store, for_device(value._ctx.device_type).xp)
         else:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import ShapeError
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
@@ -21,6 +23,14 @@ __all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_
            "retain", "row_sparse_array", "zeros"]
 
 
+def _read_only(part: Any, ctx: Any) -> NDArray:
+    """A component as an array that cannot be written to."""
+    view = part.view()
+    if isinstance(view, np.ndarray):
+        view.flags.writeable = False
+    return wrap(view, ctx)
+
+
 class BaseSparseNDArray(NDArray):
     """What the sparse array classes share."""
 
@@ -33,8 +43,11 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def indices(self) -> NDArray:
-        """Column of each stored value (csr), or the stored rows' numbers (row_sparse); shares memory."""
-        return wrap(self._store.indices, self._ctx)
+        """Column of each stored value (csr), or the stored rows' numbers (row_sparse); shares memory, read-only.
+
+        Kernels rely on indices that were validated when the array was made, so they cannot be written to.
+        """
+        return _read_only(self._store.indices, self._ctx)
 
     @property
     def nnz(self) -> int:
@@ -112,8 +125,8 @@ class CSRNDArray(BaseSparseNDArray):
 
     @property
     def indptr(self) -> NDArray:
-        """Where each row starts among the stored values, shape (rows + 1,); shares memory."""
-        return wrap(self._store.indptr, self._ctx)
+        """Where each row starts among the stored values, shape (rows + 1,); shares memory, read-only."""
+        return _read_only(self._store.indptr, self._ctx)
 
 
 class RowSparseNDArray(BaseSparseNDArray):

@@ -169,7 +169,7 @@ def test_more_than_two_dimensions_and_one():
 
 def tampered():
     grad = mx.nd.sparse.row_sparse_array((np.ones((1, 2), np.float32), [1]), shape=(3, 2))
-    grad.indices[:] = 10**12
+    grad._store.indices[:] = 10**12
     return grad
 
 

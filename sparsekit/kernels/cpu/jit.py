@@ -47,6 +47,10 @@ def _numba() -> Any:
     return numba
 
 
+class _ReadOnly(Exception):
+    """A kernel was called with memory that cannot be written to, for which nothing is compiled: it gets a copy."""
+
+
 class Kernel:
     """A function compiled by numba when it is first called; compile time is reported apart."""
 
@@ -61,6 +65,8 @@ class Kernel:
         compile_signature, name = made.compile, self._function.__name__
 
         def compile_and_tell(signature: Any) -> Any:
+            if any(hasattr(kind, "ndim") and not kind.mutable for kind in signature):
+                raise _ReadOnly
             return _told(name, lambda: compile_signature(signature))
 
         made.compile = compile_and_tell
@@ -70,6 +76,9 @@ class Kernel:
         """Compile for these types if that has not been done, and run."""
         try:
             return self.dispatcher(*arguments)
+        except _ReadOnly:
+            return self(*[value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
+                          for value in arguments])
         except Exception as error:
             if any(getattr(value, "dtype", None) == _HALF for value in arguments):
                 return widened(self, arguments)

@@ -205,7 +205,7 @@ def test_importing_sparsekit_is_quick(record_property):
 
 
 #: Files of kernels/cpu and kernels/gpu that hold no kernels, and those that read files, which no GPU does.
-NOT_MIRRORED = {"__init__.py", "jit.py", "warm.py", "libsvm_read.py", "libsvm_write.py"}
+NOT_MIRRORED = {"__init__.py", "fetch.py", "jit.py", "warm.py", "libsvm_read.py", "libsvm_write.py"}
 
 
 def kernels_in(device: str) -> dict[str, dict[str, list[str]]]:

@@ -69,7 +69,8 @@ def _contenders(operation: str, workers: dict[str, Worker], loaded: dict[str, An
             if not _agree(expected, totals):
                 raise SparsekitError(f"{name} {form} gives {totals} for {operation}, sparsekit {expected}.",
                                      hint="what is compared must compute the same; check the rival's script.")
-            yield Contender(f"{name} {form.replace('_', ' ')}".strip(), partial(worker.ask, "time", operation, *([form] if form else [])))
+            arguments = [form] if form else []
+            yield Contender(f"{name} {form.replace('_', ' ')}".strip(), partial(worker.ask, "time", operation, *arguments))
 
 
 def _run(title: str, sections: Sections, headings: dict[str, str], notes: tuple[str, ...], rivals: dict[str, str],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import in_threads, kernel, scratch, single_precision
+from .jit import in_threads, kernel, prefetch, scratch, single_precision
 
 __all__ = [
     "csr_add_csr",
@@ -24,6 +24,9 @@ __all__ = [
 
 #: Multiplications that one thread should have at least, before a second is worth waking.
 GRAIN = 1 << 18
+
+#: Stored values that memory is asked ahead.
+AHEAD = 32
 
 #: Multiplications that fetching one row of the other operand from memory is worth.
 FETCH = 16
@@ -56,10 +59,17 @@ def _csr_dot_dense_rows(data, indices, indptr, right, out, start, stop):
 
 @kernel
 def _csr_dot_vector_rows(data, indices, indptr, right, out, start, stop):
+    """The values of ``right`` lie anywhere in memory: those that come soon are asked for ahead."""
+    vector, ahead, last = right.reshape(right.shape[0]), np.uint64(AHEAD), np.uint64(indptr[stop])
     for row in range(start, stop):
-        total = out.dtype.type(0)
-        for place in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
-            total += data[place] * right[np.uint64(indices[place]), 0]
+        total, end = out.dtype.type(0), np.uint64(indptr[row + 1])
+        if end + ahead <= last:
+            for place in range(np.uint64(indptr[row]), end):
+                prefetch(vector, np.uint64(indices[place + ahead]))
+                total += data[place] * vector[np.uint64(indices[place])]
+        else:
+            for place in range(np.uint64(indptr[row]), end):
+                total += data[place] * vector[np.uint64(indices[place])]
         out[row, 0] = total
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.errors import DTypeError
 
-__all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch", "single_precision"]
+__all__ = ["Kernel", "in_threads", "kernel", "listeners", "prefetch", "scratch", "single_precision"]
 
 _HALF = np.dtype(np.float16)
 
@@ -44,7 +44,12 @@ def _numba() -> Any:
     def _(value: Kernel, _context: Any) -> Any:
         return types.Dispatcher(value.dispatcher)
 
+    extending.overload(prefetch)(importlib.import_module("sparsekit.kernels.cpu.fetch").overload())
     return numba
+
+
+def prefetch(array: Any, place: Any) -> None:
+    """Inside a kernel: have ``array[place]`` brought near, for a read that comes soon; the array is one-dimensional."""
 
 
 class _ReadOnly(Exception):

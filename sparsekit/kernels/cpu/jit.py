@@ -66,11 +66,12 @@ class Kernel:
     @functools.cached_property
     def dispatcher(self) -> Any:
         """numba's dispatcher of the function."""
-        made = _numba().njit(**{"cache": True, "nogil": True, **self._options})(self._function)
+        numba = _numba()
+        made = numba.njit(**{"cache": True, "nogil": True, **self._options})(self._function)
         compile_signature, name = made.compile, self._function.__name__
 
         def compile_and_tell(signature: Any) -> Any:
-            if any(hasattr(kind, "ndim") and not kind.mutable for kind in signature):
+            if any(isinstance(kind, numba.types.Array) and not kind.mutable for kind in signature):
                 raise _ReadOnly
             return _told(name, lambda: compile_signature(signature))
 

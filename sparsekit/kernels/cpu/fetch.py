@@ -33,7 +33,7 @@ def overload() -> Callable[..., Any]:
 
     call: Any = fetch
 
-    def compiled(array: Any, place: Any) -> Any:
+    def compiled(array, place):  # numba compares it with the lambda, which cannot be annotated
         return lambda array, place: call(array, place)
 
     return compiled

@@ -238,7 +238,7 @@ class NDArray(NumpyProtocol, Interchange):
                              hint="asnumpy() gives a numpy array.")
         if other.shape != self.shape:
             raise ShapeError(f"copyto: shapes {self.shape} and {other.shape} differ.", hint="make a target of that shape.")
-        other._receive(self)
+        other._receive(self if self.stype == "default" or other is self else self.__copy__())
         return other
 
     def detach(self) -> NDArray:
@@ -251,9 +251,15 @@ class NDArray(NumpyProtocol, Interchange):
                                    "written to.", hint="change a copy(), and make a new sparse array of it.")
 
     def _receive(self, other: NDArray, add: bool = False) -> None:
-        """Take over the values of ``other``, in this array's own storage type and element type."""
+        """Take over the values of ``other``, in this array's own storage type and element type.
+
+        Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
+        """
         if add:
             other = arithmetic.add(self.detach(), other)
+        if other.shape != self.shape and (self.stype != "default" or other.size != self.size):
+            raise ShapeError(f"An array of shape {self.shape} cannot take values of shape {other.shape}.",
+                             hint="the array written to needs the shape of the result.")
         if other._ctx is not self._ctx:
             other = other._moved(self._ctx)
         store = other._store

@@ -177,7 +177,8 @@ def assign(x: Any, key: Any, value: Any) -> None:
     if isinstance(value, NDArray):
         if value.shape != x.shape:
             raise ShapeError(f"shapes {value.shape} and {x.shape} differ.", hint="they must be equal.")
-        x._receive(value)
+        if value is not x:
+            x._receive(value if value.stype == "default" else value.__copy__())
         return
     values = _assignable(value, x)
     if not values.any():

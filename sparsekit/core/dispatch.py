@@ -15,6 +15,9 @@ from ..base.errors import (
     DensificationError,
     DTypeError,
     GradientError,
+    InsufficientMemoryError,
+    RowIndexError,
+    ShapeError,
     SparsekitError,
     StorageFallbackWarning,
     StorageTypeError,
@@ -28,6 +31,9 @@ from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
 __all__ = ["Plan", "array_types", "convert_store", "invoke", "plan_for", "resolve", "run", "wrap"]
+
+#: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
+KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError)
 
 _clock = time.perf_counter_ns
 _new = object.__new__
@@ -224,8 +230,8 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
             result = function(k, inputs[0]._store, attrs)
         else:
             result = function(k, *[array._store for array in inputs], attrs)
-    except TypeError as error:
-        raise _type_error(call, inputs, error) from error
+    except KERNEL_ERRORS as error:
+        raise _named(call, inputs, error) from error
     array = _new(layout.cls)
     array._store, array._layout = result, layout
     if node is None:
@@ -242,14 +248,16 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
     ctx = inputs[0]._ctx if inputs else ctx
     stores = tuple([array._store for array in inputs])
     plan = _prepare(call, inputs, stores, ctx)
+    if out is not None:
+        _check_out(call, out)
     try:
         result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
-    except TypeError as error:
-        raise _type_error(call, inputs, error) from error
+    except KERNEL_ERRORS as error:
+        raise _named(call, inputs, error) from error
     if node is not None and call.op.saves_outputs:
         node.results = result if type(result) is tuple else (result,)
     if out is not None:
-        return _into(out, result, ctx, node) if call.visible == 1 else _into_each(out, result, ctx, node, call)
+        return _into(out, result, ctx, node) if call.visible == 1 else _into_each(out, result, ctx, node)
     if type(result) is tuple:
         return _visible(call, result, ctx, node)
     array = wrap(result, ctx, None if node is None else (node, 0))
@@ -258,13 +266,18 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
     return array
 
 
-def _type_error(call: Call, inputs: tuple[Any, ...], error: TypeError) -> TypeError:
-    """The named error for element types that a kernel does not take; it is a ``TypeError`` too."""
+def _named(call: Call, inputs: tuple[Any, ...], error: Exception) -> Exception:
+    """The named error for what numpy refuses in a kernel: element types, numbers that they do not hold, or a shape."""
     if isinstance(error, SparsekitError):
         return error
-    kinds = ", ".join(str(array.dtype) for array in inputs)
-    return DTypeError(f"{call.op.name} cannot be computed on {kinds}: {str(error).splitlines()[0]}",
-                      hint="cast the arrays with astype(), to float32 for instance.")
+    what = ", ".join(f"{array.dtype} of shape {array.shape}" for array in inputs) or "nothing"
+    message = f"{call!r} cannot be computed on {what}: {(str(error) or type(error).__name__).splitlines()[0]}"
+    if isinstance(error, MemoryError):
+        return InsufficientMemoryError(message, hint="take a slice first, or a smaller element type.")
+    if isinstance(error, (TypeError, OverflowError)):
+        return DTypeError(message, hint="cast the arrays with astype(), to float32 for instance.")
+    kind = RowIndexError if isinstance(error, IndexError) else ShapeError
+    return kind(message, hint="check the arguments, the shapes and the element types of the arrays.")
 
 
 def _prepare(call: Call, inputs: tuple[Any, ...], stores: Any, ctx: Any) -> Plan:
@@ -298,10 +311,18 @@ def _visible(call: Call, result: tuple[Any, ...], ctx: Any, node: Any) -> Any:
     return arrays[0] if call.visible == 1 and call.outputs > 1 else arrays
 
 
-def _into_each(out: Any, result: Any, ctx: Any, node: Any, call: Call) -> Any:
-    if not isinstance(out, (list, tuple)) or len(out) != call.visible:
+def _check_out(call: Call, out: Any) -> None:
+    """Raise unless ``out`` is an array, or a list of as many arrays as the caller gets."""
+    if call.visible != 1 and (not isinstance(out, (list, tuple)) or len(out) != call.visible):
         raise SparsekitError(f"{call.op.name} gives {call.visible} arrays, and out= is not a list of as many.",
                              hint=f"give out= a list of {call.visible} arrays.")
+    for array in [out] if call.visible == 1 else out:
+        if not hasattr(array, "_store"):
+            raise DTypeError(f"{call.op.name}: out is a {type(array).__name__}, not an NDArray.",
+                             hint="make one with mx.nd.empty(shape), or leave out out=.")
+
+
+def _into_each(out: Any, result: Any, ctx: Any, node: Any) -> Any:
     return [_into(target, store, ctx, node, place) for place, (target, store) in enumerate(zip(out, result, strict=False))]
 
 

@@ -257,7 +257,7 @@ class NDArray(NumpyProtocol, Interchange):
         """
         if add:
             other = arithmetic.add(self.detach(), other)
-        if other.shape != self.shape and (self.stype != "default" or other.size != self.size):
+        if other.shape != self.shape:
             raise ShapeError(f"An array of shape {self.shape} cannot take values of shape {other.shape}.",
                              hint="the array written to needs the shape of the result.")
         if other._ctx is not self._ctx:
@@ -266,7 +266,7 @@ class NDArray(NumpyProtocol, Interchange):
         if self.stype == "default":
             self._check_writable()
             if other.stype == "default":
-                np.copyto(self._store, store.reshape(self._store.shape), casting="unsafe")
+                np.copyto(self._store, store, casting="unsafe")
             else:
                 self._fill_from_sparse(store)
             return

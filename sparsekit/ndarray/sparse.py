@@ -78,8 +78,9 @@ class BaseSparseNDArray(NDArray):
     def asscipy(self) -> Any:
         """A ``scipy.sparse.csr_matrix`` that shares the stored values.
 
-        A csr array's ``data`` is not copied, nor are its indices if scipy keeps their type: it narrows int64 to
-        int32 where the sizes allow.  The matrix of a row_sparse array is one of copies.
+        A csr array's ``data`` is not copied; its indices are, since scipy's methods in place change them and kernels
+        rely on what was validated.  Before ``eliminate_zeros()`` and the like take a copy of the matrix, whose values
+        they move.  The matrix of a row_sparse array is one of copies.
 
         Raises
         ------
@@ -94,7 +95,11 @@ class BaseSparseNDArray(NDArray):
             raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
         check_conversion(self._store, "csr")
         store = convert(self._on_host(), "csr")
-        return sparse.csr_matrix((store.data, store.indices, store.indptr), shape=self.shape)
+        matrix = sparse.csr_matrix((store.data, store.indices, store.indptr), shape=self.shape)
+        for name in ("indices", "indptr"):
+            if np.may_share_memory(getattr(matrix, name), getattr(store, name)):
+                setattr(matrix, name, getattr(matrix, name).copy())
+        return matrix
 
     def __getitem__(self, key: Any) -> NDArray:
         """Rows, or rows and columns, by numbers, slices with any step, lists and masks.

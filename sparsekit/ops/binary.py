@@ -273,14 +273,14 @@ for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
     def _(k: Any, left: Any, right: Any, attrs: Any, _factor: int = _factor) -> Any:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != left.shape:
-            return densify(left, k.xp) + _factor * right
+            return densify(left, k.xp) + right if _factor > 0 else densify(left, k.xp) - right
         return _add_to_dense(k, _spread(k, right if _factor > 0 else -right, shape, left.dtype), left, 1)
 
     @_op.forward("default, csr -> default")
     def _(k: Any, left: Any, right: Any, attrs: Any, _factor: int = _factor) -> Any:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != right.shape:
-            return left + _factor * densify(right, k.xp)
+            return left + densify(right, k.xp) if _factor > 0 else left - densify(right, k.xp)
         return _add_to_dense(k, _spread(k, left, shape, right.dtype), right, _factor)
 
 
@@ -412,7 +412,7 @@ def _(k: Any, *stores: Any) -> Any:
 
 @add_n.forward("row_sparse... -> row_sparse")
 def _(k: Any, *stores: Any) -> Any:
-    out = stores[0]
+    out = stores[0] if len(stores) > 2 else stores[0].copy()
     for store in stores[1:-1]:
         out = add_row_sparse(k, out, store, 1)
     return out
@@ -420,7 +420,7 @@ def _(k: Any, *stores: Any) -> Any:
 
 @add_n.forward("csr... -> csr")
 def _(k: Any, *stores: Any) -> Any:
-    out = stores[0]
+    out = stores[0] if len(stores) > 2 else stores[0].copy()
     for store in stores[1:-1]:
         out = add_csr(k, out, store, 1)
     return out

@@ -124,15 +124,24 @@ clip = Op("clip", "data", a_min=REQUIRED, a_max=REQUIRED, shape=infer.unchanged,
           doc="Values bounded to a_min … a_max.")
 
 
+def _bounded(xp: Any, x: Any, attrs: Any) -> Any:
+    """The values within the bounds, which are first brought within what an integer type holds."""
+    low, high = attrs["a_min"], attrs["a_max"]
+    if x.dtype.kind != "f":
+        least, most = (0, 1) if x.dtype.kind == "b" else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+        low, high = (min(max(bound, least), most) for bound in (low, high))
+    return xp.clip(x, x.dtype.type(low), x.dtype.type(high))
+
+
 @clip.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return k.xp.clip(x, x.dtype.type(attrs["a_min"]), x.dtype.type(attrs["a_max"]))
+    return _bounded(k.xp, x, attrs)
 
 
 for _stype in ("row_sparse", "csr"):
     @clip.forward(f"{_stype} -> {_stype}", a_min=Beyond("not positive"), a_max=Beyond("not negative"))
     def _(k: Any, x: Any, attrs: Any) -> Any:
-        return on_data(x, k.xp.clip(x.data, x.dtype.type(attrs["a_min"]), x.dtype.type(attrs["a_max"])))
+        return on_data(x, _bounded(k.xp, x.data, attrs))
 
 
 @clip.gradient

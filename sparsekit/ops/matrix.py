@@ -134,7 +134,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 @flatten.forward("csr -> csr")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return x
+    return x.copy()
 
 
 flatten.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))

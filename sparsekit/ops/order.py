@@ -35,7 +35,7 @@ def sorted_places(xp: Any, x: Any, axis: int, ascending: bool) -> Any:
 def _check_places(dtype: Any, size: int) -> None:
     """Raise if a float type cannot count to ``size``: places would silently be wrong."""
     kind = np.dtype(dtype)
-    largest = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else np.iinfo(kind).max
+    largest = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else 1 if kind.kind == "b" else np.iinfo(kind).max
     if size - 1 > largest:
         raise DTypeError(f"{kind} cannot hold the places of {size:,} elements exactly.",
                          hint="ask for dtype='int64', or cast to float64 first.")

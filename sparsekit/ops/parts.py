@@ -71,12 +71,12 @@ def _copied(k: Any, store: CSR, starts: Any, counts: Any, shift: int, columns: i
 
 
 def csr_row_steps(k: Any, store: CSR, steps: Steps) -> CSR:
-    """Every so many rows; consecutive ones share the values and columns of the store."""
+    """Every so many rows; consecutive ones share the columns of the store, which nobody can write to."""
     start, step, size = steps
     if step != 1:
         return csr_rows(k, store, start + step * k.xp.arange(size))
     first, last = int(store.indptr[start]), int(store.indptr[start + size])
-    return CSR(store.data[first:last], store.indices[first:last], store.indptr[start: start + size + 1] - first,
+    return CSR(store.data[first:last].copy(), store.indices[first:last], store.indptr[start: start + size + 1] - first,
                (size, store.shape[1]), check=False)
 
 

@@ -84,7 +84,8 @@ def _without_nan(xp: Any, x: Any, value: int) -> Any:
 def _mean(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
     made = xp.asarray(_sum(xp, x, axes, keep))
     count = _reduced_count(x.shape, axes)
-    return divide(xp, made, x.dtype.type(count) if x.dtype.kind == "f" else xp.asarray(max(1, count), x.dtype))
+    return divide(xp, made, x.dtype.type(count) if x.dtype.kind == "f" else xp.asarray(max(1, count))).astype(
+        x.dtype, copy=False)
 
 
 reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))

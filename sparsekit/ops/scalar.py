@@ -103,7 +103,7 @@ with_scalar("_rmod_scalar", lambda xp, x, s: modulo(xp, s, x),
 with_scalar("_power_scalar", _power,
             lambda F, g, data, _out, attrs, want: g * F._power_scalar(data, scalar=attrs["scalar"] - 1) * attrs["scalar"],
             "``data ** scalar``.", keeps=Beyond("positive"), low=0.5)
-with_scalar("_rpower_scalar", lambda xp, x, s: xp.power(x.dtype.type(s), x),
+with_scalar("_rpower_scalar", lambda xp, x, s: power(xp, xp.asarray(s, x.dtype), x),
             lambda F, g, _data, out, attrs, want: g * out * float(np.log(attrs["scalar"])), "``scalar ** data``.",
             values=(0.5, 2.0))
 with_scalar("_maximum_scalar", lambda xp, x, s: xp.maximum(x, s),

@@ -104,8 +104,9 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 @slice_op.forward("csr -> csr")
 def _(k: Any, x: Any, attrs: Any) -> Any:
     rows, columns = box(x.shape, attrs)
-    made = x if rows == Steps(0, 1, x.shape[0]) else csr_row_steps(k, x, rows)
-    return made if columns == Steps(0, 1, x.shape[1]) else csr_column_steps(k, made, columns)
+    if columns == Steps(0, 1, x.shape[1]):
+        return csr_row_steps(k, x, rows)
+    return csr_column_steps(k, x if rows == Steps(0, 1, x.shape[0]) else csr_row_steps(k, x, rows), columns)
 
 
 @slice_op.forward("row_sparse -> row_sparse")
@@ -113,7 +114,8 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     rows, *rest = box(x.shape, attrs)
     made = row_sparse_row_steps(x, rows, k.xp)
     shape = (made.shape[0], *(steps.size for steps in rest))
-    return RowSparse(k.xp.ascontiguousarray(made.data[(slice(None), *_index(rest))]), made.indices, shape, check=False)
+    data = k.xp.array(made.data[(slice(None), *_index(rest))], order="C")
+    return RowSparse(data, made.indices, shape, check=False)
 
 
 @slice_op.gradient

@@ -12,6 +12,7 @@ from ..core import cost, infer
 from ..core.op import Op, find
 from ..storage import CSR, RowSparse
 from . import samples
+from .binary import divide
 from .limits import check_room, dense_of
 from .reduce import axes_in
 from .slices import Only
@@ -121,8 +122,8 @@ def _reduce_row_sparse(k: Any, x: RowSparse, data: Any, axes: tuple[int, ...], u
 
 
 def _over(xp: Any, made: Any, count: int) -> Any:
-    return (made / made.dtype.type(max(count, 1)) if made.dtype.kind == "f" else made // max(count, 1)) if count else (
-        made / made.dtype.type(0))
+    return divide(xp, made, made.dtype.type(count) if made.dtype.kind == "f" else xp.asarray(max(count, 1))).astype(
+        made.dtype, copy=False)
 
 
 def _without_nan(xp: Any, values: Any) -> Any:

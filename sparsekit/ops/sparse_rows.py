@@ -37,7 +37,7 @@ def reshaped_rows(k: Any, x: RowSparse, shape: tuple[int, ...]) -> RowSparse:
     xp, before, after = k.xp, math.prod(x.shape[1:]), math.prod(shape[1:])
     if tuple(shape[:1]) == tuple(x.shape[:1]) or not math.prod(shape) or not x.indices.size:
         stored = x.indices if tuple(shape[:1]) == tuple(x.shape[:1]) else x.indices[:0]
-        return RowSparse(x.data[: stored.shape[0]].reshape(stored.shape[0], *shape[1:]), stored, shape, check=False)
+        return RowSparse(x.data[: stored.shape[0]].copy().reshape(stored.shape[0], *shape[1:]), stored, shape, check=False)
     if math.prod(shape) > np.iinfo(np.int64).max:
         raise ShapeError(f"An array of shape {x.shape} has more elements than int64 can number.", hint="reshape a slice of it.")
     rows = x.indices.astype(np.int64, copy=False)
@@ -91,7 +91,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 @find("transpose").forward("row_sparse -> row_sparse", axes=Only("rows first", lambda axes: bool(axes) and axes[0] == 0))
 def _(k: Any, x: Any, attrs: Any) -> Any:
     shape = tuple(x.shape[axis] for axis in attrs["axes"])
-    return RowSparse(k.xp.ascontiguousarray(x.data.transpose(attrs["axes"])), x.indices, shape, check=False)
+    return RowSparse(k.xp.array(x.data.transpose(attrs["axes"]), order="C"), x.indices, shape, check=False)
 
 
 @find("transpose").forward("row_sparse -> default")

@@ -44,7 +44,7 @@ def unary(
     op = Op(name, "data", shape=infer.unchanged, dtype=kind, sample=samples.one(low, high), doc=doc, aliases=aliases)
 
     @op.forward("default -> default")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def values(k: Any, x: Any, attrs: Any) -> Any:
         made = function(k.xp, x)
         return made if made.dtype is x.dtype or made.dtype == x.dtype else made.astype(x.dtype)
 
@@ -52,7 +52,7 @@ def unary(
         for stype in ("row_sparse", "csr"):
             @op.forward(f"{stype} -> {stype}")
             def _(k: Any, x: Any, attrs: Any) -> Any:
-                return on_data(x, function(k.xp, x.data))
+                return on_data(x, values(k, x.data, attrs))
 
     if gradient is None:
         op.gradient(lambda F, g, _data, _out, attrs, want: F.zeros_like(g))

@@ -36,9 +36,26 @@ def normalise(notebook: Any) -> Any:
         cell.id = f"cell-{number:02d}"
         tags = cell.metadata.get("tags")
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        if "outputs" in cell:
+            cell.outputs = joined(cell.outputs)
         for output in cell.get("outputs", ()):
             normalise_output(output)
     return notebook
+
+
+def joined(outputs: Sequence[Any]) -> list[Any]:
+    """Outputs with each stream in one piece: where a kernel cuts what a cell prints is a matter of time."""
+    kept: list[Any] = []
+    streams: dict[str, Any] = {}
+    for output in outputs:
+        name = output.get("name") if output.output_type == "stream" else None
+        if name in streams:
+            streams[name].text += output.text
+        else:
+            kept.append(output)
+            if name:
+                streams[name] = output
+    return kept
 
 
 def normalise_output(output: Any) -> None:

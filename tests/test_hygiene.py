@@ -183,3 +183,16 @@ def test_a_refreshed_notebook_keeps_its_outputs_and_tags_and_loses_the_rest(tmp_
     assert made.cells[0].metadata == {"tags": ["kept"]}
     assert "widgets" not in made.metadata
     assert [file.name for file in tmp_path.iterdir()] == ["made.ipynb"]
+
+
+def test_a_refreshed_notebook_has_each_stream_in_one_piece():
+    tool = runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))
+
+    def stream(name, text):
+        return nbformat.v4.new_output("stream", name=name, text=text)
+
+    shown = nbformat.v4.new_output("display_data", data={"text/plain": "shown"})
+    cell = nbformat.v4.new_code_cell("", outputs=[stream("stdout", "1\n"), stream("stderr", "x"), stream("stdout", "2\n"),
+                                                  shown, stream("stdout", "3\n")])
+    made = tool["normalise"](nbformat.v4.new_notebook(cells=[cell])).cells[0].outputs
+    assert [output.get("text", "") for output in made] == ["1\n2\n3\n", "x", ""]

@@ -132,8 +132,8 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
     if out is not None and plan.takes_out and plan.cast is None and _fits(out, plan, stores):
-        return plan.function(plan.k, *stores, plan.attrs, out=out)
-    result = plan.function(plan.k, *stores, plan.attrs)
+        return hooks.quietly(plan.function, plan.k, *stores, plan.attrs, out=out)
+    result = hooks.quietly(plan.function, plan.k, *stores, plan.attrs)
     if plan.fallback and plan.op.mutates:
         _write_back(plan, given, stores)
     if plan.cast is not None:
@@ -222,16 +222,22 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         if sink is not None:
             stores = tuple([array._store for array in inputs])
             start = _clock()
-            result = function(k, *stores, attrs)
+            result = state.quietly(plan.function, plan.k, *stores, attrs)
             sink.op(plan, start, _clock(), stores, (result,), node or state.node)
+        elif k is None:
+            result = state.quietly(function, left._store, right._store)
         elif count == 2:
-            result = function(k, left._store, right._store, attrs)
+            result = state.quietly(function, k, left._store, right._store, attrs)
         elif count == 1:
-            result = function(k, inputs[0]._store, attrs)
+            result = state.quietly(function, k, inputs[0]._store, attrs)
         else:
-            result = function(k, *[array._store for array in inputs], attrs)
+            result = state.quietly(function, k, *[array._store for array in inputs], attrs)
     except KERNEL_ERRORS as error:
         raise _named(call, inputs, error) from error
+    except RuntimeError as error:
+        if not hooks.interrupts(error):
+            raise
+        return _carefully(call, inputs, out, ctx, node)
     array = _new(layout.cls)
     array._store, array._layout = result, layout
     if node is None:
@@ -301,7 +307,8 @@ def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], stores: Any, layo
         call.ready.clear()
     layouts = tuple([array._layout for array in inputs])
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
-    call.ready[key] = (plan, plan.function, plan.k, plan.attrs, layout)
+    direct = getattr(plan.k.xp, plan.rule.ufunc) if plan.rule.ufunc and len(layouts) == 2 else None
+    call.ready[key] = (plan, direct or plan.function, None if direct else plan.k, plan.attrs, layout)
 
 
 def _visible(call: Call, result: tuple[Any, ...], ctx: Any, node: Any) -> Any:

@@ -58,9 +58,11 @@ class Rule:
         Storage types given; a final ``"..."`` means as many as the call has outputs.
     when : dict
         Attribute values that the row needs; a tuple lists alternatives, any other container says what is in it.
+    ufunc : str
+        Function of ``k.xp`` that is all the kernel does, so that a call may go to it directly; empty if none is.
     """
 
-    __slots__ = ("function", "inputs", "outputs", "takes_out", "when")
+    __slots__ = ("function", "inputs", "outputs", "takes_out", "ufunc", "when")
 
     def __init__(self, pattern: str, when: dict[str, Any], function: Callable[..., Any]) -> None:
         left, arrow, right = pattern.partition("->")
@@ -70,7 +72,7 @@ class Rule:
         self.outputs = tuple(word.strip() for word in right.split(","))
         self.when = {name: value if hasattr(value, "__contains__") and not isinstance(value, str) else (value,)
                      for name, value in when.items()}
-        self.function = function
+        self.function, self.ufunc = function, ""
         self.takes_out = "out" in _parameters(function)
 
     def takes(self, stypes: tuple[str, ...]) -> bool:
@@ -178,6 +180,15 @@ class Op:
             return function
 
         return declare
+
+    def forward_ufunc(self, pattern: str, name: str) -> None:
+        """Declare a row of dense arrays whose kernel is numpy's function of that name, and nothing else."""
+
+        def run(k: Any, *stores: Any, out: Any = None) -> Any:
+            return getattr(k.xp, name)(*stores[:-1], out=out)
+
+        self.forward(pattern)(run)
+        self.rules[-1].ufunc = name
 
     def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the gradient: ``function(F, g, *inputs, out, attrs, want)`` gives one gradient an input.

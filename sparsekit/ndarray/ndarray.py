@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import time
 from typing import Any
 
@@ -266,7 +267,7 @@ class NDArray(NumpyProtocol, Interchange):
         if self.stype == "default":
             self._check_writable()
             if other.stype == "default":
-                np.copyto(self._store, store, casting="unsafe")
+                hooks.quietly(np.copyto, self._store, store, casting="unsafe")
             else:
                 self._fill_from_sparse(store)
             return
@@ -274,7 +275,7 @@ class NDArray(NumpyProtocol, Interchange):
             store = convert_store(store, self.stype, for_device(self._ctx.device_type))
         if store.dtype != self.dtype:
             store = _map_components(store, lambda part: part if part.dtype.kind in "iu" and part is not store.data
-                                    else part.astype(self.dtype))
+                                    else hooks.quietly(part.astype, self.dtype))
         self._store.replace(store)
         if hooks.sink is not None and id(self) in hooks.owned:
             _, role, owner = hooks.owned[id(self)]
@@ -377,7 +378,7 @@ class NDArray(NumpyProtocol, Interchange):
         if value.size == 1:
             value = value.reshape(())
         try:
-            self._store[numpy_key(key)] = value
+            hooks.quietly(operator.setitem, self._store, numpy_key(key), value)
         except RowIndexError:
             raise
         except IndexError as error:

@@ -72,9 +72,7 @@ def _add_to_dense(k: Any, out: Any, sparse: Any, factor: float) -> Any:
 def add_stores(op: Op, factor: float) -> None:
     """Declare the rows of an addition (factor 1) or subtraction (factor -1)."""
 
-    @op.forward("default, default -> default")
-    def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
-        return (k.xp.add if factor > 0 else k.xp.subtract)(left, right, out=out)
+    op.forward_ufunc("default, default -> default", "add" if factor > 0 else "subtract")
 
     @op.forward("row_sparse, row_sparse -> row_sparse")
     def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
@@ -112,9 +110,7 @@ elemwise_mul.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
     want[0] and F.elemwise_mul(g, rhs), want[1] and F.elemwise_mul(g, lhs)))
 
 
-@elemwise_mul.forward("default, default -> default")
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
-    return k.xp.multiply(left, right, out=out)
+elemwise_mul.forward_ufunc("default, default -> default", "multiply")
 
 
 @elemwise_mul.forward("row_sparse, default -> row_sparse")
@@ -172,11 +168,10 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
 
 def divide(xp: Any, left: Any, right: Any, out: Any = None) -> Any:
     """The quotient; of integers, without its fraction, and zero where the divisor is zero."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if left.dtype.kind == "f" or right.dtype.kind == "f":
-            return xp.divide(left, right, out=out)
-        whole = left // right
-        return whole + ((whole < 0) & (whole * right != left))
+    if left.dtype.kind == "f" or right.dtype.kind == "f":
+        return xp.divide(left, right, out=out)
+    whole = left // right
+    return whole + ((whole < 0) & (whole * right != left))
 
 
 def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = (),
@@ -242,8 +237,7 @@ def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
                               else left.data * _values_at(k, left, right)))
     along_columns, factor = found
     if invert:
-        with np.errstate(divide="ignore"):
-            factor = 1 / factor
+        factor = 1 / factor
     out = k.xp.empty_like(left.data)
     if along_columns:
         k.csr_column_scale(left.data, left.indices, factor, out)
@@ -316,8 +310,7 @@ def power(xp: Any, left: Any, right: Any) -> Any:
     """The power; of integers, without its fraction."""
     if left.dtype.kind == "f" or not (right < 0).any():
         return xp.power(left, right)
-    with np.errstate(divide="ignore"):
-        return xp.power(left.astype(np.float64), right).astype(left.dtype)
+    return xp.power(left.astype(np.float64), right).astype(left.dtype)
 
 
 broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: (
@@ -328,8 +321,7 @@ broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: 
 
 def modulo(xp: Any, left: Any, right: Any) -> Any:
     """The remainder with the divisor's sign; zero where the divisor is zero, as in MXNet."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return xp.where(right == 0, 0, xp.mod(left, right))
+    return xp.where(right == 0, 0, xp.mod(left, right))
 
 
 broadcasting("broadcast_mod", modulo, lambda F, g, lhs, rhs, _out, attrs, want: (

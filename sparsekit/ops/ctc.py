@@ -133,8 +133,7 @@ def _occupancy(xp: Any, scores: Any, paths: Paths) -> tuple[Any, Any, Any]:
     after = _sweep(xp, turned, _turned(xp, symbols, whole, 1), data_lengths)
     after = _turned(xp, xp.stack([_turned(xp, step, whole, 1) for step in after]), data_lengths, 0)
     reached = (xp.arange(scores.shape[0])[:, None] < data_lengths) & np.isfinite(total)
-    with np.errstate(invalid="ignore"):
-        share = before + after - scores - total[:, None]
+    share = before + after - scores - total[:, None]
     inside = reached[:, :, None] & (places < whole[:, None])
     return -total, xp.exp(xp.where(inside, share, -np.inf)), reached
 
@@ -144,8 +143,7 @@ def _loss_and_gradient(k: Any, data: Any, label: Any, lengths: Any, attrs: dict[
     logs = softmax_along(k, wide(data), 2, log=True)
     paths = _paths(xp, data, label, lengths, attrs)
     steps = xp.broadcast_to(paths.symbols, (data.shape[0], *paths.symbols.shape))
-    with np.errstate(divide="ignore"):
-        loss, share, reached = _occupancy(xp, xp.take_along_axis(logs, steps, 2), paths)
+    loss, share, reached = _occupancy(xp, xp.take_along_axis(logs, steps, 2), paths)
     gradient = xp.exp(logs)
     for place in range(paths.symbols.shape[1]):
         at = paths.symbols[:, place]

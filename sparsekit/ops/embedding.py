@@ -19,8 +19,7 @@ __all__ = ["looked_up"]
 def looked_up(xp: Any, data: Any, size: int) -> Any:
     """Indices as whole numbers inside a table of that many rows: fractions are cut off, what is beyond is clipped."""
     if data.dtype.kind != "i":
-        with np.errstate(invalid="ignore"):  # nan becomes a number below every row
-            data = data.astype(np.int64)
+        data = data.astype(np.int64)  # nan becomes a number below every row
     if not size and data.size:
         raise ShapeError("The weight has no rows to look up.", hint="input_dim is at least 1.")
     return data

@@ -286,8 +286,7 @@ def _(k: Any, g: Any, data: Any, drawn: Any, attrs: Any) -> Any:
     places = k.xp.clip(drawn.astype(np.int64), 0, width - 1).reshape(len(rows), -1)
     places = places + k.xp.arange(len(rows))[:, None] * width
     sums = k.xp.bincount(places.reshape(-1), weights=g.reshape(-1), minlength=rows.size)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        made = k.xp.where(sums == 0, 0, sums / rows.reshape(-1))
+    made = k.xp.where(sums == 0, 0, sums / rows.reshape(-1))
     return made.reshape(data.shape).astype(data.dtype)
 
 

@@ -64,14 +64,6 @@ class Beyond:
         return self.side
 
 
-def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    def run(xp: Any, x: Any, scalar: Any) -> Any:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return function(xp, x, scalar)
-
-    return run
-
-
 def _power(xp: Any, x: Any, s: Any) -> Any:
     return power(xp, x, np.asarray(s)) if x.dtype.kind != "f" else xp.power(x, s)
 
@@ -90,10 +82,10 @@ with_scalar("_rminus_scalar", lambda xp, x, s: s - x,
             lambda F, g, _data, _out, attrs, want: F.negative(g), "``scalar - data``.", keeps=(0,))
 with_scalar("_mul_scalar", lambda xp, x, s: x * s,
             lambda F, g, _data, _out, attrs, want: F._mul_scalar(g, scalar=attrs["scalar"]), "``data * scalar``.", keeps=True)
-with_scalar("_div_scalar", _quiet(lambda xp, x, s: x / s),
+with_scalar("_div_scalar", lambda xp, x, s: x / s,
             lambda F, g, _data, _out, attrs, want: F._div_scalar(g, scalar=attrs["scalar"]), "``data / scalar``.",
             keeps=Beyond("nonzero"))
-with_scalar("_rdiv_scalar", _quiet(lambda xp, x, s: s / x),
+with_scalar("_rdiv_scalar", lambda xp, x, s: s / x,
             lambda F, g, data, out, attrs, want: F.negative(g * out / data), "``scalar / data``.", low=0.5)
 with_scalar("_mod_scalar", modulo, _passes, "``data % scalar``, with the divisor's sign; zero for a scalar of zero.",
             keeps=Beyond("nonzero"))

@@ -190,9 +190,8 @@ def _through_copies(k: Any, step: Step, attrs: dict[str, Any], values: Any, grad
     dtype = np.dtype(np.float32) if values.dtype.itemsize < 4 else values.dtype
     held = [k.xp.array(array[rows], dtype, order="C") for array in (values, *states)]
     apply_step(k, step, attrs, held[0], k.xp.ascontiguousarray(grad, dtype), held[1:], True)
-    with np.errstate(over="ignore"):  # beyond 65,504 is infinite, as in any float16 operation
-        for array, new in zip((values, *states), held, strict=True):
-            array[rows] = new
+    for array, new in zip((values, *states), held, strict=True):
+        array[rows] = new  # beyond 65,504 is infinite, as in any float16 operation
 
 
 def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: Callable[..., Any], formula: str, *,

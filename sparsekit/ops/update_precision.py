@@ -37,8 +37,7 @@ def _widened(grad: Any, dtype: Any) -> Any:
 def _copied(weight: Any, copy: Any, rows: Any) -> None:
     """Give the weight the values of its copy."""
     values, exact = rows_of(weight), rows_of(copy, "float32 copy of the weight")
-    with np.errstate(over="ignore"):  # beyond 65,504 is infinite, as in any float16 operation
-        values[rows] = exact[rows]
+    values[rows] = exact[rows]  # beyond 65,504 is infinite, as in any float16 operation
 
 
 def step_precisely(k: Any, step: Step, attrs: dict[str, Any], weight: Any, grad: Any, states: Any, copy: Any) -> None:

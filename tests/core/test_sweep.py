@@ -15,9 +15,6 @@ from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
 from sparsekit.storage import CSR, RowSparse, convert, densify, stype_of
 
-#: Functions are also tried where they are singular; numpy says so, and the comparison leaves those places out.
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
 OPS = {op.name: op for op in registry.values()}
 STYPES = ("default", "row_sparse", "csr")
 CPU = mx.cpu()

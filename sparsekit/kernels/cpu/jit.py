@@ -103,8 +103,7 @@ def widened(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     result = function(*wide)
     for value, copy in zip(arguments, wide, strict=True):
         if copy is not value and isinstance(value, np.ndarray) and value.flags.writeable:
-            with np.errstate(over="ignore"):  # beyond 65,504 is infinite, as in any float16 operation
-                value[...] = copy
+            value[...] = copy  # beyond 65,504 is infinite, as in any float16 operation
     return result
 
 

@@ -22,6 +22,8 @@ CHUNK_BYTES, PIECE_BYTES = 1 << 22, 1 << 20
 #: A longer line is taken for a file that is no text.
 LINE_LIMIT = 1 << 30
 _ANY_WIDTH = 1 << 62
+#: What a buffer has room for behind the text: a newline that the file lacks, and what the kernel reads too much.
+_BEHIND = 1 + kernels.SLACK
 
 
 class Rows:
@@ -272,7 +274,7 @@ class LibSVMReader:
             position = 0
             if begin and handle.seekable():
                 position = handle.seek(begin)
-            blocks = _LineBlocks(handle, position, self._chunk, self.name)
+            blocks = _LineBlocks(handle, position, self._chunk, self.source)
             for text, start, stop in blocks.within(begin, end):
                 yield from self._parse(blocks, text, start, stop, base, _ANY_WIDTH if width is None else width)
 
@@ -355,7 +357,7 @@ class LibSVMReader:
         first = int(kernels.last_newline(text, 0, offset))
         last = first + bytes(text[first:first + LINE_LIMIT]).index(b"\n")
         what, hint = explain(code, bytes(text[first:last]), offset - first, base, width)
-        line = blocks.lines_before(first, self.source) + 1
+        line = blocks.lines_before(first) + 1
         return malformed(self.name, line, offset - first + 1, what, hint)
 
 
@@ -384,10 +386,10 @@ def _find_repeated(text: Any, start: int, row: int, index: int) -> int:
 class _LineBlocks:
     """Whole lines of a file, many at a time, in one buffer that is used again and again."""
 
-    def __init__(self, handle: BinaryIO, position: int, size: int, name: str) -> None:
-        self._handle, self._position, self._size, self._name = handle, position, size, name
-        self._from, self._lines, self._counted = position, 0, 0
-        self._text: Any = np.empty(size + 1, np.uint8)
+    def __init__(self, handle: BinaryIO, position: int, size: int, source: TextSource) -> None:
+        self._handle, self._position, self._source = handle, position, source
+        self._counting, self._lines = not source.reopenable, 0  # else counted when a mistake is found
+        self._text: Any = np.empty(size + _BEHIND, np.uint8)
 
     def within(self, begin: int, end: int | None) -> Iterator[tuple[Any, int, int]]:
         """(text, start, stop) of lines that start after byte ``begin`` (or at 0) and not after ``end``."""
@@ -405,10 +407,10 @@ class _LineBlocks:
     def _whole_lines(self) -> Iterator[tuple[Any, int]]:
         filled = 0
         while True:
-            room = memoryview(self._text)[filled:-1]
+            room = memoryview(self._text)[filled:-_BEHIND]
             count = self._handle.readinto(room) if len(room) else 0  # type: ignore[attr-defined]
             filled += count
-            if count and filled < self._text.size - 1:
+            if count and filled < self._text.size - _BEHIND:
                 continue
             at_end = len(room) > 0 and count == 0
             if at_end and filled and self._text[filled - 1] != 10:
@@ -417,7 +419,8 @@ class _LineBlocks:
             cut = int(kernels.last_newline(self._text, 0, filled))
             if cut:
                 yield self._text, cut
-                self._lines += int(kernels.count_lines(self._text, 0, cut))
+                if self._counting:
+                    self._lines += int(kernels.count_lines(self._text, 0, cut))
                 self._position += cut
                 self._text[:filled - cut] = self._text[cut:filled].copy()
                 filled -= cut
@@ -428,18 +431,18 @@ class _LineBlocks:
 
     def _grow(self, filled: int) -> None:
         if self._text.size > LINE_LIMIT:
-            raise malformed(self._name, self._lines + 1, 1, f"the line is longer than {LINE_LIMIT:,} bytes.",
+            raise malformed(self._source.name, self.lines_before(0) + 1, 1, f"the line is longer than {LINE_LIMIT:,} bytes.",
                             "this does not look like a text file.")
         longer = np.empty(2 * self._text.size, np.uint8)
         longer[:filled] = self._text[:filled]
         self._text = longer
 
-    def lines_before(self, offset: int, source: TextSource) -> int:
-        """Newlines in the source before place ``offset`` of the buffer, those before the first block among them."""
+    def lines_before(self, offset: int) -> int:
+        """Newlines in the source before place ``offset`` of the buffer."""
         lines = self._lines + int(kernels.count_lines(self._text, 0, offset))
-        if self._from:
-            with source.open() as handle:
-                left = self._from
+        if not self._counting:
+            with self._source.open() as handle:
+                left = self._position
                 while left and (block := handle.read(min(left, 1 << 20))):
                     lines += block.count(b"\n")
                     left -= len(block)

@@ -252,6 +252,24 @@ def test_the_line_number_is_right_in_later_chunks(tmp_path):
         load_libsvm(iter(["1 0:1", "1 0:x"]))
 
 
+def test_the_line_number_is_right_in_a_stream_and_a_part(tmp_path):
+    lines = ["1 0:1"] * 50 + ["1 x"] + ["1 0:1"] * 20
+    with pytest.raises(LibSVMError, match="line 51, column 3"):
+        list(LibSVMReader(iter(lines), chunk_bytes=64))  # can be read once only
+    (tmp_path / "rows").write_text("\n".join(lines))
+    with pytest.raises(LibSVMError, match="line 51, column 3"):
+        list(LibSVMReader(tmp_path / "rows", chunk_bytes=64, num_parts=2, part_index=1))
+
+
+@pytest.mark.parametrize("length", range(1, 26))
+def test_digits_that_end_anywhere(length):
+    whole = ("123456789" * 3)[:length]
+    for token in (whole, f"{whole}.5", f"0.{whole}", f"-{whole}.{whole}", f"{whole}e-{length}"):
+        data, label = load_libsvm([f"{token} {whole[:18]}:{token}"] * 2, dtype="float64")
+        assert label.asnumpy().tolist() == data.data.asnumpy().tolist() == [float(token)] * 2
+        assert data.indices.asnumpy().tolist() == [int(whole[:18])] * 2
+
+
 def test_missing_and_damaged_files(tmp_path):
     with pytest.raises(DataFileError, match=r"There is no file .*nowhere") as caught:
         load_libsvm(tmp_path / "nowhere")

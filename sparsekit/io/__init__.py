@@ -1,7 +1,11 @@
-"""Reading and writing data: LibSVM files and the iterators over batches of them."""
+"""Reading and writing data: files, and the iterators over batches of rows."""
 
+from .array_iter import NDArrayIter
+from .csv_iter import CSVIter
 from .data import DataBatch, DataDesc, DataIter
 from .libsvm import LibSVMReader, load_libsvm, save_libsvm
 from .libsvm_iter import LibSVMIter
+from .wrapping import PrefetchingIter, ResizeIter
 
-__all__ = ["DataBatch", "DataDesc", "DataIter", "LibSVMIter", "LibSVMReader", "load_libsvm", "save_libsvm"]
+__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "LibSVMReader", "NDArrayIter", "PrefetchingIter",
+           "ResizeIter", "load_libsvm", "save_libsvm"]

@@ -107,6 +107,10 @@ class DataIter:
         Examples in a batch.
     """
 
+    #: Descriptions of the data and of the labels of a batch, which a subclass gives.
+    provide_data: Any
+    provide_label: Any
+
     def __init__(self, batch_size: int = 0) -> None:
         self.batch_size = batch_size
 

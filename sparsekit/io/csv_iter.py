@@ -1,0 +1,124 @@
+"""``CSVIter``: batches out of files of comma-separated numbers."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.dtypes import element_type
+from ..base.errors import DataFileError, ShapeError
+from ..ndarray import wrap
+from ..ndarray.arguments import shape_of
+from .data import DataBatch, DataDesc
+from .source import TextSource
+from .wrapping import _Held
+
+__all__ = ["CSVIter"]
+
+
+def _table(source: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """All rows of a file, each in ``shape``."""
+    text = TextSource(source)
+    with text.open() as handle, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about files without rows, which are refused below
+        try:
+            found = np.loadtxt(io.TextIOWrapper(handle, "utf-8"), dtype=dtype, delimiter=",", ndmin=2)
+        except ValueError as error:
+            raise DataFileError(f"{text.name} is no table of numbers: {error}.", hint="numbers, separated by commas, "
+                                "equally many in each line.") from None
+    if not found.shape[0]:
+        raise DataFileError(f"{text.name} holds no rows.", hint="check the path.")
+    if found.shape[1] != math.prod(shape):
+        raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, which are none of shape {shape}.",
+                         hint=f"declare ({found.shape[1]},), or a shape of as many elements.")
+    return found.reshape(-1, *shape)
+
+
+class CSVIter(_Held):
+    """Iterate over a file of comma-separated numbers in dense batches; the whole file is kept in memory.
+
+    Parameters
+    ----------
+    data_csv : str, path or file object
+        Plain, gzip or bz2 text.
+    data_shape : int or tuple of int
+        Shape that the numbers of a line take.
+    batch_size : int
+    label_csv : str, path or file object, optional
+        A second file with the labels, line by line; without it all labels are 0.
+    label_shape : int or tuple of int
+    round_batch : bool
+        Fill the last batch with rows from the beginning, which the following epoch then skips.  False fills
+        it with zeros (MXNet: with what the batch before held there).  Either way ``batch.pad`` counts them.
+    dtype : optional
+        float32 by default.
+    data_name, label_name : str
+    prefetch_buffer, ctx : optional
+        Taken for MXNet's sake, without effect.
+
+    Raises
+    ------
+    DataFileError
+        If a file is missing, empty, damaged or no table of numbers.
+    ShapeError
+        If lines do not have as many numbers as the shape says, or the files differ in length.
+
+    Examples
+    --------
+    >>> import sparsekit as mx
+    >>> for batch in mx.io.CSVIter(["1,2", "3,4", "5,6"], data_shape=(2,), batch_size=2):
+    ...     print(batch.data[0].asnumpy().tolist(), batch.pad)
+    [[1.0, 2.0], [3.0, 4.0]] 0
+    [[5.0, 6.0], [1.0, 2.0]] 1
+    """
+
+    def __init__(self, data_csv: Any, data_shape: Any, batch_size: int, label_csv: Any = None, label_shape: Any = (1,),
+                 round_batch: bool = True, dtype: Any = None, data_name: str = "data", label_name: str = "softmax_label",
+                 prefetch_buffer: int | None = None, ctx: Any = None) -> None:
+        if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
+            raise ShapeError(f"batch_size is a number of rows, at least 1, not {batch_size!r}.", hint="batch_size=32, say.")
+        super().__init__(int(batch_size))
+        kind, width = element_type(dtype), shape_of(label_shape)
+        self._data = _table(data_csv, shape_of(data_shape), kind)
+        count = len(self._data)
+        apart = label_csv is not None and label_csv != "NULL"
+        self._label = _table(label_csv, width, kind) if apart else np.zeros((count, *width), kind)
+        if len(self._label) != count:
+            raise ShapeError(f"There are {count} rows of data, but {len(self._label)} of labels.", hint="one label a row.")
+        if width == (1,):
+            self._label = self._label.reshape(-1)
+        self._round, self._at, self._start = bool(round_batch), 0, 0
+        self.provide_data = [DataDesc(data_name, (self.batch_size, *self._data.shape[1:]), kind.type)]
+        self.provide_label = [DataDesc(label_name, (self.batch_size, *self._label.shape[1:]), kind.type)]
+
+    def reset(self) -> None:
+        """Start the next epoch: after the rows that filled the last batch, else at the first row."""
+        beyond = self._at - len(self._data)
+        self._at = beyond if self._round and 0 < beyond < len(self._data) else 0
+        self.current_batch = None
+
+    def iter_next(self) -> bool:
+        """Move to the next batch; False at the end of the epoch."""
+        count = len(self._data)
+        if self._at >= count:
+            return False
+        places = np.arange(self._at, self._at + self.batch_size)
+        pad = max(0, self._at + self.batch_size - count)
+        data, label = self._data[places % count], self._label[places % count]
+        if pad and not self._round:
+            data[-pad:], label[-pad:] = 0, 0
+        self._at += self.batch_size
+        index = (places % count if self._round else places).astype(np.uint64)
+        self.current_batch = DataBatch([wrap(data, cpu())], [wrap(label, cpu())], pad, index)
+        return True
+
+    def next(self) -> DataBatch:
+        """The next batch; raises ``StopIteration`` at the end of the epoch."""
+        if not self.iter_next():
+            raise StopIteration
+        return self._current()

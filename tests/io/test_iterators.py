@@ -1,0 +1,358 @@
+"""Batches of arrays and of other iterators, against those that MXNet 1.9.1 gave."""
+
+import gc
+import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import sparsekit as mx
+from sparsekit.base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError
+from sparsekit.core import hooks
+from sparsekit.io import CSVIter, DataBatch, DataIter, NDArrayIter, PrefetchingIter, ResizeIter
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "io.json").read_text(encoding="utf-8"))
+
+
+def cases(iterator):
+    found = [case for case in GOLDEN["cases"] if case["iterator"] == iterator and "error" not in case]
+    return pytest.mark.parametrize("case", found, ids=lambda case: "-".join(
+        str(value) for name, value in case.items() if name not in ("iterator", "provides", "epochs")))
+
+
+def rows(count, width=2):
+    return np.arange(count * width, dtype=np.float32).reshape(count, width)
+
+
+def check_array(array, expected):
+    assert (array.stype, np.dtype(array.dtype).name) == (expected["stype"], expected["dtype"])
+    assert array.shape == tuple(expected["shape"])
+    assert array.asnumpy().tolist() == expected["value"]
+
+
+def check_batch(batch, expected):
+    assert batch.pad == expected["pad"]
+    for given, recorded in ((batch.data, expected["data"]), (batch.label, expected["label"])):
+        for array, record in zip(given, recorded, strict=True):
+            check_array(array, record)
+
+
+def walk(iterator, case):
+    """Run the recorded script, checking as it goes."""
+    assert [repr(iterator.provide_data), repr(iterator.provide_label)] == case["provides"]
+    recorded = iter(case["epochs"])
+    for step in case["steps"]:
+        if step == "r":
+            iterator.reset()
+        elif step == "h":
+            iterator.hard_reset()
+        elif step == "e":
+            for batch, expected in zip(iterator, next(recorded), strict=True):
+                check_batch(batch, expected)
+        else:
+            expected = next(recorded)
+            batch = next(iterator, None)
+            assert (batch is None) == (expected == "stop")
+            if batch is not None:
+                check_batch(batch, expected[0])
+
+
+@cases("array")
+def test_batches_of_arrays(case):
+    data, label = rows(case["rows"]), np.arange(case["rows"], dtype=np.float32)
+    kind = case.get("kind")
+    if kind == "csr":
+        data = mx.nd.array(data).tostype("csr")
+        for expected in case["epochs"][0] + case["epochs"][1]:
+            assert expected["data"][0]["stype"] == "default"  # MXNet makes the batches of csr arrays dense
+            expected["data"][0]["stype"] = "csr"
+    if kind == "list":
+        data, label = [data, data * 2], [label, -label]
+    if kind == "dict":
+        data, label = {"b": data, "a": data.reshape(case["rows"], 2, 1)}, {"y": label}
+    if kind == "none":
+        label = None
+    options = {name: case[name] for name in ("last_batch_handle", "data_name", "label_name", "layout") if name in case}
+    walk(NDArrayIter(data, label, case["batch_size"], **options), case)
+
+
+@cases("resize")
+def test_epochs_of_another_length(case):
+    inner = NDArrayIter(rows(8), np.arange(8), 3, last_batch_handle=case["last_batch_handle"])
+    walk(ResizeIter(inner, case["size"], case["reset_internal"]), case)
+
+
+@cases("prefetch")
+def test_batches_made_ahead(case):
+    inner = [NDArrayIter(rows(8) * factor, np.arange(8), 3) for factor in range(1, case["count"] + 1)]
+    renames = {}
+    if case["rename"]:
+        renames = {"rename_data": [{"data": f"data_{place}"} for place in range(case["count"])],
+                   "rename_label": [{"softmax_label": f"label_{place}"} for place in range(case["count"])]}
+    walk(PrefetchingIter(inner, **renames), case)
+
+
+@cases("csv")
+def test_batches_of_comma_separated_numbers(case, tmp_path, monkeypatch):
+    for name, text in GOLDEN["files"].items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    options = {name: value for name, value in case.items() if name not in ("iterator", "steps", "provides", "epochs")}
+    iterator = CSVIter(**options)
+    if case.get("round_batch", True) or case["batch_size"] != 3:
+        walk(iterator, case)
+        return
+    for _ in range(2):  # MXNet fills the batch with the remains of the one before
+        batches = list(iterator)
+        assert [batch.pad for batch in batches] == [0, 2]
+        assert batches[1].data[0].asnumpy().tolist() == [[4, 5, 6], [0, 0, 0], [0, 0, 0]]
+        iterator.reset()
+
+
+def sparse_rows(count=23, width=9, stype="csr"):
+    generator = np.random.default_rng(count)
+    return mx.nd.array(generator.random((count, width)) * (generator.random((count, width)) < 0.3)).tostype(stype)
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse", "default"])
+@pytest.mark.parametrize("handle", ["pad", "discard", "roll_over"])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_sparse_batches_stay_sparse_and_hold_the_rows_that_index_names(stype, handle, shuffle):
+    data = sparse_rows(stype=stype)
+    dense = data.asnumpy()
+    mx.random.seed(3)
+    iterator = NDArrayIter(data, np.arange(23), 5, shuffle, handle)
+    seen, ledger = [], len(hooks.ledger)
+    for _ in range(3):
+        for batch in iterator:
+            (found,), (label,) = batch.data, batch.label
+            assert (found.stype, found.shape) == (stype, (5, 9))
+            if stype != "default":
+                found.check_format(full_check=True)
+            assert batch.index.dtype == np.uint64
+            np.testing.assert_array_equal(found.asnumpy(), dense[batch.index.astype(int)])
+            assert label.asnumpy().tolist() == batch.index.tolist()
+            seen += batch.index.tolist()
+        iterator.reset()
+    assert len(hooks.ledger) == ledger
+    assert len(seen) == {"pad": 75, "discard": 60, "roll_over": 65}[handle]
+    if handle == "roll_over" and shuffle:  # what rolled over is seen once: the first 23 rows are all of them
+        assert sorted(seen[:23]) != seen[:23]
+        assert sorted(seen[:20] + seen[20:23]) == list(range(23))
+
+
+def test_the_seed_decides_the_order():
+    def order(seed):
+        mx.random.seed(seed)
+        iterator = NDArrayIter(rows(50), batch_size=50, shuffle=True)
+        first = next(iterator).index.tolist()
+        iterator.reset()
+        return first, next(iterator).index.tolist()
+
+    assert order(7) == order(7)
+    assert order(7)[0] != order(8)[0]
+    assert order(7)[0] != order(7)[1]
+    assert sorted(order(7)[1]) == list(range(50))
+
+
+def test_the_arrays_stay_as_they_are():
+    data = mx.nd.array(rows(6))
+    iterator = NDArrayIter(data, batch_size=2, shuffle=True)
+    for batch in iterator:
+        batch.data[0][:] = -1
+    assert data.asnumpy().tolist() == rows(6).tolist()
+
+
+def test_kinds_of_input():
+    matrix = scipy.sparse.random(7, 4, 0.5, format="coo", random_state=0, dtype=np.float64)
+    iterator = NDArrayIter({"m": matrix, "d": np.arange(14).reshape(7, 2)}, {"y": mx.nd.arange(7, dtype="int64")}, 3)
+    assert [(one.name, one.shape, np.dtype(one.dtype)) for one in iterator.provide_data] == [
+        ("d", (3, 2), np.float32), ("m", (3, 4), np.float64)]
+    batch = next(iterator)
+    assert [one.stype for one in batch.data] == ["default", "csr"]
+    assert batch.label[0].dtype == np.int64
+    np.testing.assert_array_equal(batch.data[1].asnumpy(), matrix.toarray()[:3])
+
+
+def test_the_batch_axis_is_where_the_layout_says():
+    data = np.arange(24).reshape(2, 4, 3)
+    iterator = NDArrayIter(data, np.arange(4), 3, layout="TNC")
+    assert (iterator.num_data, iterator.provide_data[0].shape, iterator.provide_label[0].shape) == (4, (2, 3, 3), (3,))
+    first, second = iterator
+    np.testing.assert_array_equal(first.data[0].asnumpy(), data[:, :3])
+    np.testing.assert_array_equal(second.data[0].asnumpy(), data[:, [3, 0, 1]])
+    assert second.label[0].asnumpy().tolist() == [3, 0, 1]
+
+
+def test_a_batch_larger_than_the_data_rolls_over():
+    iterator = NDArrayIter(rows(2), np.arange(2), 5, last_batch_handle="roll_over")
+    seen = []
+    for _ in range(9):
+        seen += [batch.label[0].asnumpy().tolist() for batch in iterator]
+        iterator.reset()
+    assert seen == [[0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]]
+
+
+@pytest.mark.parametrize(("arguments", "error", "what"), [
+    (([rows(3), rows(4)],), ShapeError, r"different numbers of rows: _0_data 3, _1_data 4"),
+    ((rows(3), np.arange(4)), ShapeError, "data 3, softmax_label 4"),
+    ((rows(3), None, 0), ShapeError, "batch_size is a number of rows"),
+    ((rows(3), None, 2, False, "keep"), UnknownNameError, "last_batch_handle named 'keep'"),
+    ((rows(0),), ShapeError, "have no rows"),
+    (([],), ShapeError, "no data"),
+    ((None,), ShapeError, "no data"),
+    (("text",), DTypeError, "'data' is no array"),
+    ((np.float32(3),), ShapeError, "single number"),
+    ((sparse_rows(), None, 2, False, "pad", "data", "label", "TN"), StorageTypeError, "on its first axis"),
+    ((rows(3), None, 2, False, "pad", "data", "label", "CHW"), ShapeError, "no batch axis"),
+])
+def test_what_makes_no_batches_is_refused(arguments, error, what):
+    with pytest.raises(error, match=what):
+        NDArrayIter(*arguments)
+
+
+def test_getters():
+    iterator = NDArrayIter(rows(5), np.arange(5), 2)
+    for getter in (iterator.getdata, iterator.getlabel, iterator.getindex):
+        with pytest.raises(DataFileError, match="no current batch"):
+            getter()
+    pads = []
+    while iterator.iter_next():
+        assert iterator.getlabel()[0].asnumpy().tolist() == iterator.getindex().tolist()
+        assert iterator.getdata()[0].shape == (2, 2)
+        pads.append(iterator.getpad())
+    assert pads == [0, 0, 1]
+    for wrapped in (ResizeIter(NDArrayIter(rows(2)), 1), PrefetchingIter(NDArrayIter(rows(2)))):
+        with pytest.raises(DataFileError, match="no current batch"):
+            wrapped.getdata()
+        assert wrapped.iter_next()
+        assert (wrapped.getdata()[0].shape, wrapped.getlabel(), wrapped.getpad()) == ((1, 2), [], 0)
+        assert wrapped.getindex().tolist() == [0]
+
+
+def test_a_recorder_sees_the_batches(monkeypatch):
+    seen = []
+
+    class Sink:
+        def span(self, name, lane, start, end, arguments):
+            seen.append((name, lane, arguments["rows"]))
+
+        def assign(self, array, role, owner):
+            seen.append((array.stype, role, owner))
+
+        def op(self, *_):
+            pass
+
+    monkeypatch.setattr(hooks, "sink", Sink())
+    next(NDArrayIter(sparse_rows(), np.arange(23), 4))
+    assert seen == [("csr", "input", "data"), ("default", "input", "softmax_label"), ("NDArrayIter", "io", 4)]
+
+
+class Failing(DataIter):
+    """Five batches; the third raises, or waits for long."""
+
+    def __init__(self, wait=0.0, batches=5):
+        super().__init__(1)
+        self.at, self.wait, self.batches, self.threads = 0, wait, batches, set()
+
+    provide_data = NDArrayIter(rows(1)).provide_data
+    provide_label = ()
+
+    def reset(self):
+        self.at = 0
+
+    def next(self):
+        self.threads.add(threading.current_thread().name)
+        self.at += 1
+        if self.at > self.batches:
+            raise StopIteration
+        if self.at == 3 and self.wait:
+            time.sleep(self.wait)
+        elif self.at == 3 and self.wait is not None:
+            raise ValueError("the third is broken")
+        return DataBatch([mx.nd.array([[self.at, 0]])], [], 0)
+
+
+def test_what_the_worker_raises_reaches_the_caller_with_its_traceback():
+    inner = Failing()
+    iterator = PrefetchingIter(inner)
+    for _ in range(2):
+        assert [next(iterator).data[0].asnumpy()[0, 0] for _ in range(2)] == [1, 2]
+        with pytest.raises(ValueError, match="the third is broken") as caught:
+            next(iterator)
+        assert any(entry.name == "next" and entry.path == Path(__file__) for entry in caught.traceback)
+        with pytest.raises(StopIteration):
+            next(iterator)
+        iterator.reset()
+    assert inner.threads <= {"sparsekit-prefetch-0"}
+
+
+def test_iterators_that_do_not_go_together():
+    with pytest.raises(ShapeError, match="has ended, another has not"):
+        list(PrefetchingIter([Failing(None, 3), Failing(None, 2)]))
+    with pytest.raises(ShapeError, match=r"padded by \[1, 0\] rows"):
+        list(PrefetchingIter([NDArrayIter(rows(5), batch_size=2), NDArrayIter(rows(6), batch_size=2)]))
+    with pytest.raises(ShapeError, match="no iterator"):
+        PrefetchingIter([])
+    with pytest.raises(ShapeError, match="dictionaries of new names"):
+        PrefetchingIter(NDArrayIter(rows(2)), rename_data=[{}, {}])
+    with pytest.raises(DataFileError, match="no batch"):
+        next(ResizeIter(Failing(None, 0), 2))
+    with pytest.raises(ShapeError, match="-1 batches"):
+        ResizeIter(NDArrayIter(rows(2)), -1)
+
+
+def test_threads_end_with_the_iterator():
+    iterator = PrefetchingIter([NDArrayIter(rows(4)), NDArrayIter(rows(4))])
+    threads = iterator._threads._threads
+    assert [thread.is_alive() for thread in threads] == [True, True]
+    next(iterator)
+    del iterator
+    gc.collect()
+    for thread in threads:
+        thread.join(10)
+    assert [thread.is_alive() for thread in threads] == [False, False]
+    iterator = PrefetchingIter(NDArrayIter(rows(4)))
+    iterator.close()
+    assert not iterator._threads._threads[0].is_alive()
+    assert list(iterator) == []
+
+
+HANGING = """
+import time
+import sparsekit as mx
+class Slow(mx.io.DataIter):
+    provide_data = [mx.io.DataDesc("data", (1, 2))]
+    provide_label = []
+    def next(self):
+        time.sleep({seconds})
+        return mx.io.DataBatch([mx.nd.ones((1, 2))], [])
+iterator = mx.io.PrefetchingIter(Slow())
+print("made")
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.05, 600])
+def test_the_end_of_the_program_does_not_wait_for_a_batch(seconds):
+    done = subprocess.run([sys.executable, "-c", HANGING.format(seconds=seconds)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "made\n", "")
+
+
+@pytest.mark.parametrize(("given", "error", "what"), [
+    ({"data_csv": ["1,2", "3"]}, DataFileError, "no table of numbers"),
+    ({"data_csv": ["1,x"]}, DataFileError, "could not convert string 'x'"),
+    ({"data_csv": ["1,2,3"]}, ShapeError, r"has 3 numbers, which are none of shape \(2,\)"),
+    ({"data_csv": []}, DataFileError, "no rows"),
+    ({"data_csv": "nowhere.csv"}, DataFileError, "no file nowhere.csv"),
+    ({"label_csv": ["1"]}, ShapeError, "2 rows of data, but 1 of labels"),
+    ({"batch_size": 0}, ShapeError, "batch_size"),
+])
+def test_csv_that_is_none(given, error, what):
+    with pytest.raises(error, match=what):
+        CSVIter(**{"data_csv": ["1,2", "3,4"], "data_shape": (2,), "batch_size": 1, **given})

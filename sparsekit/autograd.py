@@ -8,6 +8,7 @@ from typing import Any
 
 from .base.errors import GradientError
 from .core import hooks
+from .core.arrays import require_arrays
 from .core.dispatch import wrap
 from .core.graph import CustomNode
 from .core.graph import backward as _backward
@@ -89,6 +90,8 @@ def _list(value: Any) -> list[Any]:
 def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> None:
     """Make arrays variables, with these arrays as their gradient buffers."""
     variables, gradients = _list(variables), _list(gradients)
+    require_arrays(variables, "A variable")
+    require_arrays(gradients, "A gradient buffer")
     requests = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
     if not len(variables) == len(gradients) == len(requests):
         raise GradientError(f"mark_variables got {len(variables)} variables, {len(gradients)} gradients and "
@@ -137,6 +140,7 @@ def grad(heads: Any, variables: Any, head_grads: Any = None, retain_graph: bool 
     """
     entries, given = head_gradients(_list(heads), None if head_grads is None else _list(head_grads))
     wanted = []
+    require_arrays(_list(variables), "A variable")
     for variable in _list(variables):
         if variable._entry is None:
             raise GradientError("grad() was asked for the gradient of an array that was not recorded.",
@@ -185,9 +189,11 @@ class Function:
     def __call__(self, *inputs: NDArray) -> Any:
         """Apply the function, and note how its gradient is computed."""
         recording = hooks.state.recording
+        require_arrays(inputs, f"An input of {type(self).__name__}")
         with _Switch(False, None):
             made = self.forward(*inputs)
         outputs = _list(made)
+        require_arrays(outputs, f"A result of forward() of {type(self).__name__}")
         entries = tuple(array._entry for array in inputs)
         if recording and any(entry is not None for entry in entries):
             node = CustomNode(self._gradients(inputs, outputs), entries, len(outputs), inputs[0]._ctx)
@@ -218,10 +224,10 @@ def check_gradients(name: str, made: list[Any], shapes: list[tuple[int, ...]]) -
         raise GradientError(f"backward() of {name} gave {len(made)} gradients for {len(shapes)} inputs.",
                             hint="give one an input, None where there is none.")
     for place, (gradient, shape) in enumerate(zip(made, shapes, strict=True)):
-        if gradient is not None and getattr(gradient, "shape", None) != shape:
-            found = getattr(gradient, "shape", type(gradient).__name__)
+        if gradient is not None and (not hasattr(gradient, "_store") or gradient.shape != shape):
+            found = gradient.shape if hasattr(gradient, "_store") else f"a {type(gradient).__name__}"
             raise GradientError(f"backward() of {name} gave {found} as the gradient of input {place}, whose shape is {shape}.",
-                                hint="a gradient has the shape of its input.")
+                                hint="a gradient is an NDArray with the shape of its input.")
     return made
 
 

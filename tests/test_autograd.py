@@ -226,3 +226,38 @@ def test_mark_variables_wants_one_gradient_a_variable(arguments):
     variables, gradients = ([mx.nd.ones((2,)) for _ in part] for part in arguments)
     with pytest.raises(mx.GradientError, match="mark_variables"):
         autograd.mark_variables(variables, gradients)
+
+
+class GivesNumpy(mx.autograd.Function):
+    def forward(self, x):
+        return x * 2
+
+    def backward(self, dy):
+        return np.ones(dy.shape)
+
+
+@pytest.mark.parametrize(("act", "message"), [
+    (lambda x, y: y.backward(np.ones((2, 3))), "head gradient is a ndarray"),
+    (lambda x, y: mx.autograd.backward([np.ones(2)]), "A head is a ndarray"),
+    (lambda x, y: mx.autograd.grad(y, [x], [[1.0]]), "head gradient is a list"),
+    (lambda x, y: mx.autograd.grad(y, [np.ones(2)]), "variable is a ndarray"),
+    (lambda x, y: mx.autograd.mark_variables([x], [np.ones((2, 3))]), "gradient buffer is a ndarray"),
+    (lambda x, y: GivesNumpy()(np.ones(2)), "input of GivesNumpy is a ndarray")])
+def test_what_is_no_array_is_named_before_anything_is_computed(act, message):
+    x = mx.nd.ones((2, 3))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x * 2
+    with pytest.raises(mx.DTypeError, match=message):
+        act(x, y)
+    y.backward()
+    assert (x.grad.asnumpy() == 2).all()
+
+
+def test_a_function_that_gives_a_numpy_gradient_is_named():
+    x = mx.nd.ones((2, 3))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = GivesNumpy()(x)
+    with pytest.raises(mx.GradientError, match="GivesNumpy gave a ndarray"):
+        y.backward()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Layout", "array_types", "layout_of", "wrap"]
+from ..base.errors import DTypeError
+
+__all__ = ["Layout", "array_types", "layout_of", "require_arrays", "wrap"]
 
 #: Array class of each store class; the array front end fills it.
 array_types: dict[type, Any] = {}
@@ -61,3 +63,10 @@ def wrap(store: Any, ctx: Any, entry: Any = None) -> Any:
     array = _new(layout.cls)
     array._store, array._layout, array._entry = store, layout, entry
     return array
+
+
+def require_arrays(values: Any, what: str) -> None:
+    """Raise ``DTypeError`` unless every value is an array of this library."""
+    for value in values:
+        if not hasattr(value, "_store"):
+            raise DTypeError(f"{what} is a {type(value).__name__}, not an NDArray.", hint="make one with mx.nd.array(…).")

@@ -26,7 +26,7 @@ from ..kernels import for_device
 from ..kernels.cpu import jit
 from ..storage import RowSparse, convert, stype_of
 from . import hooks
-from .arrays import Layout, array_types, wrap
+from .arrays import Layout, array_types, require_arrays, wrap
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
@@ -323,10 +323,7 @@ def _check_out(call: Call, out: Any) -> None:
     if call.visible != 1 and (not isinstance(out, (list, tuple)) or len(out) != call.visible):
         raise SparsekitError(f"{call.op.name} gives {call.visible} arrays, and out= is not a list of as many.",
                              hint=f"give out= a list of {call.visible} arrays.")
-    for array in [out] if call.visible == 1 else out:
-        if not hasattr(array, "_store"):
-            raise DTypeError(f"{call.op.name}: out is a {type(array).__name__}, not an NDArray.",
-                             hint="make one with mx.nd.empty(shape), or leave out out=.")
+    require_arrays([out] if call.visible == 1 else out, f"{call.op.name}: out")
 
 
 def _into_each(out: Any, result: Any, ctx: Any, node: Any) -> Any:

@@ -131,6 +131,7 @@ def backward(
     for (node, place), gradient in zip(heads, gradients, strict=True):
         _add(waiting, node, place, gradient)
     found: dict[tuple[Node, int], Any] = {}
+    shared = {id(gradient._store): gradient._store for gradient in gradients}
     state = hooks.state
     lane, layer = state.lane, state.layer
     state.lane = "backward"
@@ -142,10 +143,10 @@ def backward(
                 continue
             for entry in variables or ():
                 if entry[0] is node:
-                    found[entry] = given if node.outputs == 1 else given[entry[1]]
+                    found[entry] = _own(given if node.outputs == 1 else given[entry[1]], shared, wrap)
             if node.call is None and node.function is None:
                 if variables is None:
-                    _deliver(node, given)
+                    _deliver(node, given, shared, wrap)
                 continue
             if told:
                 state.layer, state.node = node.layer, node
@@ -155,6 +156,8 @@ def backward(
                     continue
                 entries = [entry if entry is not None and entry[0] in useful else None for entry in entries]
             made = _gradients_of(node, entries, given, F, wrap, uses)
+            if node.function is not None:
+                shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
             for entry, gradient in zip(entries, made, strict=False):
                 if entry is not None and gradient is not None:
                     source, place = entry
@@ -248,8 +251,24 @@ def _no_gradient(node: Node, again: str = "") -> GradientError:
                          hint=f"{call.op.instead or 'call .detach() on its result, or work under autograd.pause()'}.")
 
 
-def _deliver(node: Node, gradient: Any) -> None:
-    """Put a variable's gradient into its buffer."""
+def _deliver(node: Node, gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> None:
+    """Put a variable's gradient into its buffer; a sparse buffer takes the components over."""
     if node.grad is None or node.grad_req == "null" or gradient is node.grad:
         return
+    if node.grad.stype != "default":
+        gradient = _own(gradient, shared, wrap)
     node.grad._receive(gradient, add=node.grad_req == "add")
+
+
+def _own(gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> Any:
+    """The gradient in memory of its own: a copy if somebody else holds its store, who is noted from now on.
+
+    The gradient of a sum is one array for all its terms, and may be the user's head gradient.
+    """
+    if gradient is None:
+        return None
+    store = gradient._store
+    if id(store) in shared:
+        return wrap(store.copy(), gradient._ctx, gradient._entry)
+    shared[id(store)] = store
+    return gradient

@@ -22,7 +22,7 @@ from ..base.errors import (
     UnsupportedError,
 )
 from ..core import hooks
-from ..core.arrays import Layout, array_types, wrap
+from ..core.arrays import Layout, array_types, require_arrays, wrap
 from ..core.dispatch import convert_store, invoke
 from ..core.graph import Variable, backward
 from ..core.op import find
@@ -453,6 +453,8 @@ def run_backward(heads: list[NDArray], gradients: list[Any] | None, retain: bool
 
 def head_gradients(heads: list[NDArray], gradients: list[Any] | None) -> tuple[list[Any], list[Any]]:
     """Graph entries of the heads, and the gradients there: ones where none is given."""
+    require_arrays(heads, "A head")
+    require_arrays([gradient for gradient in gradients or () if gradient is not None], "A head gradient")
     entries = []
     for head in heads:
         if head._entry is None:

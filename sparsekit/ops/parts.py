@@ -213,7 +213,7 @@ def place_csr_steps(k: Any, store: CSR, rows: Steps, columns: Steps, shape: tupl
     counts = k.xp.zeros(shape[0] + 1, store.indptr.dtype)
     counts[1 + rows.start: 1 + rows.start + rows.step * rows.size: rows.step] = k.xp.diff(store.indptr)
     indices = columns.start + columns.step * store.indices.astype(np.int64, copy=False)
-    return CSR(store.data, indices, k.xp.cumsum(counts), shape, check=False)
+    return CSR(store.data.copy(), indices, k.xp.cumsum(counts), shape, check=False)
 
 
 def place_row_steps(store: RowSparse, rows: Steps, shape: tuple[int, ...], xp: Any = np) -> RowSparse:

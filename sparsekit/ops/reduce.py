@@ -14,7 +14,7 @@ from ..core.op import Op
 from . import samples
 from .binary import divide
 
-__all__ = ["axes_in", "reduction"]
+__all__ = ["axes_in", "mean_of", "reduction"]
 
 
 def _samples() -> samples.Samples:
@@ -82,10 +82,15 @@ def _without_nan(xp: Any, x: Any, value: int) -> Any:
 
 
 def _mean(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
-    made = xp.asarray(_sum(xp, x, axes, keep))
-    count = _reduced_count(x.shape, axes)
-    return divide(xp, made, x.dtype.type(count) if x.dtype.kind == "f" else xp.asarray(max(1, count))).astype(
-        x.dtype, copy=False)
+    return mean_of(xp, xp.asarray(_sum(xp, x, axes, keep)), _reduced_count(x.shape, axes))
+
+
+def mean_of(xp: Any, total: Any, count: int) -> Any:
+    """The sum of ``count`` elements divided by that, in the same type; a bool is whether any is true, as in MXNet."""
+    if total.dtype.kind == "b":
+        return total
+    number = total.dtype.type(count) if total.dtype.kind == "f" else xp.asarray(max(1, count))
+    return divide(xp, total, number).astype(total.dtype, copy=False)
 
 
 reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))

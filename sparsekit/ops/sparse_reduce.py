@@ -12,9 +12,8 @@ from ..core import cost, infer
 from ..core.op import Op, find
 from ..storage import CSR, RowSparse
 from . import samples
-from .binary import divide
 from .limits import check_room, dense_of
-from .reduce import axes_in
+from .reduce import axes_in, mean_of
 from .slices import Only
 from .unary import on_data
 
@@ -121,18 +120,13 @@ def _reduce_row_sparse(k: Any, x: RowSparse, data: Any, axes: tuple[int, ...], u
     return out
 
 
-def _over(xp: Any, made: Any, count: int) -> Any:
-    return divide(xp, made, made.dtype.type(count) if made.dtype.kind == "f" else xp.asarray(max(count, 1))).astype(
-        made.dtype, copy=False)
-
-
 def _without_nan(xp: Any, values: Any) -> Any:
     return xp.where(values == values, values, values.dtype.type(0))
 
 
 SUM = Way("add")
 WAYS = {
-    "sum": SUM, "mean": Way("add", finish=_over), "nansum": Way("add", prepare=_without_nan),
+    "sum": SUM, "mean": Way("add", finish=mean_of), "nansum": Way("add", prepare=_without_nan),
     "max": Way("maximum"), "min": Way("minimum"), "prod": Way("multiply"),
     "nanprod": Way("multiply", prepare=lambda xp, values: xp.where(values == values, values, values.dtype.type(1))),
 }

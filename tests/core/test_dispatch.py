@@ -87,3 +87,58 @@ def test_a_negative_zero_is_not_taken_for_a_zero():
     assert (x / 0.0).asnumpy().tolist() == [np.inf, -np.inf]
     assert (x / -0.0).asnumpy().tolist() == [-np.inf, np.inf]
     assert (x / 0).asnumpy().tolist() == [np.inf, -np.inf]
+
+
+def flags():
+    return mx.nd.array([1, 0], dtype="bool")
+
+
+def pair(dtype="float32"):
+    return mx.nd.ones((2,), dtype=dtype)
+
+
+#: What numpy refuses inside a kernel: the named error, and numpy's kind of error, which it is too.
+REFUSED = {
+    "no such memory": (lambda: mx.nd.tile(pair(), reps=(1 << 50,)), mx.InsufficientMemoryError, MemoryError, "tile"),
+    "scalar beyond the type": (lambda: pair("int8") + 1000, mx.DTypeError, TypeError, "1000 out of bounds for int8"),
+    "scalar beyond any type": (lambda: 2**70 - pair("int64"), mx.DTypeError, TypeError, "_rminus_scalar"),
+    "value beyond the type": (lambda: mx.nd.full((2,), 300, dtype="uint8"), mx.DTypeError, TypeError, "300"),
+    "negative of bool": (lambda: -flags(), mx.DTypeError, TypeError, "negative"),
+    "difference of bool": (lambda: flags() - flags(), mx.DTypeError, TypeError, "elemwise_sub.. cannot be computed on bool"),
+    "no number": (lambda: mx.nd.clip(pair(), "a", 1), mx.ShapeError, ValueError, "clip.a_min='a'"),
+    "nan of integers": (lambda: mx.nd.clip(pair("int32"), float("nan"), 1), mx.ShapeError, ValueError, "NaN"),
+    "index outside": (lambda: mx.nd.gather_nd(pair(), mx.nd.array([[5]])), mx.RowIndexError, IndexError, "Index 5"),
+    "out is no array": (lambda: mx.nd.exp(pair(), out="x"), mx.DTypeError, TypeError, "out is a str"),
+    "out holds no arrays": (lambda: mx.nd.split(pair(), 2, axis=0, out=[1, 2]), mx.DTypeError, TypeError, "out is a int"),
+    "out of too few": (lambda: mx.nd.split(pair(), 2, axis=0, out=[pair()]), mx.SparsekitError, RuntimeError, "gives 2 arrays"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_numpy_refuses_is_a_named_error(name):
+    act, kind, builtin, message = REFUSED[name]
+    for _ in range(2):  # the first call of its kind, and one whose plan is ready
+        with pytest.raises(kind, match=message) as caught:
+            act()
+        assert isinstance(caught.value, builtin)
+        assert "Hint:" in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "bool"])
+@pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
+def test_clip_and_mean_of_types_that_do_not_hold_the_bounds(dtype, stype):
+    values = np.array([[0, 1, 0], [1, 1, 0]]).astype(dtype)
+    x = mx.nd.array(values, dtype=dtype).tostype(stype)
+    clipped = mx.nd.clip(x, -1e9, 1e30)
+    assert (clipped.stype, clipped.dtype) == (stype, values.dtype)
+    np.testing.assert_array_equal(clipped.asnumpy(), values)
+    mean = mx.nd.mean(x, axis=0)
+    assert mean.dtype == values.dtype
+    np.testing.assert_array_equal(mean.asnumpy(), values.any(axis=0) if dtype == "bool" else values.sum(axis=0) // 2)
+
+
+def test_topk_counts_places_in_a_bool():
+    x = mx.nd.array([[0, 1]], dtype="bool")
+    with pytest.raises(mx.DTypeError, match="cannot hold the places"):
+        mx.nd.topk(mx.nd.ones((1, 5)), k=1, dtype="bool")
+    np.testing.assert_array_equal(mx.nd.topk(x, k=1, dtype="int32").asnumpy(), [[1]])

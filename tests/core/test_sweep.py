@@ -1,4 +1,4 @@
-"""Every operator of the registry, in every storage type it declares: value, type, form, inference and gradient."""
+"""Every operator of the registry, in every storage type it declares: value, type, form, own memory, inference, gradient."""
 
 from __future__ import annotations
 
@@ -64,6 +64,27 @@ def call(op, arrays, attrs, stypes):
     return inputs, invoke(op.bind(attrs), inputs, None, CPU)
 
 
+#: Methods' own operators, whose dense results are views, as those of MXNet's methods are.
+VIEWS = {"_getitem", "_view"}
+
+
+def memory(store, reached=False):
+    """The components of a store; those only whose memory users can write to, which is not that of indices."""
+    if isinstance(store, np.ndarray):
+        return [store]
+    return [store.data] if reached else [getattr(store, name) for name in store.components]
+
+
+def assert_own_memory(op, attrs, inputs, results):
+    """No result shares memory that can be written to with an input or another result, but for what the operator writes."""
+    written = set(op.written(attrs))
+    for place, result in enumerate(results):
+        others = [array for number, array in enumerate(inputs) if number not in written] + results[:place]
+        for ours, theirs in ((False, True), (True, False)):
+            assert not any(np.may_share_memory(part, other) for part in memory(result._store, ours)
+                           for array in others for other in memory(array._store, theirs))
+
+
 def has_dense_row(op, count, attrs):
     plain = {**op.bind(attrs).attrs, **({op.sparse_output: None} if op.sparse_output else {})}
     return op.find_rule(("default",) * count, plain) is not None
@@ -87,9 +108,11 @@ def test_value_type_form_and_inference(op, arrays, attrs, stypes):
         spec.Spec(array.shape, array.dtype, stype) for array, stype in zip(arrays, stypes, strict=True)))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", StorageFallbackWarning)
-        _, result = call(op, arrays, attrs, stypes)
+        inputs, result = call(op, arrays, attrs, stypes)
     results, inferred = listed(result), ((inferred,) if bound.outputs == 1 else inferred)
     assert len(results) == bound.visible
+    if op.name not in VIEWS or set(stypes) != {"default"}:
+        assert_own_memory(op, bound.attrs, inputs, results)
     assert any(issubclass(warning.category, StorageFallbackWarning) for warning in seen) == any(
         one.fallback for one in inferred)
     for result, expected in zip(results, inferred, strict=False):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import in_threads, kernel, prefetch, scratch, single_precision
+from .crew import lead, share
+from .jit import kernel, scratch, single_precision
+from .words import prefetch, put_up
 
 __all__ = [
     "csr_add_csr",
@@ -23,10 +25,13 @@ __all__ = [
 ]
 
 #: Multiplications that one thread should have at least, before a second is worth waking.
-GRAIN = 1 << 18
+GRAIN = 1 << 16
 
 #: Stored values that memory is asked ahead.
 AHEAD = 32
+
+#: Elements of a row that memory is asked for at once: two lines of the cache, which processors fetch in pairs.
+LINE = 32
 
 #: Multiplications that fetching one row of the other operand from memory is worth.
 FETCH = 16
@@ -34,14 +39,19 @@ FETCH = 16
 
 @kernel(fastmath={"contract", "reassoc"})
 def _csr_dot_dense_rows(data, indices, indptr, right, out, start, stop):
-    """Four stored values at a time: four rows are under way from memory, and the sum is written once for them."""
-    one, four = np.uint64(1), np.uint64(4)
-    width = right.shape[1]
+    """Four stored values at a time, so that the sum is written once for them; wide rows are asked for ahead."""
+    one, four, ahead, stored = np.uint64(1), np.uint64(4), np.uint64(8), np.uint64(indptr[stop])
+    width, elements = right.shape[1], right.reshape(right.size)
     for row in range(start, stop):
         total = out[row]
         total[:] = 0
         place, end = np.uint64(indptr[row]), np.uint64(indptr[row + 1])
         while place + four <= end:
+            if width >= LINE and place + ahead + four <= stored:
+                for soon in range(place + ahead, place + ahead + four):
+                    beginning = np.uint64(indices[soon]) * np.uint64(width)
+                    for column in range(0, width, LINE):
+                        prefetch(elements, beginning + np.uint64(column))
             first, second, third, last = place, place + one, place + one + one, place + four - one
             first_row, second_row = right[np.uint64(indices[first])], right[np.uint64(indices[second])]
             third_row, last_row = right[np.uint64(indices[third])], right[np.uint64(indices[last])]
@@ -73,6 +83,18 @@ def _csr_dot_vector_rows(data, indices, indptr, right, out, start, stop):
         out[row, 0] = total
 
 
+@kernel
+def _dense_together(board, count, grain, data, indices, indptr, right, out):
+    put_up(board, _csr_dot_dense_rows, (data, indices, indptr, right, out))
+    return lead(board, count, grain)
+
+
+@kernel
+def _vector_together(board, count, grain, data, indices, indptr, right, out):
+    put_up(board, _csr_dot_vector_rows, (data, indices, indptr, right, out))
+    return lead(board, count, grain)
+
+
 @single_precision
 def csr_dot_dense(data, indices, indptr, right, out):
     """``out[...] = csr · right``; right (columns, width), out (rows, width)."""
@@ -81,8 +103,8 @@ def csr_dot_dense(data, indices, indptr, right, out):
     if data.shape[0] * (width + FETCH) < 2 * GRAIN:
         inner(data, indices, indptr, right, out, 0, rows)
     else:
-        in_threads(lambda start, stop: inner(data, indices, indptr, right, out, start, stop), rows,
-                   max(1, rows * GRAIN // (data.shape[0] * (width + FETCH))))
+        share(_vector_together if width == 1 else _dense_together, rows,
+              max(1, rows * GRAIN // (data.shape[0] * (width + FETCH))), data, indices, indptr, right, out)
 
 
 @kernel
@@ -151,6 +173,12 @@ def _row_of_each(indptr, rows):
             rows[place] = row
 
 
+@kernel
+def _grouped_together(board, count, grain, data, starts, places, rows, right, out):
+    put_up(board, _grouped_rows, (data, starts, places, rows, right, out))
+    return lead(board, count, grain)
+
+
 @single_precision
 def csr_transposed_dot_grouped(data, indptr, starts, places, right, out):
     """``out[...] = csrᵀ · right`` for the columns that occur, as ``group_columns`` gives them; out (distinct, width)."""
@@ -160,8 +188,8 @@ def csr_transposed_dot_grouped(data, indptr, starts, places, right, out):
     if data.shape[0] * (width + FETCH) < 2 * GRAIN:
         _grouped_rows(data, starts, places, rows, right, out, 0, distinct)
     else:
-        in_threads(lambda start, stop: _grouped_rows(data, starts, places, rows, right, out, start, stop), distinct,
-                   max(1, distinct * GRAIN // (data.shape[0] * (width + FETCH))))
+        share(_grouped_together, distinct, max(1, distinct * GRAIN // (data.shape[0] * (width + FETCH))),
+              data, starts, places, rows, right, out)
 
 
 @kernel

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...base.errors import DTypeError
 
-__all__ = ["Kernel", "eight_bytes", "in_threads", "kernel", "listeners", "prefetch", "scratch", "single_precision",
-           "zero_bits"]
+__all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch", "single_precision"]
 
 _HALF = np.dtype(np.float16)
 
@@ -45,23 +44,8 @@ def _numba() -> Any:
     def _(value: Kernel, _context: Any) -> Any:
         return types.Dispatcher(value.dispatcher)
 
-    instructions = importlib.import_module("sparsekit.kernels.cpu.fetch")
-    extending.overload(prefetch)(instructions.overload())
-    extending.overload(eight_bytes)(instructions.eight_bytes())
-    extending.overload(zero_bits)(instructions.zero_bits())
+    importlib.import_module("sparsekit.kernels.cpu.native").teach()
     return numba
-
-
-def prefetch(array: Any, place: Any) -> None:
-    """Inside a kernel: have ``array[place]`` brought near, for a read that comes soon; the array is one-dimensional."""
-
-
-def eight_bytes(text: Any, place: Any) -> Any:
-    """Inside a kernel: ``text[place:place + 8]`` of uint8 as one uint64, the first byte lowest; unchecked, so have the room."""
-
-
-def zero_bits(word: Any) -> Any:
-    """Inside a kernel: how many zero bits a uint64 has below its lowest one; 64 if it is 0."""
 
 
 class _ReadOnly(Exception):

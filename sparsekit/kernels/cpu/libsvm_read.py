@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .jit import eight_bytes, kernel, zero_bits
+from .jit import kernel
+from .words import eight_bytes, zero_bits
 
 __all__ = ["SLACK", "count_lines", "last_newline", "parse_rows", "reading_powers"]
 

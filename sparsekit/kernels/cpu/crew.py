@@ -1,0 +1,149 @@
+"""Threads that share the loop of one kernel, and wait for the next one without going to sleep at once.
+
+Waking a sleeping thread takes 25 to 55 µs, longer than many a sparse product.  So a helper that has run out of work
+watches a word of memory for some 100 µs before it sleeps, as OpenMP's threads do; and whoever calls a kernel does
+not wait for helpers to wake: pieces are claimed one by one, by whoever is awake.
+
+While a loop is shared all is compiled code, without the interpreter's lock.  What passes between the threads is the
+*board*, an array of words that are read and written as atomics.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import SparsekitError
+from .jit import kernel, worker_count
+from .words import ACTIVE, ARGUMENTS, AWAKE, COUNT, FAILED, FUNCTION, GRAIN, NEXT, add, pause, read, run_piece, write
+
+__all__ = ["lead", "share"]
+
+#: ``NEXT`` while there is nothing to claim: beyond any count, and far from overflow.
+CLOSED = 1 << 62
+
+#: How often an idle helper looks at ``NEXT`` before it goes to sleep; each look pauses for 20 to 50 ns.
+LOOKS = 4000
+
+
+@kernel
+def _claim(board):
+    """Run pieces until none is left.  What a claimed piece belongs to was on the board before it could be claimed."""
+    while True:
+        piece = add(board, NEXT, 1)
+        if piece >= CLOSED:
+            return
+        grain, count = read(board, GRAIN), read(board, COUNT)
+        start = piece * grain
+        if start >= count:
+            return
+        if run_piece(read(board, FUNCTION), read(board, ARGUMENTS), start, min(start + grain, count)) != 0:
+            add(board, FAILED, 1)
+
+
+@kernel
+def lead(board, count, grain):
+    """Open the loop that is on the board, take part, close it, and wait for who still runs a piece."""
+    write(board, COUNT, count)
+    write(board, GRAIN, grain)
+    write(board, FAILED, 0)
+    write(board, NEXT, 0)
+    _claim(board)
+    write(board, NEXT, CLOSED)
+    while read(board, ACTIVE) > 0:
+        pause()
+    return read(board, FAILED)
+
+
+@kernel
+def _attend(board, number, looks):
+    """A helper's time awake: run pieces, and watch for more until nothing has come for so many looks."""
+    looked = 0
+    while looked < looks:
+        if read(board, NEXT) * read(board, GRAIN) < read(board, COUNT):
+            add(board, ACTIVE, 1)
+            _claim(board)
+            add(board, ACTIVE, -1)
+            looked = 0
+        else:
+            looked += 1
+            pause()
+    write(board, AWAKE + number * 8, 0)
+
+
+def _empty_board(helpers: int) -> Any:
+    board = np.zeros(AWAKE + 8 * (helpers + 1), np.int64)
+    board[[NEXT, GRAIN]] = CLOSED, 1
+    return board
+
+
+class _Crew:
+    """The helpers of this process: one less than its threads, since who asks for the work takes part."""
+
+    def __init__(self) -> None:
+        helpers = worker_count() - 1
+        self.lock, self.board = threading.Lock(), _empty_board(helpers)
+        _attend(self.board, helpers, 0)  # compiled by who asks, before threads need it
+        self.bells = [threading.Semaphore(0) for _ in range(helpers)]
+        for number in range(helpers):
+            threading.Thread(target=self._help, args=(number,), name=f"sparsekit-{number}", daemon=True).start()
+
+    def _help(self, number: int) -> None:
+        while True:
+            self.bells[number].acquire()
+            _attend(self.board, number, LOOKS)
+
+    def wake(self) -> None:
+        """Ring for the helpers that sleep."""
+        board = self.board
+        for number, bell in enumerate(self.bells):
+            if not board[AWAKE + number * 8]:
+                board[AWAKE + number * 8] = 1
+                bell.release()
+
+
+_making = threading.Lock()
+_crews: list[_Crew] = []
+
+
+def _after_fork() -> None:
+    """The threads of the parent did not come along, nor did who may have held the lock."""
+    global _making
+    _making = threading.Lock()
+    _crews.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _crew() -> _Crew:
+    if not _crews:
+        with _making:
+            if not _crews:
+                _crews.append(_Crew())
+    return _crews[0]
+
+
+def share(shared: Any, count: int, grain: int, *arguments: Any) -> None:
+    """Run a kernel's loop over ``range(count)`` in pieces of ``grain``, with the helpers unless another thread has them.
+
+    Parameters
+    ----------
+    shared : Kernel
+        ``shared(board, count, grain, *arguments)``, which calls ``put_up`` and gives what ``lead`` gives.
+    """
+    crew = _crew() if worker_count() > 1 and count > grain else None
+    if crew is None or not crew.lock.acquire(blocking=False):
+        failed = shared(_empty_board(0), count, grain, *arguments)
+    else:
+        try:
+            crew.wake()
+            failed = shared(crew.board, count, grain, *arguments)
+        finally:
+            crew.lock.release()
+    if failed:
+        raise SparsekitError("A kernel failed in one of its threads.", hint="report this, it is a defect.")

@@ -1,0 +1,190 @@
+"""What kernels can say to the processor beyond Python: prefetches, atomic words, and work for other threads.
+
+``jit`` loads this with numba, before the first kernel is compiled.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Any
+
+from llvmlite import ir
+from numba import extending, types
+from numba.core import cgutils
+
+from . import words
+
+__all__ = ["teach"]
+
+#: For a read, to be kept near, of data: the last three arguments of ``llvm.prefetch``.
+READ, NEAR, DATA = 0, 3, 1
+
+#: LLVM's word for what a loop that waits tells the processor, and its arguments; nothing where there is none.
+PAUSE: tuple[str, tuple[int, ...]] = {
+    "x86_64": ("llvm.x86.sse2.pause", ()), "AMD64": ("llvm.x86.sse2.pause", ()),
+    "aarch64": ("llvm.aarch64.hint", (1,)), "arm64": ("llvm.aarch64.hint", (1,)),
+}.get(platform.machine(), ("", ()))
+
+_words: Any = extending  # its decorators hide the types of what they make
+_byte, _status, _word = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+#: A piece of a shared loop: arguments, start, stop; the status that numba gives its functions.
+_piece = ir.FunctionType(_status, [_byte.as_pointer(), _word, _word])
+
+
+def _where(context: Any, builder: Any, kind: Any, array: Any, place: Any) -> Any:
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [place])
+
+
+@_words.intrinsic
+def fetch(typing_context: Any, array: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_byte.as_pointer(), _status, _status, _status])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        where = builder.bitcast(_where(context, builder, signature.args[0], *arguments), _byte.as_pointer())
+        builder.call(function, [where, *(ir.Constant(_status, value) for value in (READ, NEAR, DATA))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp), generate
+
+
+@_words.intrinsic
+def eight_bytes(typing_context: Any, text: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        where = _where(context, builder, signature.args[0], *arguments)
+        word = builder.load(builder.bitcast(where, _word.as_pointer()), align=1)
+        return word if sys.byteorder == "little" else builder.bswap(word)
+
+    return types.uint64(text, types.intp), generate
+
+
+@_words.intrinsic
+def zero_bits(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), generate
+
+
+@_words.intrinsic
+def add(typing_context: Any, board: Any, place: Any, amount: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        where = _where(context, builder, signature.args[0], *arguments[:2])
+        return builder.atomic_rmw("add", where, arguments[2], "seq_cst")
+
+    return types.int64(board, types.intp, types.int64), generate
+
+
+@_words.intrinsic
+def read(typing_context: Any, board: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(_where(context, builder, signature.args[0], *arguments), "seq_cst", 8)
+
+    return types.int64(board, types.intp), generate
+
+
+@_words.intrinsic
+def write(typing_context: Any, board: Any, place: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store_atomic(arguments[2], _where(context, builder, signature.args[0], *arguments[:2]), "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(board, types.intp, types.int64), generate
+
+
+@_words.intrinsic
+def pause(typing_context: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, values = PAUSE
+        if word:
+            kind = ir.FunctionType(ir.VoidType(), [_status] * len(values))
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, word), [_status(value) for value in values])
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@_words.intrinsic
+def put_up(typing_context: Any, board: Any, body: Any, arguments: Any) -> Any:
+    """Write on the board where a function is that runs ``body(*arguments, start, stop)``, and where the arguments are.
+
+    They are in the frame of the calling function, which therefore must not return before the loop is done.
+    """
+    inner = body.dispatcher.get_call_template((*arguments.types, types.int64, types.int64), {})[0].cases[0]
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        packed = cgutils.alloca_once_value(builder, given[2])
+        compiled = body.dispatcher.overloads[inner.args]
+        context.active_code_library.add_linking_library(compiled.library)
+        name = builder.module.get_unique_name(f"{builder.function.name}.piece")
+        function = ir.Function(builder.module, _piece, name)
+        function.linkage = "internal"
+        within = ir.IRBuilder(function.append_basic_block())
+        held = within.load(within.bitcast(function.args[0], packed.type))
+        values = [*cgutils.unpack_tuple(within, held), *function.args[1:]]
+        callee = context.declare_function(builder.module, compiled.fndesc)
+        status, _ = context.call_conv.call_function(within, callee, inner.return_type, inner.args, values)
+        within.ret(status.code)
+        for word, pointer in ((words.FUNCTION, function), (words.ARGUMENTS, packed)):
+            where = _where(context, builder, signature.args[0], given[0], ir.Constant(_word, word))
+            builder.store_atomic(builder.ptrtoint(pointer, _word), where, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(board, body, arguments), generate
+
+
+@_words.intrinsic
+def run_piece(typing_context: Any, function: Any, packed: Any, start: Any, stop: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], _piece.as_pointer())
+        status = builder.call(pointer, [builder.inttoptr(arguments[1], _byte.as_pointer()), *arguments[2:]])
+        return builder.sext(status, _word)
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64), generate
+
+
+# numba compares signatures, so neither these nor the lambdas can be annotated.
+def _fetch(array, place):
+    return lambda array, place: fetch(array, place)
+
+
+def _eight_bytes(text, place):
+    return lambda text, place: eight_bytes(text, place)
+
+
+def _zero_bits(word):
+    return lambda word: zero_bits(word)
+
+
+def _add(board, place, amount):
+    return lambda board, place, amount: add(board, place, amount)
+
+
+def _read(board, place):
+    return lambda board, place: read(board, place)
+
+
+def _write(board, place, value):
+    return lambda board, place, value: write(board, place, value)
+
+
+def _pause():
+    return lambda: pause()
+
+
+def _run_piece(function, packed, start, stop):
+    return lambda function, packed, start, stop: run_piece(function, packed, start, stop)
+
+
+def _put_up(board, body, arguments):
+    return lambda board, body, arguments: put_up(board, body, arguments)
+
+
+def teach() -> None:
+    """Let kernels use ``words``."""
+    for word, compiled in {words.prefetch: _fetch, words.eight_bytes: _eight_bytes, words.zero_bits: _zero_bits,
+                           words.add: _add, words.read: _read, words.write: _write, words.pause: _pause,
+                           words.run_piece: _run_piece}.items():
+        _words.overload(word)(compiled)
+    # In the calling kernel's frame: what it puts up must be there until the loop is done.
+    _words.overload(words.put_up, inline="always")(_put_up)

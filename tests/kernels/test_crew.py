@@ -1,0 +1,110 @@
+"""Loops that threads share: every piece is run once, whoever asks, and whoever fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from sparsekit.base.errors import SparsekitError
+from sparsekit.kernels.cpu import crew
+from sparsekit.kernels.cpu.crew import lead, share
+from sparsekit.kernels.cpu.jit import kernel, worker_count
+from sparsekit.kernels.cpu.words import put_up
+
+
+@kernel(cache=False)
+def _count(counts, start, stop):
+    for place in range(start, stop):
+        counts[place] += 1
+
+
+@kernel(cache=False)
+def _count_together(board, count, grain, counts):
+    put_up(board, _count, (counts,))
+    return lead(board, count, grain)
+
+
+@kernel(cache=False)
+def _fail(counts, start, stop):
+    if start == 3:
+        raise ValueError
+    counts[start] += 1
+
+
+@kernel(cache=False)
+def _fail_together(board, count, grain, counts):
+    put_up(board, _fail, (counts,))
+    return lead(board, count, grain)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 1000])
+@pytest.mark.parametrize("grain", [1, 3, 2000])
+def test_every_place_is_run_once(count: int, grain: int) -> None:
+    counts = np.zeros(count, np.int64)
+    for _ in range(50):
+        share(_count_together, count, grain, counts)
+    assert (counts == 50).all()
+
+
+def test_threads_that_ask_at_once_do_not_mix() -> None:
+    counts = [np.zeros(300, np.int64) for _ in range(4)]
+
+    def work(own: np.ndarray) -> None:
+        for _ in range(300):
+            share(_count_together, 300, 7, own)
+
+    threads = [threading.Thread(target=work, args=(own,)) for own in counts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [set(own) for own in counts] == [{300}] * 4
+
+
+def test_a_failure_in_a_piece_is_told_and_the_crew_goes_on() -> None:
+    counts = np.zeros(8, np.int64)
+    with pytest.raises(SparsekitError, match="failed in one of its threads"):
+        share(_fail_together, 8, 1, counts)
+    share(_count_together, 8, 1, counts)
+    assert (counts >= 1).all()
+
+
+@pytest.mark.skipif(worker_count() < 2, reason="one core")
+def test_a_helper_takes_part_and_sleeps_afterwards() -> None:
+    crew.share(_count_together, 8, 1, np.zeros(8, np.int64))
+    board = crew._crew().board
+    crew._crew().wake()
+    assert board[crew.AWAKE] == 1
+    pause = threading.Event()
+    for _ in range(500):
+        if not board[crew.AWAKE]:
+            break
+        pause.wait(0.01)
+    assert not board[crew.AWAKE], "an idle helper must not keep a core"
+
+
+_FORK = """
+import os, sys, numpy as np
+import sparsekit as mx
+from sparsekit.kernels.cpu import crew
+random = np.random.default_rng(0)
+left = mx.nd.array((random.random((2000, 3000)) < 0.05).astype("float32")).tostype("csr")
+right = mx.nd.array(random.random((3000, 16), dtype=np.float32))
+expected = mx.nd.dot(left, right).asnumpy()
+assert len(crew._crews) == 1
+child = os.fork()
+if child == 0:
+    os._exit(0 if np.array_equal(mx.nd.dot(left, right).asnumpy(), expected) and len(crew._crews) == 1 else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_has_a_crew_of_its_own() -> None:
+    environment = {**os.environ, "SPARSEKIT_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _FORK], env=environment, check=True, timeout=120)

@@ -18,11 +18,14 @@ __all__ = [
     "LibSVMError",
     "MXNetError",
     "MissingPackageError",
+    "ParameterError",
+    "ParameterNameError",
     "ProfilerError",
     "RowIndexError",
     "ShapeError",
     "SparseFormatError",
     "SparsekitError",
+    "StaleGradientError",
     "StorageFallbackWarning",
     "StorageTypeError",
     "UnknownNameError",
@@ -85,6 +88,12 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError):
         return cls(f"There is no {kind} named {name!r}.", hint=hint)
 
 
+class ParameterNameError(UnknownNameError, KeyError):
+    """A name that no parameter of a dictionary has."""
+
+    __str__ = BaseException.__str__  # a KeyError's would put the message in quotes
+
+
 class ConversionError(SparsekitError, TypeError, BufferError):
     """An array was handed to something that cannot take it as it is, and that it does not silently change for."""
 
@@ -99,6 +108,14 @@ class DensificationError(SparsekitError):
 
 class InitializationError(SparsekitError):
     """A parameter used before its values or its shape are known."""
+
+
+class ParameterError(SparsekitError, ValueError, AssertionError):
+    """Parameters that do not fit what is asked of them: shared ones, or those of a file."""
+
+
+class StaleGradientError(GradientError, UserWarning):
+    """A step is to be made with a gradient that no backward pass has computed since the last one."""
 
 
 class DataFileError(SparsekitError, OSError):

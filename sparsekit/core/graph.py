@@ -41,6 +41,7 @@ class Node:
     function: Any = None
     grad: Any = None
     grad_req = "null"
+    fresh = False
 
     def __init__(self, call: Call | None, inputs: Any = (), values: Any = None, ctx: Any = None,
                  layer: str = "") -> None:
@@ -51,13 +52,16 @@ class Node:
 
 
 class Variable(Node):
-    """An array that gradients flow to: its buffer ``grad``, and what to do with it."""
+    """An array that gradients flow to: its buffer ``grad``, what to do with it, and whether it is new.
 
-    __slots__ = ("grad", "grad_req")
+    ``fresh`` is set by a backward pass that reaches the variable; who uses the gradient up resets it.
+    """
+
+    __slots__ = ("fresh", "grad", "grad_req")
 
     def __init__(self, grad: Any, grad_req: str, ctx: Any) -> None:
         super().__init__(None, (), None, ctx)
-        self.grad, self.grad_req = grad, grad_req
+        self.grad, self.grad_req, self.fresh = grad, grad_req, False
 
 
 class CustomNode(Node):
@@ -253,7 +257,10 @@ def _no_gradient(node: Node, again: str = "") -> GradientError:
 
 def _deliver(node: Node, gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> None:
     """Put a variable's gradient into its buffer; a sparse buffer takes the components over."""
-    if node.grad is None or node.grad_req == "null" or gradient is node.grad:
+    if node.grad is None or node.grad_req == "null":
+        return
+    node.fresh = True  # type: ignore[misc]  # a slot of variables, and no other node has a buffer
+    if gradient is node.grad:
         return
     if node.grad.stype != "default":
         gradient = _own(gradient, shared, wrap)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import loss, nn
+from . import contrib, loss, nn, parameter, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Trainer",
-           "loss", "nn"]
+           "contrib", "loss", "nn", "parameter", "utils"]

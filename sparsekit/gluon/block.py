@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import collections
 import threading
+import warnings
 import weakref
+from collections.abc import Iterator
 from typing import Any, Self
 
 from .. import ndarray
-from ..base.errors import DTypeError, ShapeError, SparsekitError, UnsupportedError
-from ..base.naming import current_names
+from ..base.context import Context
+from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError
+from ..base.naming import Prefix, current_names
 from ..core import hooks
 from ..ndarray.ndarray import NDArray
+from . import model_files
+from .monitor import Monitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
+from .summary import print_summary
+from .utils import HookHandle, shape_is_known
 
 __all__ = ["Block", "HybridBlock"]
 
@@ -44,30 +52,56 @@ class _Scope:
         return parent.prefix + prefix, made
 
     def __enter__(self) -> Self:
-        self._outer.append(getattr(_Scope._current, "value", None))
+        block = self._block()
+        if block is None or block._empty_prefix:
+            return self
+        names = Prefix(block.prefix)  # of symbols and whatever else is named inside
+        self._outer.append((getattr(_Scope._current, "value", None), names))
         _Scope._current.value = self
+        names.__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _Scope._current.value = self._outer.pop()
+        if self._outer:
+            _Scope._current.value, names = self._outer.pop()
+            names.__exit__()
 
 
 class Block:
     """Base of layers and networks: override ``forward``.
+
+    Blocks and parameters that are attributes belong to the block.  Blocks in a list or dict do not, and a
+    warning says so: use ``Sequential``, or ``register_child``.
 
     Parameters
     ----------
     prefix : str, optional
         Put before the names of parameters and children; made from the class name if left out.
     params : ParameterDict, optional
-        Shared parameters.
+        Shared parameters, those of another block for instance.
+
+    Examples
+    --------
+    >>> class Model(mx.gluon.Block):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         with self.name_scope():
+    ...             self.first, self.second = mx.gluon.nn.Dense(20), mx.gluon.nn.Dense(1)
+    ...     def forward(self, x):
+    ...         return self.second(self.first(x).relu())
+    >>> model = Model()
+    >>> model.initialize()
+    >>> model(mx.nd.ones((10, 5))).shape
+    (10, 1)
     """
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         self._children: dict[str, Block] = {}
         self._reg_params: dict[str, Parameter] = {}
-        self._forward_hooks: list[Any] = []
-        self._forward_pre_hooks: list[Any] = []
+        self._forward_hooks: collections.OrderedDict[int, Any] = collections.OrderedDict()
+        self._forward_pre_hooks: collections.OrderedDict[int, Any] = collections.OrderedDict()
+        self._monitor: Monitor | None = None
+        self._empty_prefix = prefix == ""
         self._prefix, self._params = _Scope.create(prefix, params, self._alias())
         self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
         self._scope = _Scope(self)
@@ -75,6 +109,8 @@ class Block:
     def _alias(self) -> str:
         """What automatic names of such blocks start with."""
         return type(self).__name__.lower()
+
+    # names
 
     @property
     def prefix(self) -> str:
@@ -95,52 +131,184 @@ class Block:
         """``with self.name_scope():`` children and parameters made inside carry this block's prefix."""
         return self._scope
 
+    def __repr__(self) -> str:
+        lines = [f"  ({key}): {_indent(repr(value))}" for key, value in vars(self).items() if isinstance(value, Block)]
+        return "\n".join([f"{type(self).__name__}(", *(lines or [""]), ")"])
+
+    # parts
+
     def __setattr__(self, name: str, value: Any) -> None:
+        held = self.__dict__.get(name)
+        if isinstance(held, (Parameter, Block)) and not isinstance(value, type(held)):
+            raise DTypeError(f"Changing attribute type for {name} from {type(held).__name__} to {type(value).__name__} is not "
+                             "allowed.", hint="use another name.")
         if isinstance(value, Block):
             self.register_child(value, name)
         elif isinstance(value, Parameter):
+            if name in self._reg_params:
+                raise ParameterError(f"Overriding Parameter attribute {name} is not allowed.",
+                                     hint="to share parameters between blocks, give params= when making the block.")
             self._reg_params[name] = value
         super().__setattr__(name, value)
-
-    def __repr__(self) -> str:
-        lines = "\n".join(f"  ({key}): {_indent(repr(child))}" for key, child in self._children.items())
-        return f"{type(self).__name__}(\n{lines}\n)"
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Add a child, whose parameters then belong to this block too."""
         self._children[str(len(self._children)) if name is None else name] = block
 
+    def _warn_of_hidden_blocks(self) -> None:
+        """Blocks in lists and dicts are easily taken for children."""
+        known = set(map(id, self._children.values()))
+        for name, value in vars(self).items():
+            if name != "_children" and isinstance(value, (list, tuple, dict)) and _holds_others(value, known):
+                warnings.warn(f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Blocks inside a list, '
+                              "tuple or dict are not registered; use register_child(), nn.Sequential or "
+                              "nn.HybridSequential.", stacklevel=4)
+
     def collect_params(self, select: str | None = None) -> ParameterDict:
-        """Parameters of this block and all below, or those whose names match a regular expression."""
+        """Parameters of this block and all below.
+
+        Parameters
+        ----------
+        select : str, optional
+            A regular expression; only those whose names match it from their start, as ``".*weight|.*bias"``.
+
+        Returns
+        -------
+        ParameterDict
+        """
+        self._warn_of_hidden_blocks()
         found = ParameterDict(self._params.prefix)
         found.update(self._params if select is None else self._params.select(select))
         for child in self._children.values():
             found.update(child.collect_params(select))
         return found
 
-    def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
-        """Give all parameters their initial values; ``Uniform(0.07)`` where nothing else is said."""
-        self.collect_params().initialize(init, ctx, verbose, force_reinit)
+    def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
+        """Parameters under the names of their attributes, joined by dots, as files have them."""
+        prefix += "." if prefix else ""
+        found = {prefix + key: parameter for key, parameter in self._reg_params.items()}
+        for name, child in self._children.items():
+            found.update(child._collect_params_with_prefix(prefix + name))
+        return found
 
-    def apply(self, fn: Any) -> Block:
-        """Call ``fn`` on every block below and on this one."""
+    def apply(self, fn: Any) -> Self:
+        """Call ``fn`` on every block below and on this one, and return this one."""
         for child in self._children.values():
             child.apply(fn)
         fn(self)
         return self
 
+    # parameters
+
+    def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
+        """Give all parameters their initial values; ``Uniform(0.07)`` where nothing else is said.
+
+        Parameters
+        ----------
+        init : Initializer or str, optional
+            For parameters without an initializer of their own.
+        ctx : Context or list of Context, optional
+            The current one by default; a copy goes to each.
+        verbose : bool
+            Let the initializer say what it does, if it can.
+        force_reinit : bool
+            Also parameters that have values, which else stay, with a warning.
+        """
+        self.collect_params().initialize(init, ctx, verbose, force_reinit)
+
     def cast(self, dtype: Any) -> None:
-        """Change the element type of all parameters."""
-        for parameter in self.collect_params().values():
+        """Change the element type of all parameters; layers may keep some of theirs."""
+        for child in self._children.values():
+            child.cast(dtype)
+        for parameter in self._params.values():
             parameter.cast(dtype)
 
-    def register_forward_hook(self, hook: Any) -> None:
-        """Call ``hook(block, inputs, output)`` after each forward pass."""
-        self._forward_hooks.append(hook)
+    # files
 
-    def register_forward_pre_hook(self, hook: Any) -> None:
-        """Call ``hook(block, inputs)`` before each forward pass."""
-        self._forward_pre_hooks.append(hook)
+    def save_parameters(self, filename: Any, deduplicate: bool = False) -> None:
+        """Write all parameters to a file, under the names of their attributes, such as ``0.weight``.
+
+        MXNet reads it too.  The structure is not saved; make the same network, and ``load_parameters``.
+
+        Parameters
+        ----------
+        filename : str or path
+        deduplicate : bool
+            Write a parameter that several blocks share once, under one of its names.
+        """
+        model_files.save_parameters(self, filename, deduplicate)
+
+    def load_parameters(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
+                        cast_dtype: bool = False, dtype_source: str = "current") -> None:
+        """Read parameters that ``save_parameters``, ours or MXNet's, has written.
+
+        Parameters
+        ----------
+        filename : str or path
+        ctx : Context or list of Context, optional
+            Where parameters go that have no values yet; the CPU by default.
+        allow_missing : bool
+            Leave alone what the file does not have.
+        ignore_extra : bool
+            Pass over what only the file has.
+        cast_dtype : bool
+            Let element types differ.
+        dtype_source : {"current", "saved"}
+            Which of the two then counts.
+
+        Raises
+        ------
+        ParameterError
+            If names, shapes or element types do not fit.
+        DataFileError
+            If the file is missing or damaged.
+        """
+        model_files.load_parameters(self, filename, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
+
+    def save_params(self, filename: Any) -> None:
+        """Write all parameters under their own names, without the block's prefix; ``save_parameters`` is better."""
+        warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
+        self.collect_params().save(filename, strip_prefix=self.prefix)
+
+    def load_params(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False) -> None:
+        """As ``load_parameters``, under its old name."""
+        warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
+        self.load_parameters(filename, ctx, allow_missing, ignore_extra)
+
+    def save(self, prefix: str) -> None:
+        """Write the names of all blocks to ``<prefix>-model.json`` and the parameters to ``<prefix>-model.params``."""
+        model_files.save(self, prefix)
+
+    def load(self, prefix: str) -> None:
+        """Read what ``save`` wrote into a network that was made in the same way; blocks get the names they had."""
+        model_files.load(self, prefix)
+
+    # hooks
+
+    def register_forward_hook(self, hook: Any) -> HookHandle:
+        """Call ``hook(block, inputs, output)`` after each forward pass, until the handle given back is detached."""
+        handle = HookHandle()
+        handle.attach(self._forward_hooks, hook)
+        return handle
+
+    def register_forward_pre_hook(self, hook: Any) -> HookHandle:
+        """Call ``hook(block, inputs)`` before each forward pass, until the handle given back is detached."""
+        handle = HookHandle()
+        handle.attach(self._forward_pre_hooks, hook)
+        return handle
+
+    def register_op_hook(self, callback: Any, monitor_all: bool = False) -> None:
+        """Show a function every array that the operators below compute.
+
+        Parameters
+        ----------
+        callback : function or None
+            ``callback(node_name, operator_name, array)``; None takes it away.
+        monitor_all : bool
+            Show the operators' inputs too.
+        """
+        for child in self._children.values():
+            child.register_op_hook(callback, monitor_all)
 
     def hybridize(self, active: bool = True, **_options: Any) -> None:
         """Not available: blocks run eagerly.
@@ -154,24 +322,42 @@ class Block:
             raise UnsupportedError("hybridize() has nothing to compile to: blocks run eagerly in this version.",
                                    hint="leave the call out; the results are the same.")
 
+    def summary(self, *inputs: Any) -> None:
+        """Print a table of the layers with the shapes of their outputs and the numbers of their parameters.
+
+        The network must have been initialized; it runs once on the inputs, and hooks are gone afterwards.
+        """
+        print_summary(self, inputs)
+
+    # forward
+
     def __call__(self, *args: Any) -> Any:
         """Run the hooks and ``forward``."""
-        for hook in self._forward_pre_hooks:
+        for hook in tuple(self._forward_pre_hooks.values()):
             hook(self, args)
         state = hooks.state
         outer = state.layer
         state.layer = self._name
         try:
-            out = self.forward(*args)
+            out = self.forward(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
         finally:
             state.layer = outer
-        for hook in self._forward_hooks:
+        for hook in tuple(self._forward_hooks.values()):
             hook(self, args, out)
         return out
 
     def forward(self, *args: Any) -> Any:
         """Compute the output; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no forward().", hint="override forward(self, x).")
+
+
+def _holds_others(value: Any, known: set[int]) -> bool:
+    """Whether there are blocks in a container that are no children."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_holds_others(item, known) for item in value)
+    return isinstance(value, Block) and id(value) not in known
 
 
 def _indent(text: str) -> str:
@@ -186,23 +372,36 @@ class HybridBlock(Block):
     names of the attributes that hold them.
     """
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if isinstance(value, Block) and not isinstance(value, HybridBlock):
-            raise DTypeError(f"{type(self).__name__} takes HybridBlocks as children; {name} is a {type(value).__name__}.",
-                             hint="derive it from HybridBlock, or derive this one from Block.")
+    def register_child(self, block: Block, name: str | None = None) -> None:
+        """Add a child, which must be a HybridBlock too."""
+        if not isinstance(block, HybridBlock):
+            raise DTypeError(f"Children of HybridBlock must also be HybridBlock, but {name or len(self._children)} has type "
+                             f"{type(block).__name__}.", hint="derive it from HybridBlock, use HybridSequential in place of "
+                             "Sequential, or derive this one from Block.")
+        super().register_child(block, name)
+
+    def register_op_hook(self, callback: Any, monitor_all: bool = False) -> None:
+        """Show a function every array that the operators of this block and those below compute.
+
+        Parameters
+        ----------
+        callback : function or None
+            ``callback(node_name, operator_name, array)``; None takes it away.
+        monitor_all : bool
+            Show the operators' inputs too.
+        """
+        self._monitor = None if callback is None else Monitor(callback, monitor_all)
+        super().register_op_hook(callback, monitor_all)
 
     def infer_shape(self, *args: Any) -> None:
         """Complete the shapes of parameters from the inputs; layers with deferred shapes override it."""
-        unknown = [parameter.name for parameter in self._reg_params.values() if not parameter._known()]
+        unknown = [parameter.name for parameter in self._reg_params.values() if not shape_is_known(parameter.shape)]
         raise ShapeError(f"The shapes of {', '.join(unknown)} are not known.",
                          hint="give every size, or override infer_shape(self, *inputs) to set them.")
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Call ``hybrid_forward`` with the parameters, completing deferred shapes first."""
-        if not isinstance(x, NDArray):
-            raise DTypeError(f"{self._name} takes NDArrays, not {type(x).__name__}.", hint="make one with mx.nd.array(…).")
-        ctx = x._ctx
+        ctx = x._ctx if isinstance(x, NDArray) else self._place((x, *args))
         try:
             values = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
         except DeferredInitializationError:
@@ -212,6 +411,20 @@ class HybridBlock(Block):
             values = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
         return self.hybrid_forward(ndarray, x, *args, **values)
 
+    def _place(self, args: Any) -> Context:
+        """The context of the first array among arguments that may be lists."""
+        for array in _arrays_in(args):
+            return array._ctx
+        raise DTypeError(f"{self._name} takes NDArrays, not {type(args[0]).__name__}.", hint="make one with mx.nd.array(…).")
+
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:
         """Compute the output from operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().", hint="override hybrid_forward(self, F, x, …).")
+
+
+def _arrays_in(value: Any) -> Iterator[Any]:
+    if isinstance(value, NDArray):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _arrays_in(item)

@@ -1,284 +1,28 @@
-"""Parameters and dictionaries of them."""
+"""Parameters, and dictionaries of them: ``mx.gluon.parameter``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ..autograd import pause
-from ..base.context import Context, cpu, current_context, require
-from ..base.errors import InitializationError, ShapeError, SparsekitError, UnknownNameError
-from ..core import hooks
-from ..core.dispatch import wrap
-from ..initializer import Constant as ConstantInitializer
+from ..base.context import Context
+from ..base.errors import ParameterError, ParameterNameError
 from ..initializer import create as create_initializer
-from ..ndarray.creation import array, to_device
-from ..ops.cast import check_stype
-from ..storage import RowSparse
+from ..ndarray.files import load as load_arrays
+from ..ndarray.files import save as save_arrays
+from ..ndarray.ndarray import NDArray
+from .parameter_base import Constant, DeferredInitializationError, Parameter
 
-__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
 
+#: What forward passes take.
+tensor_types = (NDArray,)
 
-class DeferredInitializationError(InitializationError):
-    """A parameter is used before its shape is known."""
-
-
-class Parameter:
-    """A named array that training changes, with its gradient.
-
-    Parameters
-    ----------
-    name : str
-    grad_req : {"write", "add", "null"}
-        Whether a backward pass overwrites the gradient, adds to it, or leaves it.
-    shape : tuple of int or int
-        Zeros stand for sizes that the first input will tell.
-    init : Initializer or str, optional
-        Initial values; those of ``initialize()`` if left out.
-    stype, grad_stype : {"default", "row_sparse", "csr"}
-        Storage types of the values and of the gradient.
-    lr_mult, wd_mult : float
-        Factors of the learning rate and the weight decay.
-    """
-
-    def __init__(self, name: str, grad_req: str = "write", shape: Any = None, dtype: Any = np.float32, lr_mult: float = 1.0,
-                 wd_mult: float = 1.0, init: Any = None, allow_deferred_init: bool = False, differentiable: bool = True,
-                 stype: str = "default", grad_stype: str = "default") -> None:
-        self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
-        self.dtype = np.dtype(dtype)
-        self._shape = None if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-        self._stype, self._grad_stype = check_stype(stype), check_stype(grad_stype)
-        self._allow_deferred = allow_deferred_init
-        self._differentiable = differentiable
-        self._arrays: dict[Context, Any] = {}
-        self._grads: dict[Context, Any] = {}
-        self._deferred: tuple[Any, list[Context]] | None = None
-        self._grad_req = "null"
-        self.grad_req = grad_req if differentiable else "null"
-
-    def __repr__(self) -> str:
-        return f"Parameter {self.name} (shape={self.shape}, dtype={self.dtype})"
-
-    @property
-    def shape(self) -> Any:
-        """Shape; zeros stand for sizes not known yet."""
-        return self._shape
-
-    @shape.setter
-    def shape(self, shape: tuple[int, ...]) -> None:
-        known = self._shape
-        if known is not None and (len(known) != len(shape)
-                                  or any(old not in (0, -1, new) for old, new in zip(known, shape, strict=True))):
-            raise ShapeError(f"Parameter {self.name} has shape {known}, not {tuple(shape)}.",
-                             hint="the input has another number of features than the layer was made for.")
-        self._shape = tuple(int(size) for size in shape)
-
-    @property
-    def stype(self) -> str:
-        """Storage type of the values."""
-        return self._stype
-
-    @property
-    def grad_stype(self) -> str:
-        """Storage type of the gradient."""
-        return self._grad_stype
-
-    @property
-    def grad_req(self) -> str:
-        """What a backward pass does to the gradient: "write", "add" or "null"."""
-        return self._grad_req
-
-    @grad_req.setter
-    def grad_req(self, request: str) -> None:
-        if request not in ("write", "add", "null"):
-            raise UnknownNameError.of("grad_req", request, ("write", "add", "null"))
-        self._grad_req = request
-        if self._arrays:
-            self._attach()
-
-    def _known(self) -> bool:
-        return self._shape is not None and all(size > 0 for size in self._shape)
-
-    def initialize(self, init: Any = None, ctx: Any = None, default_init: Any = None, force_reinit: bool = False) -> None:
-        """Give the parameter its initial values, on one or several contexts.
-
-        Raises
-        ------
-        InitializationError
-            If the shape is unknown and nothing will tell it.
-        """
-        if self._arrays and not force_reinit:
-            return
-        contexts = [ctx or current_context()] if not isinstance(ctx, (list, tuple)) else list(ctx)
-        chosen = init if init is not None else self.init if self.init is not None else default_init
-        own = init is not None or self.init is not None
-        if self._known():
-            self._fill(chosen, own, contexts)
-        elif self._allow_deferred:
-            self._deferred = ((chosen, own), contexts)
-        else:
-            raise InitializationError(f"Parameter {self.name} has the unknown shape {self._shape}.",
-                                      hint="give every size, or pass allow_deferred_init=True.")
-
-    def _fill(self, chosen: Any, own: bool, contexts: list[Context]) -> None:
-        values = np.zeros(self._shape or (), self.dtype)
-        initializer = create_initializer(chosen)
-        if own:
-            initializer.fill(self.name, values)
-        else:
-            initializer(self.name, values)
-        self._arrays = {}
-        for place, ctx in enumerate(contexts):
-            require(ctx)
-            self._arrays[ctx] = self._holder(values if place == 0 else values.copy(), ctx)
-        self._deferred = None
-        self._attach()
-
-    def _holder(self, values: Any, ctx: Context) -> Any:
-        """The array of the values; a row_sparse one holds all rows."""
-        values = to_device(values, ctx)
-        if self._stype == "default":
-            return wrap(values, ctx)
-        if self._stype == "row_sparse":
-            return wrap(RowSparse(values, np.arange(values.shape[0]), values.shape, check=False), ctx)
-        return wrap(values, ctx).tostype(self._stype)
-
-    def _attach(self) -> None:
-        """Make gradient buffers and note the arrays' roles for the profiler."""
-        self._grads = {}
-        for ctx, values in self._arrays.items():
-            hooks.assign(values, "parameter", self.name)
-            if self._grad_req == "null":
-                values._entry = None
-                continue
-            values.attach_grad(self._grad_req, self._grad_stype)
-            self._grads[ctx] = values.grad
-            hooks.assign(values.grad, "gradient", self.name)
-
-    def _finish_deferred_init(self) -> None:
-        if self._deferred is not None and self._known():
-            (chosen, own), contexts = self._deferred
-            with pause():
-                self._fill(chosen, own, contexts)
-
-    def _of(self, held: dict[Context, Any], ctx: Context | None) -> Any:
-        if not held:
-            self._explain_absence()
-        if ctx is None:
-            if len(held) == 1:
-                return next(iter(held.values()))
-            ctx = current_context()
-        found = held.get(ctx)
-        if found is None:
-            raise InitializationError(f"Parameter {self.name} is not on {ctx}, but on {', '.join(map(str, held))}.",
-                                      hint="initialise it there: net.initialize(ctx=[…]).")
-        return found
-
-    def _explain_absence(self) -> None:
-        if self._deferred is not None:
-            raise DeferredInitializationError(
-                f"Parameter {self.name} has no values yet: its shape {self._shape} is known at the first forward pass.",
-                hint="run the network once, or give in_units.")
-        raise InitializationError(f"Parameter {self.name} has not been initialised.", hint="call net.initialize() first.")
-
-    def data(self, ctx: Context | None = None) -> Any:
-        """The values on a context; the only one by default."""
-        if ctx is not None:
-            found = self._arrays.get(ctx)
-            if found is not None:
-                return found
-        return self._of(self._arrays, ctx)
-
-    def row_sparse_data(self, row_id: Any) -> Any:
-        """The given rows of a row_sparse parameter, as a row_sparse array."""
-        if self._stype != "row_sparse":
-            raise SparsekitError(f"Parameter {self.name} is {self._stype}.", hint="use data() for it.")
-        return self._of(self._arrays, row_id.context).retain(row_id)
-
-    def grad(self, ctx: Context | None = None) -> Any:
-        """The gradient on a context; the only one by default."""
-        if self._arrays and self._grad_req == "null":
-            raise InitializationError(f"Parameter {self.name} has no gradient: grad_req is 'null'.", hint="set grad_req='write'.")
-        return self._of(self._grads, ctx)
-
-    def list_data(self) -> list[Any]:
-        """The values on every context."""
-        if not self._arrays:
-            self._explain_absence()
-        return list(self._arrays.values())
-
-    def list_grad(self) -> list[Any]:
-        """The gradients on every context."""
-        if not self._arrays:
-            self._explain_absence()
-        return list(self._grads.values())
-
-    def list_ctx(self) -> list[Context]:
-        """The contexts that hold the parameter."""
-        if self._deferred is not None and not self._arrays:
-            return self._deferred[1]
-        if not self._arrays:
-            self._explain_absence()
-        return list(self._arrays)
-
-    def set_data(self, data: Any) -> None:
-        """Replace the values on every context, keeping storage type and element type."""
-        if not hasattr(data, "_store"):
-            data = array(data)
-        self.shape = data.shape
-        if not self._arrays:
-            if self._deferred is None:
-                self._explain_absence()
-            self._deferred = ((ConstantInitializer(data), True), self._deferred[1])  # type: ignore[index]
-            self._finish_deferred_init()
-            return
-        for values in self._arrays.values():
-            if values.stype == "row_sparse":
-                dense = np.array(data.asnumpy(), values.dtype)
-                values._store.replace(RowSparse(dense, np.arange(dense.shape[0]), dense.shape, check=False))
-            else:
-                values._receive(data)
-
-    def zero_grad(self) -> None:
-        """Set the gradients to zero; sparse ones then store nothing."""
-        for gradient in self._grads.values():
-            if gradient.stype == "default":
-                gradient._store.fill(0)
-            else:
-                gradient._store.replace(type(gradient._store)(*_no_entries(gradient._store), gradient.shape, check=False))
-
-    def reset_ctx(self, ctx: Any) -> None:
-        """Move the parameter to other contexts."""
-        contexts = [ctx] if isinstance(ctx, Context) else list(ctx)
-        if self._arrays:
-            first = next(iter(self._arrays.values())).detach()
-            self._arrays = {place: self._holder(first.as_in_context(cpu()).asnumpy(), require(place)) for place in contexts}
-            self._attach()
-
-    def cast(self, dtype: Any) -> None:
-        """Change the element type of values and gradients."""
-        self.dtype = np.dtype(dtype)
-        if self._arrays:
-            self._arrays = {ctx: values.detach().astype(dtype) for ctx, values in self._arrays.items()}
-            self._attach()
-
-
-def _no_entries(store: Any) -> list[Any]:
-    """Components of the same store with nothing stored."""
-    parts = [store.data[:0], store.indices[:0]]
-    return [*parts, np.zeros_like(store.indptr)] if hasattr(store, "indptr") else parts
-
-
-class Constant(Parameter):
-    """A parameter that training leaves alone."""
-
-    def __init__(self, name: str, value: Any) -> None:
-        value = value if hasattr(value, "_store") else array(value)
-        self.value = value
-        super().__init__(name, grad_req="null", shape=value.shape, dtype=value.dtype, init=ConstantInitializer(value))
+#: Attributes that a second ``get`` may ask for again.
+_ATTRIBUTES = ("grad_req", "dtype", "lr_mult", "wd_mult", "init", "stype", "grad_stype")
 
 
 class ParameterDict:
@@ -289,7 +33,7 @@ class ParameterDict:
     prefix : str
         Put before the names that ``get`` is asked for.
     shared : ParameterDict, optional
-        Looked in first.
+        Looked in before a parameter is made.
     """
 
     def __init__(self, prefix: str = "", shared: ParameterDict | None = None) -> None:
@@ -305,11 +49,11 @@ class ParameterDict:
         body = "\n".join(f"  {parameter}" for parameter in self.values())
         return f"{self._prefix}{' ' if self._prefix else ''}(\n{body}\n)"
 
-    def __getitem__(self, name: str) -> Parameter:
+    def __getitem__(self, key: str) -> Parameter:
         try:
-            return self._params[name]
+            return self._params[key]
         except KeyError:
-            raise UnknownNameError.of("parameter", name, self._params) from None
+            raise ParameterNameError.of("parameter", key, self._params) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._params)
@@ -332,35 +76,102 @@ class ParameterDict:
         """Parameters."""
         return self._params.values()
 
-    def get(self, name: str, **arguments: Any) -> Parameter:
-        """The parameter ``prefix + name``, made with these arguments if it is new."""
-        full = self._prefix + name
-        found = self._params.get(full) or (self._shared._params.get(full) if self._shared is not None else None)
+    # making
+
+    def _find(self, name: str) -> Parameter | None:
+        """The parameter of that full name, here or in the shared dictionary."""
+        found = self._params.get(name)
+        if found is None and self._shared is not None:
+            found = self._shared._params.get(name)
+            if found is not None:
+                self._params[name] = found
+        return found
+
+    def get(self, name: str, **kwargs: Any) -> Parameter:
+        """The parameter ``prefix + name``: the one here, the shared one, or a new one.
+
+        Parameters
+        ----------
+        name : str
+        **kwargs
+            Arguments of ``Parameter``.  Of one that is there already they must say the same; sizes of its
+            shape that were unknown are learned.
+
+        Raises
+        ------
+        ParameterError
+            If the parameter is there and differs.
+        """
+        name = self._prefix + name
+        found = self._find(name)
         if found is None:
-            found = Parameter(full, **arguments)
-        elif arguments.get("shape") is not None:
-            shape = arguments["shape"]
-            found.shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        self._params[full] = found
+            found = self._params[name] = Parameter(name, **kwargs)
+            return found
+        if kwargs.get("shape") is not None:
+            _agree_on_shape(found, kwargs["shape"])
+        for key in _ATTRIBUTES:
+            if key in kwargs:
+                _agree(found, key, kwargs[key])
         return found
 
     def get_constant(self, name: str, value: Any = None) -> Parameter:
-        """The constant ``prefix + name``."""
-        full = self._prefix + name
-        if full not in self._params:
-            self._params[full] = Constant(full, value)
-        return self._params[full]
+        """The constant ``prefix + name``: the one here, the shared one, or a new one of that value.
 
-    def update(self, other: ParameterDict) -> None:
-        """Add the parameters of another dictionary."""
+        Raises
+        ------
+        ParameterNameError
+            If there is none, and no value is given.
+        ParameterError
+            If there is one of another value, or a parameter that is no constant.
+        """
+        name = self._prefix + name
+        found = self._find(name)
+        if found is None:
+            if value is None:
+                raise ParameterNameError(f"No constant named '{name}'.", hint="give its value to make one.")
+            found = self._params[name] = Constant(name, value)
+        elif value is not None:
+            _check_constant(found, value)
+        return found
+
+    def update(self, other: Any) -> None:
+        """Add the parameters of another dictionary.
+
+        Raises
+        ------
+        ParameterError
+            If two different parameters have one name.
+        """
         for name, parameter in other.items():
             if self._params.get(name, parameter) is not parameter:
-                raise SparsekitError(f"Two parameters are named {name!r}.", hint="give the blocks different prefixes.")
-            self._params[name] = parameter
+                raise ParameterError(f"Cannot update self with other because they have different Parameters with the same "
+                                     f"name '{name}'.", hint="give the blocks different prefixes.")
+        self._params.update(other.items())
+
+    def select(self, pattern: str) -> ParameterDict:
+        """The parameters whose names match a regular expression from their start."""
+        made = ParameterDict(self._prefix)
+        made._params = {name: parameter for name, parameter in self.items() if re.match(pattern, name)}
+        return made
+
+    # all at once
 
     def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
-        """Give every parameter its initial values; ``init`` is for those without an initializer of their own."""
+        """Give every parameter its initial values.
+
+        Parameters
+        ----------
+        init : Initializer or str, optional
+            For parameters without an initializer of their own; ``Uniform(0.07)`` by default.
+        ctx : Context or list of Context, optional
+        verbose : bool
+            Let the initializer say what it does, if it can.
+        force_reinit : bool
+            Also those that have values.
+        """
         default = create_initializer(init)
+        if verbose and hasattr(default, "set_verbosity"):
+            default.set_verbosity(verbose=verbose)
         for parameter in self.values():
             parameter.initialize(None, ctx, default, force_reinit=force_reinit)
 
@@ -369,18 +180,140 @@ class ParameterDict:
         for parameter in self.values():
             parameter.zero_grad()
 
-    def setattr(self, name: str, value: Any) -> None:
-        """Set an attribute of every parameter."""
-        for parameter in self.values():
-            setattr(parameter, name, value)
-
     def reset_ctx(self, ctx: Any) -> None:
         """Move all parameters to other contexts."""
         for parameter in self.values():
             parameter.reset_ctx(ctx)
 
-    def select(self, pattern: str) -> ParameterDict:
-        """The parameters whose names match a regular expression."""
-        made = ParameterDict(self._prefix)
-        made._params = {name: parameter for name, parameter in self.items() if re.match(pattern, name)}
-        return made
+    def list_ctx(self) -> list[Context]:
+        """The contexts that hold any of the parameters."""
+        return list(dict.fromkeys(ctx for parameter in self.values() for ctx in parameter.list_ctx()))
+
+    def setattr(self, name: str, value: Any) -> None:
+        """Set an attribute of every parameter, for instance ``setattr("grad_req", "null")``."""
+        for parameter in self.values():
+            setattr(parameter, name, value)
+
+    # files
+
+    def save(self, filename: Any, strip_prefix: str = "") -> None:
+        """Write all parameters to a file, under their names.
+
+        Parameters
+        ----------
+        filename : str or path
+        strip_prefix : str
+            Left out of the names.
+
+        Raises
+        ------
+        ParameterError
+            If a name does not begin with it.
+        """
+        for name, parameter in self.items():
+            if not parameter.name.startswith(strip_prefix):
+                raise ParameterError(f"Prefix '{strip_prefix}' is to be stripped before saving, but Parameter's name '{name}' "
+                                     f"does not start with '{strip_prefix}'.",
+                                     hint="blocks that share parameters, or were made outside name_scope(), have others.")
+        save_arrays(filename, {parameter.name.removeprefix(strip_prefix): parameter._reduce() for parameter in self.values()})
+
+    def load(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
+             restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:
+        """Read parameters from a file, of MXNet too.
+
+        Parameters
+        ----------
+        filename : str or path
+        ctx : Context or list of Context, optional
+            Where those go that have no values yet; the CPU by default.
+        allow_missing : bool
+            Leave alone what the file does not have.
+        ignore_extra : bool
+            Pass over what only the file has.
+        restore_prefix : str
+            Put before the names in the file.
+        cast_dtype : bool
+            Let element types differ.
+        dtype_source : {"current", "saved"}
+            Which of the two then counts.
+
+        Raises
+        ------
+        ParameterError
+            If names, shapes or element types do not fit.
+        """
+        self.load_dict(load_arrays(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype,
+                       dtype_source)
+
+    def load_dict(self, param_dict: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
+                  restore_prefix: str = "", filename: Any = None, cast_dtype: bool = False,
+                  dtype_source: str = "current") -> None:
+        """Take over values from a dict of names to arrays; ``arg:`` and ``aux:`` before a name are left out."""
+        source = f"file: {filename}" if filename is not None else "param_dict"
+        outside = [name for name in self.keys() if not name.startswith(restore_prefix)]
+        if outside:
+            raise ParameterError(f"restore_prefix is '{restore_prefix}' but Parameter's name '{outside[0]}' does not start "
+                                 f"with it.", hint="leave it out, or give what all names begin with.")
+        if not isinstance(param_dict, dict):
+            raise ParameterError(f"The arrays of {source} have no names.", hint="save a dict of them.")
+        found = {restore_prefix + re.sub("^(arg|aux):", "", name): values for name, values in param_dict.items()}
+        check_names(self._params, found, source, allow_missing, ignore_extra)
+        for name, values in found.items():
+            if name in self._params:
+                self._params[name]._load_init(values, ctx, cast_dtype, dtype_source)
+
+
+def check_names(wanted: Iterable[str], found: Iterable[str], source: str, allow_missing: bool, ignore_extra: bool) -> None:
+    """Raise if parameters are missing in a file, or it has others, unless that is allowed."""
+    wanted, found = dict.fromkeys(wanted), dict.fromkeys(found)
+    missing = [name for name in wanted if name not in found]
+    if missing and not allow_missing:
+        raise ParameterError(f"Parameter '{missing[0]}' is missing in {source}, which contains parameters: {brief(found)}.",
+                             hint="set allow_missing=True to ignore missing parameters; networks that exchange files need "
+                             "the same prefix.")
+    extra = [name for name in found if name not in wanted]
+    if extra and not ignore_extra:
+        raise ParameterError(f"Parameter '{extra[0]}' loaded from {source} is not present in ParameterDict, choices are: "
+                             f"{brief(wanted)}.", hint="set ignore_extra=True to ignore it.")
+
+
+def brief(names: Iterable[str], limit: int = 7) -> str:
+    """Names in quotes, of many the first and the last."""
+    quoted = [f"'{name}'" for name in names]
+    half = limit // 2
+    return ", ".join([*quoted[:half], "...", *quoted[-half:]] if len(quoted) > limit else quoted)
+
+
+def _agree_on_shape(parameter: Parameter, shape: Any) -> None:
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    known = parameter.shape
+    if known is None:
+        parameter.shape = shape
+        return
+    if len(shape) != len(known) or any(one != other and one > 0 and other > 0
+                                       for one, other in zip(shape, known, strict=True)):
+        raise _differs(parameter, "shape", shape)
+    parameter.shape = tuple(other if one <= 0 else one for one, other in zip(shape, known, strict=True))
+
+
+def _agree(parameter: Parameter, key: str, value: Any) -> None:
+    held = getattr(parameter, key)
+    if held is None:
+        setattr(parameter, key, value)
+    elif value is not None and value != held and not (key == "dtype" and np.dtype(value) == held):
+        raise _differs(parameter, key, value)
+
+
+def _differs(parameter: Parameter, key: str, value: Any) -> ParameterError:
+    return ParameterError(f"Cannot retrieve Parameter '{parameter.name}' because desired attribute does not match with stored "
+                          f"for attribute '{key}': desired '{value}' vs stored '{getattr(parameter, key)}'.",
+                          hint="blocks that share a parameter ask for the same.")
+
+
+def _check_constant(found: Parameter, value: Any) -> None:
+    if not isinstance(found, Constant):
+        raise ParameterError(f"Parameter '{found.name}' already exists but it is not a constant.", hint="choose another name.")
+    value = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)
+    if found.shape != value.shape or not (found.value.asnumpy() == value).all():
+        raise ParameterError(f"Constant '{found.name}' already exists but its value doesn't match new value.",
+                             hint="choose another name, or set_data on the one there.")

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from ..block import Block, HybridBlock
-from .basic import Activation, Dense, Embedding, Flatten, HybridSequential, Sequential
+from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, Swish
+from .basic_layers import Dense, Dropout, Embedding, Flatten
+from .containers import HybridLambda, HybridSequential, Lambda, Sequential
+from .normalization import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, LayerNorm
 
-__all__ = ["Activation", "Block", "Dense", "Embedding", "Flatten", "HybridBlock", "HybridSequential", "Sequential"]
+__all__ = ["ELU", "GELU", "SELU", "Activation", "BatchNorm", "BatchNormReLU", "Block", "Dense", "Dropout", "Embedding",
+           "Flatten", "GroupNorm", "HybridBlock", "HybridLambda", "HybridSequential", "InstanceNorm", "Lambda", "LayerNorm",
+           "LeakyReLU", "PReLU", "Sequential", "Swish"]

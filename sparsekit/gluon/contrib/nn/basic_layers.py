@@ -1,0 +1,98 @@
+"""Blocks side by side, and an embedding whose weight and gradient are row_sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .... import ndarray
+from ...block import Block, HybridBlock
+from ...nn import HybridSequential, Sequential
+
+__all__ = ["Concurrent", "HybridConcurrent", "Identity", "SparseEmbedding"]
+
+
+class Concurrent(Sequential):
+    """Blocks that all take the same input; their outputs are joined.
+
+    Parameters
+    ----------
+    axis : int
+        The axis along which they are joined.
+    """
+
+    def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(prefix=prefix, params=params)
+        self.axis = axis
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """The outputs of all blocks, joined."""
+        return ndarray.concat(*[block(x, *args) for block in self._children.values()], dim=self.axis)
+
+
+class HybridConcurrent(HybridSequential):
+    """HybridBlocks that all take the same input; their outputs are joined.
+
+    Parameters
+    ----------
+    axis : int
+        The axis along which they are joined.
+    """
+
+    def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(prefix=prefix, params=params)
+        self.axis = axis
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
+        return F.concat(*[block(x, *args) for block in self._children.values()], dim=self.axis)
+
+
+class Identity(HybridBlock):
+    """Gives its input back; beside other blocks in ``HybridConcurrent`` it makes a residual connection."""
+
+    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(prefix=prefix, params=params)
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return x
+
+
+class SparseEmbedding(Block):
+    """Rows of a row_sparse weight, looked up by number, with a row_sparse gradient.
+
+    For tables so large that a gradient of all rows is out of the question.  An optimizer with
+    ``lazy_update``, the default of SGD, Adam and AdaGrad, changes only rows that were looked up.
+
+    Parameters
+    ----------
+    input_dim : int
+        Number of rows: the largest number plus 1.
+    output_dim : int
+        Their width.
+    dtype : str or numpy.dtype
+    weight_initializer : Initializer or str, optional
+
+    Examples
+    --------
+    >>> layer = mx.gluon.contrib.nn.SparseEmbedding(1000, 4)
+    >>> layer.initialize()
+    >>> with mx.autograd.record():
+    ...     layer(mx.nd.array([3, 5, 3])).sum().backward()
+    >>> layer.weight.grad().indices.asnumpy()
+    array([3, 5])
+    """
+
+    def __init__(self, input_dim: int, output_dim: int, dtype: Any = "float32", weight_initializer: Any = None,
+                 **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name, "sparse_grad": True}
+        self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,
+                                      grad_stype="row_sparse", stype="row_sparse")
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """The rows, in the shape of ``x`` with one more axis; the weight is there whole, so no row is copied first."""
+        return ndarray.Embedding(x, self.weight.data(x.context), name="fwd", **self._kwargs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({{input_dim}} -> {{output_dim}}, {{dtype}})".format(**self._kwargs)

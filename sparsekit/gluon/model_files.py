@@ -1,0 +1,118 @@
+"""Parameters and names of a network in files, in MXNet's layout; nothing in them is executed."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from ..base.errors import DataFileError, ParameterError
+from ..ndarray.files import load as load_arrays
+from ..ndarray.files import save as save_arrays
+from .parameter import brief, check_names
+
+__all__ = ["load", "load_parameters", "save", "save_parameters", "write_text"]
+
+
+# parameters
+
+
+def save_parameters(block: Any, filename: Any, deduplicate: bool) -> None:
+    """Write the parameters of a block under the names of their attributes."""
+    found = block._collect_params_with_prefix()
+    if deduplicate:
+        found = {name: parameter for parameter, name in {parameter: name for name, parameter in found.items()}.items()}
+    save_arrays(filename, {name: parameter._reduce() for name, parameter in found.items()})
+
+
+def load_parameters(block: Any, filename: Any, ctx: Any, allow_missing: bool, ignore_extra: bool, cast_dtype: bool,
+                    dtype_source: str) -> None:
+    """Read parameters; names without a dot are those of the parameters themselves, as old files have them."""
+    found = load_arrays(filename)
+    wanted = block._collect_params_with_prefix()
+    if not found and not wanted:
+        return
+    if not isinstance(found, dict):
+        raise ParameterError(f"The arrays of file '{filename}' have no names.", hint="it was not written by save_parameters.")
+    if not any("." in name for name in found) and not found.keys() <= wanted.keys():
+        block.collect_params().load_dict(found, ctx, allow_missing, ignore_extra, block.prefix, filename, cast_dtype,
+                                         dtype_source)
+        return
+    loaded = {wanted[name] for name in found if name in wanted}
+    needed = [name for name, parameter in wanted.items() if parameter not in loaded]
+    if needed and not allow_missing:
+        raise ParameterError(f"Parameter '{needed[0]}' is missing in file '{filename}', which contains parameters: "
+                             f"{brief(found)}.", hint="set allow_missing=True to ignore missing parameters.")
+    check_names(wanted, found, f"file '{filename}'", True, ignore_extra)
+    for name, values in found.items():
+        if name in wanted:
+            wanted[name]._load_init(values, ctx, cast_dtype, dtype_source)
+
+
+# names
+
+
+def save(block: Any, prefix: str) -> None:
+    """Write the names of a block and all below, and the parameters."""
+    model: dict[str, Any] = {}
+    _describe(block, [0], model)
+    write_text(f"{prefix}-model.json", json.dumps(model))
+    block.save_parameters(f"{prefix}-model.params")
+
+
+def _describe(block: Any, count: list[int], structure: dict[str, Any]) -> None:
+    """Put a block into the structure, under its class and a running number."""
+    children: dict[str, str] = {}
+    made = structure[_key(block, count)] = {"orig_name": block.name}
+    if hasattr(block, "hybrid_forward"):
+        made["hybridized"] = False
+    made["children"] = children
+    for name, child in block._children.items():
+        count[0] += 1
+        children[child.name] = name
+        _describe(child, count, made)
+
+
+def _key(block: Any, count: list[int]) -> str:
+    return f"{type(block).__name__.lower()}{count[0]}"
+
+
+def load(block: Any, prefix: str) -> None:
+    """Give a block and all below the names they had, and read the parameters."""
+    path = f"{prefix}-model.json"
+    try:
+        with open(path, encoding="utf-8") as file:
+            model = json.load(file)
+        _rename(block, [0], model)
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="give the prefix that save() was given.") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ParameterError(f"{path} does not describe this network: {type(error).__name__}: {error}.",
+                             hint="make the same blocks in the same order as before save().") from error
+    block.load_parameters(f"{prefix}-model.params")
+
+
+def _rename(block: Any, count: list[int], structure: dict[str, Any]) -> None:
+    described = structure[_key(block, count)]
+    block._name = described["orig_name"]
+    held = block.params._params
+    block.params._params = {f"{block.name}_{name.removeprefix(block.params.prefix)}": value for name, value in held.items()}
+    for child in block._children.values():
+        count[0] += 1
+        _rename(child, count, described)
+    names = described["children"]
+    block._children = {names[child.name]: child for child in block._children.values()}
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file that appears under its name when it is complete."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists.") from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)

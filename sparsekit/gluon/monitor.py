@@ -1,0 +1,74 @@
+"""Showing a function what operators compute, while a block runs."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from ..base.context import Context
+from ..core import hooks
+from ..core.dispatch import wrap
+
+__all__ = ["Monitor"]
+
+
+class Monitor:
+    """Shows ``callback(node_name, operator_name, array)`` every array that operators compute.
+
+    It takes the recorder's place while the block runs, and passes on what a recorder is told, if there is one.
+    The function is called when the block is done, so that what it computes itself is not shown.
+
+    Parameters
+    ----------
+    callback : function
+    monitor_all : bool
+        Show inputs too.
+    """
+
+    def __init__(self, callback: Any, monitor_all: bool = False) -> None:
+        self._callback, self._all = callback, monitor_all
+
+    def watch(self, layer: str, forward: Any, args: Any) -> Any:
+        """Run ``forward(*args)``, and show what its operators compute; blocks inside have monitors of their own."""
+        before = hooks.sink
+        watch = hooks.sink = _Watch(before.passed if isinstance(before, _Watch) else before)
+        try:
+            out = forward(*args)
+        finally:
+            hooks.sink = before
+        for name, op, array in watch.shown(layer, self._all):
+            self._callback(name, op, array)
+        return out
+
+
+class _Watch:
+    """A recorder that keeps what operators took and gave, and passes everything on."""
+
+    def __init__(self, passed: Any) -> None:
+        self.passed, self._seen = passed, []  # type: ignore[var-annotated]
+
+    def op(self, plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
+        """One operator ran."""
+        self._seen.append((plan.op.name, Context(plan.k.device), tuple(inputs), tuple(outputs)))
+        if self.passed is not None:
+            self.passed.op(plan, start, end, inputs, outputs, node)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.passed, name) if self.passed is not None else _nothing
+
+    def shown(self, layer: str, inputs_too: bool) -> Iterator[tuple[str, str, Any]]:
+        """Names, operators and arrays; the names count the calls of each operator in this layer."""
+        counts: collections.defaultdict[str, Iterator[int]] = collections.defaultdict(itertools.count)
+        for op, ctx, inputs, outputs in self._seen:
+            hint = op.lower().lstrip("_")
+            name = f"{layer}_{hint}{next(counts[hint])}"
+            if inputs_too:
+                yield from ((f"{name}_input{place}", op, wrap(store, ctx)) for place, store in enumerate(inputs))
+            for place, store in enumerate(outputs):
+                yield f"{name}_output{place if len(outputs) > 1 else ''}", op, wrap(store, ctx)
+
+
+def _nothing(*_: Any) -> None:
+    """What is told when no recorder listens."""

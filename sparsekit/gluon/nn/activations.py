@@ -1,0 +1,139 @@
+"""Activation functions as layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.errors import SparsekitError, UnknownNameError
+from ...initializer import Constant
+from ...ops.neural import ACTIVATIONS
+from ..block import HybridBlock
+
+__all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "Swish"]
+
+
+class Activation(HybridBlock):
+    """An activation function by name: relu, sigmoid, log_sigmoid, tanh, softrelu or softsign.
+
+    Parameters
+    ----------
+    activation : str
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such function; the hint names the nearest.
+    """
+
+    def __init__(self, activation: str, **kwargs: Any) -> None:
+        if activation not in ACTIVATIONS:
+            raise UnknownNameError.of("activation", activation, ACTIVATIONS)
+        self._act_type = activation
+        super().__init__(**kwargs)
+
+    def _alias(self) -> str:
+        return self._act_type
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.Activation(x, act_type=self._act_type, name="fwd")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._act_type})"
+
+
+class LeakyReLU(HybridBlock):
+    """``x`` where it is positive, ``alpha * x`` elsewhere.
+
+    Parameters
+    ----------
+    alpha : float
+        Not negative.
+    """
+
+    def __init__(self, alpha: float, **kwargs: Any) -> None:
+        if not alpha >= 0:
+            raise SparsekitError(f"alpha={alpha!r} is negative.", hint="the slope of LeakyReLU is at least 0.")
+        super().__init__(**kwargs)
+        self._alpha = alpha
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.LeakyReLU(x, act_type="leaky", slope=self._alpha, name="fwd")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._alpha})"
+
+
+class PReLU(HybridBlock):
+    """``x`` where it is positive, ``alpha * x`` elsewhere, with an ``alpha`` that is learned.
+
+    K. He et al.: Delving Deep into Rectifiers, ICCV 2015.
+
+    Parameters
+    ----------
+    alpha_initializer : Initializer
+    in_channels : int
+        How many are learned: one, or one for each entry of the second axis.
+    """
+
+    def __init__(self, alpha_initializer: Any = Constant(0.25), in_channels: int = 1, **kwargs: Any) -> None:  # noqa: B008
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.alpha = self.params.get("alpha", shape=(in_channels,), init=alpha_initializer)
+
+    def hybrid_forward(self, F: Any, x: Any, alpha: Any) -> Any:
+        return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
+
+
+class ELU(HybridBlock):
+    """``x`` where it is positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    D.-A. Clevert et al.: Fast and Accurate Deep Network Learning by Exponential Linear Units, ICLR 2016.
+
+    Parameters
+    ----------
+    alpha : float
+    """
+
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._alpha = alpha
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
+
+
+class SELU(HybridBlock):
+    """An ELU scaled so that normalized inputs stay so: G. Klambauer et al., NIPS 2017."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.LeakyReLU(x, act_type="selu", name="fwd")
+
+
+class GELU(HybridBlock):
+    """``x`` times the normal distribution's probability of less: D. Hendrycks and K. Gimpel, 2016."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.LeakyReLU(x, act_type="gelu", name="fwd")
+
+
+class Swish(HybridBlock):
+    """``x * sigmoid(beta * x)``: P. Ramachandran et al., Searching for Activation Functions, 2017.
+
+    Parameters
+    ----------
+    beta : float
+        1 gives what is also called SiLU.
+    """
+
+    def __init__(self, beta: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._beta = beta
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return x * F.sigmoid(self._beta * x, name="fwd")

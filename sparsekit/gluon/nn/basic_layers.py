@@ -1,0 +1,154 @@
+"""Layers with weights, and the simplest ones without: ``mx.gluon.nn``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import SparsekitError, StorageTypeError
+from ..block import HybridBlock
+from .activations import Activation
+
+__all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
+
+
+class Dense(HybridBlock):
+    """A fully connected layer: ``activation(data · weightᵀ + bias)``.
+
+    Takes csr data without making it dense, which MXNet's does not.  For a row_sparse weight gradient
+    the weight is kept as (in_units, units), so that the rows of the gradient are the columns that occur
+    in the data; nobody has to write a layer of their own for it.
+
+    Parameters
+    ----------
+    units : int
+        Size of the output.
+    activation : str, optional
+        As for ``Activation``; none by default.
+    use_bias : bool
+    flatten : bool
+        Put all axes but the first in one; else the last axis alone is transformed.
+    dtype : str or numpy.dtype
+    weight_initializer, bias_initializer : Initializer or str
+    in_units : int
+        Size of the input; 0 lets the first input tell.
+    weight_grad_stype : {"default", "row_sparse"}
+        Storage type of the weight's gradient.
+    prefix, params
+        As for every block.
+    """
+
+    def __init__(self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True,
+                 dtype: Any = "float32", weight_initializer: Any = None, bias_initializer: Any = "zeros", in_units: int = 0,
+                 weight_grad_stype: str = "default", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if weight_grad_stype not in ("default", "row_sparse"):
+            raise StorageTypeError(f"weight_grad_stype={weight_grad_stype!r} is not supported.",
+                                   hint="it is 'default' or 'row_sparse'.")
+        if not units > 0 or in_units < 0:
+            raise SparsekitError(f"A layer of {units} units for {in_units} inputs cannot be.", hint="units is at least 1.")
+        self._units, self._in_units, self._flatten = units, in_units, flatten
+        self._turned = weight_grad_stype == "row_sparse"
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=self._weight_shape(in_units), init=weight_initializer, dtype=dtype,
+                                          allow_deferred_init=True, grad_stype=weight_grad_stype)
+            self.bias = self.params.get("bias", shape=(units,), init=bias_initializer, dtype=dtype,
+                                        allow_deferred_init=True) if use_bias else None
+            self.act = Activation(activation, prefix=activation + "_") if activation is not None else None
+
+    def _weight_shape(self, inputs: int) -> tuple[int, int]:
+        return (inputs, self._units) if self._turned else (self._units, inputs)
+
+    def infer_shape(self, x: Any, *args: Any) -> None:
+        """The input tells the weight's shape."""
+        self.weight.shape = self._weight_shape(math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+        if self._turned:
+            if self._flatten and getattr(x, "ndim", 0) != 2:  # a symbol does not tell
+                x = F.Flatten(x)
+            out = F.dot(x, weight)
+            out = out if bias is None else F.broadcast_add(out, bias)
+        elif bias is None:
+            out = F.FullyConnected(x, weight, num_hidden=self._units, no_bias=True, flatten=self._flatten, name="fwd")
+        else:
+            out = F.FullyConnected(x, weight, bias, num_hidden=self._units, flatten=self._flatten, name="fwd")
+        return out if self.act is None else self.act(out)
+
+    def __repr__(self) -> str:
+        inputs = self.weight.shape[0 if self._turned else 1]
+        return f"{type(self).__name__}({inputs or None} -> {self._units}, {self.act or 'linear'})"
+
+
+class Dropout(HybridBlock):
+    """Each element becomes zero with probability ``rate`` while training, and the others grow to make up for it.
+
+    N. Srivastava et al.: Dropout, JMLR 15 (2014).
+
+    Parameters
+    ----------
+    rate : float
+        From 0 to below 1.
+    axes : tuple of int
+        Axes along which all elements share their fate.
+    """
+
+    def __init__(self, rate: float, axes: Any = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not 0 <= rate < 1:
+            raise SparsekitError(f"rate={rate!r} is no share of elements.", hint="it is at least 0 and below 1.")
+        self._rate, self._axes = rate, axes
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        if self._rate > 0:
+            return F.Dropout(x, p=self._rate, axes=self._axes, name="fwd", cudnn_off=False)
+        return F.identity(x)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(p = {self._rate}, axes={self._axes})"
+
+
+class Flatten(HybridBlock):
+    """All axes but the first in one."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return F.Flatten(x)
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class Embedding(HybridBlock):
+    """Rows of a weight, looked up by number.
+
+    Parameters
+    ----------
+    input_dim : int
+        Number of rows: the largest number plus 1.
+    output_dim : int
+        Their width.
+    dtype : str or numpy.dtype
+    weight_initializer : Initializer or str, optional
+    sparse_grad : bool
+        Make the weight's gradient row_sparse: only the rows looked up are stored, and an optimizer with
+        ``lazy_update`` changes no others.
+    """
+
+    def __init__(self, input_dim: int, output_dim: int, dtype: Any = "float32", weight_initializer: Any = None,
+                 sparse_grad: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name,
+                        "sparse_grad": sparse_grad}
+        self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,
+                                      allow_deferred_init=True, grad_stype="row_sparse" if sparse_grad else "default")
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
+        return F.Embedding(x, weight, name="fwd", **self._kwargs)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({{input_dim}} -> {{output_dim}}, {{dtype}})".format(**self._kwargs)

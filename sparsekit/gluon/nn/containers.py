@@ -1,0 +1,153 @@
+"""Blocks that hold blocks: stacks, and functions as blocks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from ... import ndarray
+from ...base.errors import DTypeError, UnknownNameError
+from ...core.op import registry
+from ..block import Block, HybridBlock, _indent
+
+__all__ = ["HybridLambda", "HybridSequential", "Lambda", "Sequential"]
+
+
+class _Stack:
+    """What both kinds of stacks do."""
+
+    _children: dict[str, Any]
+    _prefix: str
+    _only_stacks = True  # its line in a summary would repeat that of its last block
+
+    def add(self, *blocks: Block) -> None:
+        """Append blocks."""
+        for block in blocks:
+            self.register_child(block)  # type: ignore[attr-defined]
+
+    def __getitem__(self, key: Any) -> Any:
+        found = list(self._children.values())[key]
+        if not isinstance(found, list):
+            return found
+        made: Any = type(self)(prefix=self._prefix)  # type: ignore[call-arg]
+        made.add(*found)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._children.values())
+
+    def __repr__(self) -> str:
+        lines = [f"  ({key}): {_indent(repr(block))}" for key, block in self._children.items()]
+        return "\n".join([f"{type(self).__name__}(", *(lines or [""]), ")"])
+
+
+class Sequential(_Stack, Block):
+    """Blocks applied one after another.
+
+    ``net[i]`` is a block, ``net[a:b]`` a stack of some of them with the same parameters.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Sequential()
+    >>> with net.name_scope():
+    ...     net.add(mx.gluon.nn.Dense(10, activation="relu"), mx.gluon.nn.Dense(2))
+    >>> net.initialize()
+    >>> net(mx.nd.ones((4, 3))).shape
+    (4, 2)
+    """
+
+    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(prefix=prefix, params=params)
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """Each block's output is the next one's input; further arguments go to the first."""
+        for block in self._children.values():
+            x = block(x, *args)
+            args = ()
+        return x
+
+    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
+        """Hybridize the blocks; warns if HybridSequential would do better."""
+        if self._children and all(isinstance(child, HybridBlock) for child in self._children.values()):
+            warnings.warn(f"All children of this Sequential layer '{self._prefix}' are HybridBlocks. Consider using "
+                          "HybridSequential for the best performance.", stacklevel=2)
+        super().hybridize(active, **kwargs)
+
+
+class HybridSequential(_Stack, HybridBlock):
+    """HybridBlocks applied one after another; as ``Sequential``."""
+
+    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(prefix=prefix, params=params)
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
+        for block in self._children.values():
+            x = block(x, *args)
+            args = ()
+        return x
+
+
+class Lambda(Block):
+    """A function of arrays as a block.
+
+    Parameters
+    ----------
+    function : str or function
+        The name of an operator, or ``function(*args)``.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such operator.
+    DTypeError
+        If it is neither.
+    """
+
+    def __init__(self, function: Any, prefix: str | None = None) -> None:
+        super().__init__(prefix=prefix)
+        self._func_name = _name_of(function)
+        self._func_impl = getattr(ndarray, function) if isinstance(function, str) else function
+
+    def forward(self, *args: Any) -> Any:
+        """The function's value."""
+        return self._func_impl(*args)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._func_name})"
+
+
+class HybridLambda(HybridBlock):
+    """A function of ``F`` and arrays as a block.
+
+    Parameters
+    ----------
+    function : str or function
+        The name of an operator, or ``function(F, x, *args)``.
+    """
+
+    def __init__(self, function: Any, prefix: str | None = None) -> None:
+        super().__init__(prefix=prefix)
+        self._func_name = _name_of(function)
+        self._func = (lambda F, *args: getattr(F, function)(*args)) if isinstance(function, str) else function
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
+        return self._func(F, x, *args)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._func_name})"
+
+
+def _name_of(function: Any) -> str:
+    """The function's name, after a look that it is one."""
+    if isinstance(function, str):
+        if not callable(getattr(ndarray, function, None)):
+            raise UnknownNameError.of("operator", function, registry)
+        return function
+    if not callable(function):
+        raise DTypeError(f"Unrecognized function in lambda: {function!r} of type {type(function).__name__}.",
+                         hint="give a function, or an operator's name.")
+    return str(getattr(function, "__name__", type(function).__name__))

@@ -1,0 +1,474 @@
+"""One parameter: its values on each context, its gradients, and how both come about."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..autograd import pause
+from ..base.context import Context, cpu, current_context, require
+from ..base.errors import (
+    DTypeError,
+    InitializationError,
+    ParameterError,
+    ShapeError,
+    StorageTypeError,
+    UnknownNameError,
+)
+from ..core import hooks
+from ..core.dispatch import wrap
+from ..initializer import Constant as ConstantInitializer
+from ..initializer import create as create_initializer
+from ..ndarray.creation import array, to_device
+from ..ndarray.functions import F
+from ..ndarray.ndarray import NDArray
+from ..ops.cast import check_stype
+from ..storage import RowSparse
+from .utils import shape_is_known
+
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "contexts_of"]
+
+REQUESTS = ("write", "add", "null")
+
+
+class DeferredInitializationError(InitializationError):
+    """A parameter is used before its shape is known."""
+
+
+def contexts_of(ctx: Any) -> list[Context]:
+    """The contexts that an argument ``ctx`` stands for: one, several, or by default the current one."""
+    found = [ctx or current_context()] if not isinstance(ctx, (list, tuple)) else list(ctx)
+    if len(set(found)) != len(found):
+        raise InitializationError(f"The contexts {', '.join(map(str, found))} are not all different.",
+                                  hint="name each once; mx.cpu(0) and mx.cpu(1) are different contexts.")
+    return found
+
+
+class Parameter:
+    """A named array that training changes, with its gradient; on several contexts a copy of both on each.
+
+    Parameters
+    ----------
+    name : str
+    grad_req : {"write", "add", "null"}
+        Whether a backward pass overwrites the gradient, adds to it, or leaves it.
+    shape : tuple of int or int, optional
+        Sizes of 0 or -1 are unknown; the first input tells them.
+    dtype : str or numpy.dtype
+    lr_mult, wd_mult : float
+        Factors of the learning rate and the weight decay.
+    init : Initializer or str, optional
+        Initial values; those of ``initialize()`` if left out.
+    allow_deferred_init : bool
+        Whether ``initialize()`` may wait for the shape.
+    differentiable : bool
+        False makes ``grad_req`` "null" for good.
+    stype, grad_stype : {"default", "row_sparse", "csr"}
+        Storage types of the values and of the gradient.
+
+    Attributes
+    ----------
+    name, lr_mult, wd_mult, init
+        As given; all but the name may be changed.
+
+    Raises
+    ------
+    UnknownNameError
+        If ``grad_req`` or a storage type is unknown.
+
+    Examples
+    --------
+    >>> weight = mx.gluon.Parameter("weight", shape=(2, 3), grad_stype="row_sparse")
+    >>> weight.initialize(mx.init.One(), ctx=[mx.cpu(0), mx.cpu(1)])
+    >>> weight.list_grad()[1]
+    <RowSparseNDArray 2x3 @cpu(1)>
+    """
+
+    def __init__(self, name: str, grad_req: str = "write", shape: Any = None, dtype: Any = np.float32, lr_mult: float = 1.0,
+                 wd_mult: float = 1.0, init: Any = None, allow_deferred_init: bool = False, differentiable: bool = True,
+                 stype: str = "default", grad_stype: str = "default") -> None:
+        self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
+        self._dtype = np.dtype(dtype)
+        self._shape = None if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        self._stype, self._grad_stype = check_stype(stype), check_stype(grad_stype)
+        self._allow_deferred_init = allow_deferred_init
+        self._differentiable = differentiable
+        self._arrays: dict[Context, Any] = {}
+        self._grads: dict[Context, Any] = {}
+        self._deferred: tuple[Any, list[Context]] | None = None
+        self._grad_req = "null"
+        self.grad_req = grad_req
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    # what it is
+
+    @property
+    def shape(self) -> Any:
+        """Shape; 0 or -1 stands for a size not known yet."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, new_shape: tuple[int, ...]) -> None:
+        known = self._shape
+        if known is not None and (len(known) != len(new_shape)
+                                  or any(old not in (0, -1, new) for old, new in zip(known, new_shape, strict=True))):
+            raise ShapeError(f"Parameter {self.name} has shape {known}, not {tuple(new_shape)}.",
+                             hint="the input has another number of features than the layer was made for.")
+        self._shape = tuple(int(size) for size in new_shape)
+
+    @property
+    def dtype(self) -> Any:
+        """Element type; setting it casts values and gradients."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype: Any) -> None:
+        self.cast(dtype)
+
+    @property
+    def stype(self) -> str:
+        """Storage type of the values."""
+        return self._stype
+
+    @property
+    def grad_stype(self) -> str:
+        """Storage type of the gradient."""
+        return self._grad_stype
+
+    @property
+    def grad_req(self) -> str:
+        """What a backward pass does to the gradient: "write", "add" or "null"; "null" frees its memory."""
+        return self._grad_req
+
+    @grad_req.setter
+    def grad_req(self, req: str) -> None:
+        if req not in REQUESTS:
+            raise UnknownNameError.of("grad_req", req, REQUESTS)
+        req = req if self._differentiable else "null"
+        if req != self._grad_req:
+            self._grad_req = req
+            self._attach()
+
+    # initial values
+
+    def initialize(self, init: Any = None, ctx: Any = None, default_init: Any = None, force_reinit: bool = False) -> None:
+        """Give the parameter its initial values, the same on every context.
+
+        Parameters
+        ----------
+        init : Initializer or str, optional
+            Counts before the parameter's own ``init``.
+        ctx : Context or list of Context, optional
+            The current one by default.
+        default_init : Initializer or str, optional
+            Used where neither is given; ``Uniform(0.07)`` by default.
+        force_reinit : bool
+            Also if there are values already, which else stay, with a warning.
+
+        Raises
+        ------
+        InitializationError
+            If the shape is unknown and nothing will tell it.
+        """
+        if self._arrays and not force_reinit:
+            warnings.warn(f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to "
+                          "re-initialize.", stacklevel=2)
+            return
+        contexts = [require(place) for place in contexts_of(ctx)]
+        own = init if init is not None else self.init
+        chosen = (default_init if own is None else own, own is not None)
+        if shape_is_known(self._shape):
+            self._fill(chosen, contexts)
+        elif self._allow_deferred_init:
+            self._arrays, self._grads, self._deferred = {}, {}, (chosen, contexts)
+        else:
+            raise InitializationError(f"Parameter {self.name} has the unknown shape {self._shape}.",
+                                      hint="give every size, or pass allow_deferred_init=True.")
+
+    def _fill(self, chosen: tuple[Any, bool], contexts: list[Context]) -> None:
+        """Make the values by an initializer, which decides by the name unless it is the parameter's own."""
+        initializer, own = chosen
+        values = np.zeros(self._shape or (), self.dtype)
+        (create_initializer(initializer).fill if own else create_initializer(initializer))(self.name, values)
+        self._hold(values, contexts)
+
+    def _hold(self, values: Any, contexts: list[Context]) -> None:
+        """Put dense values, which become the parameter's own, on these contexts, and make gradients."""
+        self._arrays = {ctx: self._made(values if place == 0 else values.copy(), ctx) for place, ctx in enumerate(contexts)}
+        self._deferred = None
+        self._attach()
+
+    def _made(self, values: Any, ctx: Context) -> Any:
+        """The array of dense values in the parameter's storage type; a row_sparse one holds all rows."""
+        values = to_device(values, require(ctx))
+        if self._stype == "row_sparse":
+            return wrap(RowSparse(values, np.arange(values.shape[0]), values.shape, check=False), ctx)
+        dense = wrap(values, ctx)
+        return dense if self._stype == "default" else dense.tostype(self._stype)
+
+    def _attach(self) -> None:
+        """Make gradient buffers, and note the arrays' roles for the profiler."""
+        self._grads = {}
+        for ctx, values in self._arrays.items():
+            hooks.assign(values, "parameter", self.name)
+            if self._grad_req == "null":
+                values._entry = None
+                continue
+            values.attach_grad(self._grad_req, self._grad_stype)
+            self._grads[ctx] = values.grad
+            hooks.assign(values.grad, "gradient", self.name)
+
+    def _finish_deferred_init(self) -> None:
+        if self._deferred is not None and shape_is_known(self._shape):
+            with pause():
+                self._fill(*self._deferred)
+
+    # values and gradients
+
+    def _of(self, held: dict[Context, Any], ctx: Context | None) -> Any:
+        if not held:
+            self._explain_absence()
+        if ctx is None:
+            if len(held) == 1:
+                return next(iter(held.values()))
+            ctx = current_context()
+        found = held.get(ctx)
+        if found is None:
+            raise InitializationError(f"Parameter '{self.name}' was not initialized on context {ctx}. It was only initialized "
+                                      f"on {', '.join(map(str, held))}.", hint="initialise it there: net.initialize(ctx=[…]).")
+        return found
+
+    def _explain_absence(self) -> None:
+        if self._deferred is not None:
+            raise DeferredInitializationError(
+                f"Parameter '{self.name}' has no values yet: its shape {self._shape} is known at the first forward pass.",
+                hint="run the network once, or give in_units, in_channels and the like.")
+        raise InitializationError(f"Parameter '{self.name}' has not been initialized.",
+                                  hint="call net.initialize() first; net.collect_params() has the parameters of all "
+                                  "blocks below, net.params those of the block alone.")
+
+    def data(self, ctx: Context | None = None) -> Any:
+        """The values on a context; the only one by default, or the current one if there are several.
+
+        Returns
+        -------
+        NDArray
+            The parameter's own array, in its storage type.
+
+        Raises
+        ------
+        InitializationError
+            If there are none there; a ``DeferredInitializationError`` if the first forward pass will make them.
+        """
+        if ctx is not None:
+            found = self._arrays.get(ctx)
+            if found is not None:
+                return found
+        return self._of(self._arrays, ctx)
+
+    def list_data(self) -> list[Any]:
+        """The values on every context, in the order of ``list_ctx()``."""
+        if not self._arrays:
+            self._explain_absence()
+        return list(self._arrays.values())
+
+    def row_sparse_data(self, row_id: Any) -> Any:
+        """The given rows of a row_sparse parameter, on the context of ``row_id``.
+
+        Parameters
+        ----------
+        row_id : NDArray
+            Numbers of rows, in any order and shape, repeated or not.
+
+        Returns
+        -------
+        RowSparseNDArray
+            A copy of these rows; gradients flow through it to the parameter.
+        """
+        self._check_row_sparse(row_id)
+        return self._rows(self._of(self._arrays, row_id.context), row_id)
+
+    def list_row_sparse_data(self, row_id: Any) -> list[Any]:
+        """The given rows of a row_sparse parameter on every context, in the order of ``list_ctx()``."""
+        self._check_row_sparse(row_id)
+        return [self._rows(values, row_id.as_in_context(values.context)) for values in self.list_data()]
+
+    def _check_row_sparse(self, row_id: Any) -> None:
+        if self._stype != "row_sparse":
+            raise StorageTypeError(f"Parameter '{self.name}' is {self._stype}, and has no row_sparse data.",
+                                   hint="use data() or list_data().")
+        if not isinstance(row_id, NDArray):
+            raise DTypeError(f"row_id must have NDArray type, but {type(row_id).__name__} is given.",
+                             hint="make one with mx.nd.array(rows, dtype='int64').")
+
+    @staticmethod
+    def _rows(values: Any, row_id: Any) -> Any:
+        return F.sparse_retain(values, F.reshape(row_id, shape=(-1,)))
+
+    def grad(self, ctx: Context | None = None) -> Any:
+        """The gradient on a context; the only one by default, or the current one if there are several."""
+        self._check_gradient()
+        return self._of(self._grads, ctx)
+
+    def list_grad(self) -> list[Any]:
+        """The gradients on every context, in the order of ``list_ctx()``."""
+        self._check_gradient()
+        if not self._arrays:
+            self._explain_absence()
+        return list(self._grads.values())
+
+    def _check_gradient(self) -> None:
+        if self._arrays and self._grad_req == "null":
+            raise InitializationError(f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'.",
+                                      hint="set grad_req='write'.")
+
+    def list_ctx(self) -> list[Context]:
+        """The contexts that hold the parameter, or will."""
+        if self._deferred is not None:
+            return list(self._deferred[1])
+        if not self._arrays:
+            self._explain_absence()
+        return list(self._arrays)
+
+    # changes
+
+    def set_data(self, data: Any) -> None:
+        """Replace the values on every context, keeping storage type and element type.
+
+        Parameters
+        ----------
+        data : NDArray or numpy array
+            Of the parameter's shape, of which unknown sizes are learned; a parameter that was waiting for
+            its shape has values then.
+        """
+        if not isinstance(data, NDArray):
+            data = array(data)
+        self.shape = data.shape
+        if not self._arrays:
+            if self._deferred is None:
+                self._explain_absence()
+            else:
+                self._hold(np.array(data.asnumpy(), self.dtype), self._deferred[1])
+            return
+        for values in self._arrays.values():
+            if values.stype == "row_sparse":
+                dense = to_device(np.array(data.asnumpy(), values.dtype), values.context)
+                values._store.replace(RowSparse(dense, np.arange(dense.shape[0]), dense.shape, check=False))
+            else:
+                values._receive(data)
+
+    def zero_grad(self) -> None:
+        """Set the gradients to zero; sparse ones then store nothing."""
+        for gradient in self._grads.values():
+            if gradient.stype == "default":
+                gradient._store.fill(0)
+            else:
+                gradient._store.replace(type(gradient._store)(*_no_entries(gradient._store), gradient.shape, check=False))
+
+    def reset_ctx(self, ctx: Any) -> None:
+        """Move the parameter to other contexts; gradients start anew.
+
+        Parameters
+        ----------
+        ctx : Context or list of Context
+        """
+        contexts = contexts_of(ctx)
+        if self._arrays:
+            self._hold(self._reduce().asnumpy(), contexts)
+        elif self._deferred is not None:
+            self._deferred = (self._deferred[0], contexts)
+        else:
+            self._explain_absence()
+
+    def cast(self, dtype: Any) -> None:
+        """Change the element type of values and gradients."""
+        self._dtype = np.dtype(dtype)
+        with pause():
+            before = self._grads
+            self._arrays = {ctx: values.detach().astype(dtype) for ctx, values in self._arrays.items()}
+            self._attach()
+            for ctx, gradient in before.items():
+                self._grads[ctx]._receive(gradient.astype(dtype))
+
+    # files
+
+    def _reduce(self) -> Any:
+        """The values on the CPU: a copy, and of several contexts the mean."""
+        held = [values.detach().as_in_context(cpu()) for values in self.list_data()]
+        if len(held) == 1 or self._stype != "default":
+            return held[0].copy()
+        return F.add_n(*held) / len(held)
+
+    def _load_init(self, data: Any, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current") -> None:
+        """Take over values from a file, and the contexts if there are no values yet."""
+        if dtype_source not in ("current", "saved"):
+            raise UnknownNameError.of("dtype_source", dtype_source, ("current", "saved"))
+        self._check_loaded(data, cast_dtype)
+        wanted = None if ctx is None else contexts_of(ctx)
+        placed = bool(self._arrays) or self._deferred is not None
+        if placed and wanted is not None and set(wanted) != set(self.list_ctx()):
+            raise ParameterError(f"Failed to load Parameter '{self.name}' on {_listed(wanted)} because it was previously "
+                                 f"initialized on {_listed(self.list_ctx())}.", hint="call reset_ctx(ctx) first.")
+        if self.dtype != data.dtype and dtype_source == "saved":
+            self.cast(data.dtype)
+        if self._shape:
+            self.shape = data.shape
+        else:
+            self._shape = data.shape
+        if self._arrays:
+            self.set_data(data)
+        else:
+            places = self._deferred[1] if self._deferred is not None else wanted or [cpu()]
+            self._hold(np.array(data.asnumpy(), self.dtype), places)
+
+    def _check_loaded(self, data: Any, cast_dtype: bool) -> None:
+        known = self._shape
+        if known and (len(known) != len(data.shape)
+                      or any(ours not in (0, -1, theirs) for ours, theirs in zip(known, data.shape, strict=True))):
+            raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: shape incompatible expected "
+                                 f"{known} vs saved {data.shape}.", hint="the file is of a network of other sizes.")
+        if self.dtype != data.dtype and not cast_dtype:
+            raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: dtype incompatible expected "
+                                 f"{self.dtype} vs saved {data.dtype}.",
+                                 hint="set cast_dtype=True to cast the dtype of saved params.")
+
+
+def _listed(contexts: Iterable[Context]) -> str:
+    return f"[{', '.join(map(str, contexts))}]"
+
+
+def _no_entries(store: Any) -> list[Any]:
+    """Components of the same store with nothing stored."""
+    parts = [store.data[:0], store.indices[:0]]
+    return [*parts, np.zeros_like(store.indptr)] if hasattr(store, "indptr") else parts
+
+
+class Constant(Parameter):
+    """A parameter that training leaves alone; ``set_data`` changes it.
+
+    Parameters
+    ----------
+    name : str
+    value : NDArray or array-like
+    """
+
+    def __init__(self, name: str, value: Any) -> None:
+        value = value if isinstance(value, NDArray) else array(value)
+        self.value = value
+        super().__init__(name, grad_req="null", shape=value.shape, dtype=value.dtype, init=ConstantInitializer(value))
+
+    @property
+    def grad_req(self) -> str:
+        """Always "null"."""
+        return "null"
+
+    @grad_req.setter
+    def grad_req(self, req: str) -> None:
+        if req != "null":
+            warnings.warn(f'Constant parameter "{self.name}" does not support grad_req other than "null", and new value '
+                          f'"{req}" is ignored.', stacklevel=2)

@@ -1,0 +1,273 @@
+"""Helpers of training loops: ``mx.gluon.utils`` splits batches, clips gradients and fetches files."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import itertools
+import math
+import os
+import threading
+import urllib.parse
+import warnings
+import weakref
+from typing import Any, Self
+
+from ..base.context import Context
+from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError
+from ..ndarray.creation import array as make_array
+from ..ndarray.functions import F
+from ..ndarray.ndarray import NDArray
+
+__all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data"]
+
+#: Bytes that a file is read in.
+PIECE = 1 << 20
+#: Seconds that a server may stay silent.
+PATIENCE = 30
+
+
+# batches
+
+
+def split_data(data: Any, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[Any]:
+    """Cut a batch in ``num_slice`` parts along an axis; a csr batch in csr parts.
+
+    Parameters
+    ----------
+    data : NDArray
+        Dense or sparse.
+    num_slice : int
+    batch_axis : int
+    even_split : bool
+        Refuse a batch that does not divide evenly.  Else the first parts have one sample more than the last.
+
+    Returns
+    -------
+    list of NDArray
+
+    Raises
+    ------
+    ShapeError
+        If the batch does not divide, or has fewer samples than parts are wanted.
+
+    Examples
+    --------
+    >>> [part.shape for part in mx.gluon.utils.split_data(mx.nd.ones((5, 2)), 2, even_split=False)]
+    [(3, 2), (2, 2)]
+    """
+    size = data.shape[batch_axis]
+    if num_slice < 1 or size < num_slice:
+        raise ShapeError(f"A batch of shape {data.shape} cannot be cut in {num_slice} parts along axis {batch_axis}.",
+                         hint="give as many samples as there are parts, or more.")
+    each, more = divmod(size, num_slice)
+    if even_split and more:
+        raise ShapeError(f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis "
+                         f"{batch_axis}.", hint=f"use a batch size that is a multiple of {num_slice}, or even_split=False.")
+    ends = [0, *itertools.accumulate(each + (number < more) for number in range(num_slice))]
+    if batch_axis == 0:
+        return [data[start:end] for start, end in itertools.pairwise(ends)]
+    return [F.slice_axis(data, axis=batch_axis, begin=start, end=end) for start, end in itertools.pairwise(ends)]
+
+
+def split_and_load(data: Any, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[Any]:
+    """Cut a batch in as many parts as there are contexts, and bring one part to each.
+
+    Parameters
+    ----------
+    data : NDArray, numpy array or list
+    ctx_list : list of Context
+    batch_axis : int
+    even_split : bool
+        As for ``split_data``.
+
+    Returns
+    -------
+    list of NDArray
+    """
+    if not isinstance(data, NDArray):
+        data = make_array(data, ctx=ctx_list[0])
+    if len(ctx_list) == 1:
+        return [data.as_in_context(ctx_list[0])]
+    parts = split_data(data, len(ctx_list), batch_axis, even_split)
+    return [part.as_in_context(ctx) for part, ctx in zip(parts, ctx_list, strict=True)]
+
+
+# gradients
+
+
+def clip_global_norm(arrays: Any, max_norm: float, check_isfinite: bool = True) -> Any:
+    """Scale arrays, in place, so that the norm of all their elements together is at most ``max_norm``.
+
+    Row-sparse and csr arrays keep what they store: only stored values are scaled.
+
+    Parameters
+    ----------
+    arrays : list of NDArray
+        Gradients, on any contexts.
+    max_norm : float
+        Not negative.
+    check_isfinite : bool
+        Warn of a norm that is infinite or no number; then the arrays hold nonsense afterwards.
+
+    Returns
+    -------
+    float or NDArray
+        The norm before; an array of shape (1,) with ``check_isfinite=False``.
+
+    References
+    ----------
+    R. Pascanu, T. Mikolov, Y. Bengio: On the difficulty of training recurrent neural networks. ICML 2013.
+    """
+    if not arrays:
+        raise SparsekitError("clip_global_norm got no arrays.", hint="give it the list of gradients.")
+    if not max_norm >= 0:
+        raise SparsekitError(f"max_norm={max_norm!r} is no norm.", hint="it is a number of at least 0.")
+    norm = math.sqrt(sum(_sum_of_squares(array) for array in arrays))
+    if check_isfinite and not math.isfinite(norm):
+        warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
+    scale = max_norm / (norm + 1e-8)
+    if not scale >= 1:  # which is so for a norm that is no number, too
+        for array in arrays:
+            array *= scale
+    return norm if check_isfinite else make_array([norm], ctx=arrays[0].context)
+
+
+def _sum_of_squares(array: Any) -> float:
+    return float(F.multi_sum_sq(array, num_arrays=1).asscalar())
+
+
+# hooks
+
+
+class HookHandle:
+    """What ``register_forward_hook`` gives: ``detach()``, or leaving a ``with`` block, takes the hook away."""
+
+    _numbers = itertools.count()
+
+    def __init__(self) -> None:
+        self._hooks: Any = None
+        self._id = -1
+
+    def attach(self, hooks_dict: collections.OrderedDict[int, Any], hook: Any) -> None:
+        """Put a hook in its place."""
+        if self._hooks is not None:
+            raise SparsekitError("The same handle cannot be attached twice.", hint="make a new one.")
+        if not callable(hook):
+            raise DTypeError(f"A hook is a function, not a {type(hook).__name__}.", hint="give hook(block, inputs, output).")
+        self._id = next(self._numbers)
+        hooks_dict[self._id] = hook
+        self._hooks = weakref.ref(hooks_dict)
+
+    def detach(self) -> None:
+        """Take the hook away; nothing happens if it is gone already."""
+        hooks = self._hooks() if self._hooks is not None else None
+        if hooks is not None:
+            hooks.pop(self._id, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.detach()
+
+
+def shape_is_known(shape: Any) -> bool:
+    """Whether a shape is there and no size of it is 0 or -1, which stand for unknown ones."""
+    return shape is not None and len(shape) > 0 and all(size > 0 for size in shape)
+
+
+# files
+
+
+def check_sha1(filename: Any, sha1_hash: str) -> bool:
+    """Whether a file's SHA-1 is the one given, in hexadecimal digits."""
+    sha1 = hashlib.sha1(usedforsecurity=False)
+    with open(filename, "rb") as file:
+        while piece := file.read(PIECE):
+            sha1.update(piece)
+    return sha1.hexdigest() == sha1_hash
+
+
+def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
+             verify_ssl: bool = True) -> str:
+    """Fetch a file, which appears under its name when it is complete.
+
+    Parameters
+    ----------
+    url : str
+    path : str, optional
+        Where to: a file or an existing folder; by default the current folder, under the name in the URL.
+    overwrite : bool
+        Fetch it even if it is there.
+    sha1_hash : str, optional
+        Its SHA-1 in hexadecimal digits; a file there with another one is fetched again.
+    retries : int
+        How often to try again.
+    verify_ssl : bool
+        Whether the server must prove who it is.
+
+    Returns
+    -------
+    str
+        The file's path.
+
+    Raises
+    ------
+    DataFileError
+        If it cannot be fetched, for want of a network for instance, or is not the file that was expected.
+    """
+    if retries < 0:
+        raise SparsekitError(f"retries={retries} is negative.", hint="0 tries once.")
+    target = _target(url, path)
+    if not overwrite and os.path.exists(target) and (sha1_hash is None or check_sha1(target, sha1_hash)):
+        return target
+    if not verify_ssl:
+        warnings.warn("verify_ssl=False: whoever stands between can change this file.", stacklevel=2)
+    os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+    temporary = f"{target}.{os.getpid()}-{threading.get_ident()}.tmp"
+    try:
+        for left in range(retries, -1, -1):
+            if _fetched(url, temporary, verify_ssl, left):
+                break
+        if sha1_hash is not None and not check_sha1(temporary, sha1_hash):
+            raise DataFileError(f"{url} is not the file expected: its SHA-1 is not {sha1_hash}.",
+                                hint="it has changed, or was cut off on its way; check the address and the number.")
+        os.replace(temporary, target)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return target
+
+
+def _target(url: str, path: Any) -> str:
+    """Where the file goes."""
+    name = urllib.parse.unquote(urllib.parse.urlsplit(url).path).rpartition("/")[2]
+    target = name if path is None else os.path.expanduser(os.fspath(path))
+    if path is not None and os.path.isdir(target):
+        target = os.path.join(target, name)
+    if not target or (not name and target.endswith(os.sep)):
+        raise DataFileError(f"The address {url!r} names no file.", hint="give path=, the name to save it under.")
+    return target
+
+
+def _fetched(url: str, temporary: str, verify_ssl: bool, left: int) -> bool:
+    """Whether the file could be fetched; the last failure is an error."""
+    import ssl  # slow to import, as the next one, and needed here alone
+    import urllib.request
+
+    context = None if verify_ssl else ssl._create_unverified_context()
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE, context=context) as answer, open(temporary, "wb") as file:
+            expected, count = answer.headers.get("Content-Length"), 0
+            while piece := answer.read(PIECE):
+                count += file.write(piece)
+        if expected is None or count == int(expected):
+            return True
+        problem = f"it ended after {count:,} of {int(expected):,} bytes"
+    except (OSError, ValueError) as error:  # URLError and TimeoutError are OSErrors; a malformed address is a ValueError
+        problem = str(getattr(error, "reason", error))
+    if left == 0:
+        raise DataFileError(f"{url} could not be downloaded: {problem}.",
+                            hint="check the address and the network; offline, fetch the file elsewhere and give its path.")
+    return False

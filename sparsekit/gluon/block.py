@@ -333,8 +333,9 @@ class Block:
 
     def __call__(self, *args: Any) -> Any:
         """Run the hooks and ``forward``."""
-        for hook in tuple(self._forward_pre_hooks.values()):
-            hook(self, args)
+        if self._forward_pre_hooks:
+            for hook in tuple(self._forward_pre_hooks.values()):
+                hook(self, args)
         state = hooks.state
         outer = state.layer
         state.layer = self._name
@@ -342,8 +343,9 @@ class Block:
             out = self.forward(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
         finally:
             state.layer = outer
-        for hook in tuple(self._forward_hooks.values()):
-            hook(self, args, out)
+        if self._forward_hooks:
+            for hook in tuple(self._forward_hooks.values()):
+                hook(self, args, out)
         return out
 
     def forward(self, *args: Any) -> Any:

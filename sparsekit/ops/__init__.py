@@ -20,6 +20,7 @@ from . import (
     output,
     random,
     reduce,
+    rnn,
     scalar,
     sequence,
     shape,
@@ -42,7 +43,7 @@ from . import (
 
 __all__ = [
     "binary", "cast", "creation", "ctc", "density", "dot", "embedding", "facts", "gather", "index", "join",
-    "linalg", "matrix", "neural", "normalize", "order", "output", "random", "reduce", "scalar", "sequence", "shape",
+    "linalg", "matrix", "neural", "normalize", "order", "output", "random", "reduce", "rnn", "scalar", "sequence", "shape",
     "slices", "softmax", "sparse_dot", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary",
     "update",
     "update_adaptive", "update_many", "update_momentum", "update_precision",

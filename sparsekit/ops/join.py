@@ -34,7 +34,7 @@ def _joined_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1:])
 
 
-concat = Op("concat", "*data", dim=1, num_args=None, shape=_joined_shape, aliases=("Concat",), cost=cost.none,
+concat = Op("concat", "*data", dim=1, num_args=None, shape=_joined_shape, aliases=("Concat", "_rnn_param_concat"), cost=cost.none,
             sample=lambda: [(arrays, {"dim": dim}) for arrays in _pairs() for dim in (0, 1, -1)],
             doc="""Arrays joined along the axis ``dim``; all other sizes are equal.
 

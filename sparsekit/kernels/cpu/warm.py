@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import FILES
-from . import csr, update, update_adaptive
+from . import csr, recurrent, update, update_adaptive
 from .crew import share
 
 __all__ = ["warm"]
@@ -58,12 +58,28 @@ def _arguments(name: str) -> tuple[Any, ...]:
         "log_softmax_rows": (square, data, square.copy()),
         "sum_rows_grouped": (square, pointers.astype(np.uint64), places.astype(np.uint64), places, square.copy()),
         "softmax_rows": (square, data, square.copy()),
+        **_recurrent_arguments(),
         "row_ranks": (places, places, 2),
         "unique_with_rank": (places,),
         "row_sparse_merge": (*rows, *rows, one, np.zeros((4, 2), np.float32), np.zeros(4, np.int64)),
         "add_rows": (*rows, one, square.copy()),
         "copy_rows": (*rows, square.copy()),
     }[name]
+
+
+def _recurrent_arguments() -> dict[str, tuple[Any, ...]]:
+    """Arguments of the steps of recurrent layers, for one sample and one unit, and of their functions."""
+    sigmoid, tanh, one, two = recurrent.single_sigmoid, recurrent.single_tanh, np.float32(1), np.ones(2, np.float32)
+    state, sums, vector = np.ones((1, 1), np.float32), np.ones((1, 4), np.float32), np.ones(4, np.float32)
+    return {
+        "elman_forward": (tanh, sums, sums, vector, False, state),
+        "elman_backward": (state, state, False, state.copy()),
+        "lstm_forward": (sigmoid, tanh, sums, sums, vector, state, two, False, state, state),
+        "lstm_backward": (tanh, state, state, sums, state, state, two, sums),
+        "gru_forward": (sigmoid, tanh, sums, sums, vector, vector, state, state, state),
+        "gru_backward": (state, sums, state, state, sums, sums),
+        "single_sigmoid": (one,), "single_tanh": (one,), "double_sigmoid": (1.0,), "double_tanh": (1.0,),
+    }
 
 
 def _step_arguments(name: str) -> tuple[Any, ...]:

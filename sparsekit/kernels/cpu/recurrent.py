@@ -1,0 +1,186 @@
+"""One step of a recurrent layer over a batch, and the gradient of one: what is left between the matrix products.
+
+``sigmoid`` and ``tanh`` are the kernels below of the arrays' element type.  Arrays are (batch, features), in the order
+of gates that MXNet and cuDNN keep: input, forget, cell, output; reset, update, new.
+
+A row is gone over several times, each time with one array written and few read: LLVM turns a loop into vectors only
+where it can check cheaply that no two of its arrays overlap, and a row stays in the first cache.  ``error_model="numpy"``
+keeps the test for a division by zero out of the loops, which would end that too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .jit import kernel
+from .normalize import _exp
+
+__all__ = ["double_sigmoid", "double_tanh", "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward",
+           "lstm_forward", "single_sigmoid", "single_tanh"]
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def single_sigmoid(value):
+    """``1 / (1 + exp(-value))`` of a float32, which overflows nowhere."""
+    power = _exp(-abs(value))
+    share = np.float32(1) / (np.float32(1) + power)
+    share = share if value >= np.float32(0) else power * share
+    return share if value == value else value  # nan stays what it is
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def single_tanh(value):
+    """``tanh`` of a float32 as straight-line code: a polynomial near zero, after S. L. Moshier, Cephes, ``tanhf``."""
+    size, square = abs(value), value * value
+    near = np.float32(-5.70498872745e-3)
+    near = near * square + np.float32(2.06390887954e-2)
+    near = near * square - np.float32(5.37397155531e-2)
+    near = near * square + np.float32(1.33314422036e-1)
+    near = near * square - np.float32(3.33332819422e-1)
+    near = near * square * value + value
+    power = _exp(np.float32(-2) * size)
+    far = (np.float32(1) - power) / (np.float32(1) + power)
+    far = far if value >= np.float32(0) else -far
+    far = far if value == value else value  # nan stays what it is
+    return near if size < np.float32(0.625) else far
+
+
+@kernel(error_model="numpy")
+def double_sigmoid(value):
+    """``1 / (1 + exp(-value))`` of a float64."""
+    power = math.exp(-abs(value))
+    share = 1 / (1 + power)
+    return share if value >= 0 else power * share
+
+
+@kernel(error_model="numpy")
+def double_tanh(value):
+    """``tanh`` of a float64."""
+    return math.tanh(value)
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def _activate(function, sums, recurrent, bias):
+    """``f(sums + recurrent + bias)`` in the place of ``sums``."""
+    for place in range(sums.shape[0]):
+        sums[place] = function(sums[place] + recurrent[place] + bias[place])
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def elman_forward(tanh, gates, recurrent, bias, rectified, hidden):
+    """``hidden = f(gates + recurrent + bias)``, with ``f`` the rectifier or tanh."""
+    zero = gates.dtype.type(0)
+    for row in range(gates.shape[0]):
+        given, back, made = gates[row], recurrent[row], hidden[row]
+        if rectified:
+            for place in range(made.shape[0]):
+                value = given[place] + back[place] + bias[place]
+                made[place] = zero if value < zero else value
+        else:
+            for place in range(made.shape[0]):
+                made[place] = tanh(given[place] + back[place] + bias[place])
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def elman_backward(given, hidden, rectified, change):
+    """The gradient of what ``elman_forward`` adds up, from that of ``hidden``."""
+    zero, one = hidden.dtype.type(0), hidden.dtype.type(1)
+    for row in range(hidden.shape[0]):
+        above, value, made = given[row], hidden[row], change[row]
+        for place in range(made.shape[0]):
+            slope = (one if value[place] > zero else zero) if rectified else one - value[place] * value[place]
+            made[place] = above[place] * slope
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def lstm_forward(sigmoid, tanh, gates, recurrent, bias, before, bounds, stop, cell, hidden):
+    """Gates from their sums, which they replace; the cell, kept within two bounds; and the hidden state.
+
+    Where ``stop`` is set, a nan in the cell becomes the lower bound.
+    """
+    width, low, high = cell.shape[1], bounds[0], bounds[1]
+    two, three = 2 * width, 3 * width
+    for row in range(cell.shape[0]):
+        sums, back, old, now, made = gates[row], recurrent[row], before[row], cell[row], hidden[row]
+        _activate(sigmoid, sums[:two], back[:two], bias[:two])
+        _activate(tanh, sums[two:three], back[two:three], bias[two:three])
+        _activate(sigmoid, sums[three:], back[three:], bias[three:])
+        entry, forget, new, leave = sums[:width], sums[width:two], sums[two:three], sums[three:]
+        for place in range(width):
+            value = forget[place] * old[place] + entry[place] * new[place]
+            value = low if value < low or (stop and value != value) else value
+            now[place] = high if value > high else value
+        for place in range(width):
+            made[place] = leave[place] * tanh(now[place])
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def lstm_backward(tanh, given, given_cell, gates, before, cell, bounds, change):
+    """The gradients of the gates' sums; that of the cell, which is given, becomes that of the cell before."""
+    width, low, high = cell.shape[1], bounds[0], bounds[1]
+    one, zero = cell.dtype.type(1), cell.dtype.type(0)
+    for row in range(cell.shape[0]):
+        above, flow, gate, old, now, made = given[row], given_cell[row], gates[row], before[row], cell[row], change[row]
+        entry, forget, new, leave = gate[:width], gate[width:2 * width], gate[2 * width:3 * width], gate[3 * width:]
+        first, second, third, fourth = made[:width], made[width:2 * width], made[2 * width:3 * width], made[3 * width:]
+        for place in range(width):
+            fourth[place] = tanh(now[place])
+        for place in range(width):
+            bent = fourth[place]
+            total = flow[place] + above[place] * leave[place] * (one - bent * bent)
+            flow[place] = total if low < now[place] and now[place] < high else zero
+        for place in range(width):
+            fourth[place] = above[place] * fourth[place] * leave[place] * (one - leave[place])
+        for place in range(width):
+            first[place] = flow[place] * new[place] * entry[place] * (one - entry[place])
+        for place in range(width):
+            second[place] = flow[place] * old[place] * forget[place] * (one - forget[place])
+        for place in range(width):
+            third[place] = flow[place] * entry[place] * (one - new[place] * new[place])
+        for place in range(width):
+            flow[place] *= forget[place]
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def gru_forward(sigmoid, tanh, gates, recurrent, bias, bias_recurrent, before, extra, hidden):
+    """Gates from their sums, which they replace, and the hidden state; ``extra`` is what the reset gate multiplies."""
+    width, one = hidden.shape[1], hidden.dtype.type(1)
+    two = 2 * width
+    for row in range(hidden.shape[0]):
+        sums, back, old, own, made = gates[row], recurrent[row], before[row], extra[row], hidden[row]
+        outer, inner = bias[two:], bias_recurrent[two:]
+        reset, update, new, fresh = sums[:width], sums[width:two], sums[two:], back[two:]
+        for place in range(two):
+            back[place] += bias_recurrent[place]
+        _activate(sigmoid, sums[:two], back[:two], bias[:two])
+        for place in range(width):
+            own[place] = fresh[place] + inner[place]
+        for place in range(width):
+            new[place] = tanh(new[place] + outer[place] + reset[place] * own[place])
+        for place in range(width):
+            made[place] = (one - update[place]) * new[place] + update[place] * old[place]
+
+
+@kernel(fastmath={"contract"}, error_model="numpy")
+def gru_backward(given, gates, before, extra, change, change_recurrent):
+    """The gradients of both halves of the gates' sums; that of the state becomes the part that passes by the gates."""
+    width, one = before.shape[1], before.dtype.type(1)
+    two = 2 * width
+    for row in range(before.shape[0]):
+        above, gate, old, own, made, back = (
+            given[row], gates[row], before[row], extra[row], change[row], change_recurrent[row])
+        reset, update, new = gate[:width], gate[width:two], gate[two:]
+        first, second, third = made[:width], made[width:two], made[two:]
+        for place in range(width):
+            third[place] = above[place] * (one - update[place]) * (one - new[place] * new[place])
+        for place in range(width):
+            first[place] = third[place] * own[place] * reset[place] * (one - reset[place])
+        for place in range(width):
+            second[place] = above[place] * (old[place] - new[place]) * update[place] * (one - update[place])
+        back[:two] = made[:two]
+        for place in range(width):
+            back[two + place] = third[place] * reset[place]
+        for place in range(width):
+            above[place] *= update[place]

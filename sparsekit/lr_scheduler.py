@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from .base.errors import SparsekitError, UnknownNameError
+from .base.naming import changed_settings
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
@@ -48,6 +49,9 @@ class LRScheduler:
             raise UnknownNameError.of("warm-up mode", warmup_mode, ("linear", "constant"))
         self.base_lr, self.warmup_steps, self.warmup_mode = base_lr, warmup_steps, warmup_mode
         self.warmup_begin_lr, self.warmup_final_lr = warmup_begin_lr, base_lr
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(changed_settings(self, {'pwr': 'power'}))})"
 
     def get_warmup_lr(self, num_update: int) -> float:
         """The learning rate of an update within the warm-up."""

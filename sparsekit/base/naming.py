@@ -1,11 +1,11 @@
-"""Automatic names: ``dense0``, ``dense1`` …"""
+"""Automatic names, ``dense0``, ``dense1`` …, and how an object of settings prints."""
 
 from __future__ import annotations
 
 import threading
-from typing import Self
+from typing import Any, Self
 
-__all__ = ["NameManager", "Prefix", "current_names"]
+__all__ = ["NameManager", "Prefix", "changed_settings", "current_names", "settings"]
 
 
 class NameManager:
@@ -53,3 +53,33 @@ _local = _Local()
 def current_names() -> NameManager:
     """The innermost name manager of this thread."""
     return _local.stack[-1]
+
+
+def settings(cls: type) -> dict[str, Any]:
+    """Arguments that a class and its bases take, but for what they only pass on, with their defaults.
+
+    One without a default has ``...``.  ``inspect.signature`` would see one ``__init__`` only.
+    """
+    found: dict[str, Any] = {}
+    for base in cls.__mro__:
+        function = base.__dict__.get("__init__")
+        code = getattr(function, "__code__", None)
+        if code is None:
+            continue
+        names = code.co_varnames[1:code.co_argcount]
+        defaults = function.__defaults__ or ()
+        given = dict.fromkeys(names, ...) | dict(zip(names[len(names) - len(defaults):], defaults, strict=True))
+        given |= dict.fromkeys(code.co_varnames[code.co_argcount:code.co_argcount + code.co_kwonlyargcount], ...)
+        given |= function.__kwdefaults__ or {}
+        found |= {name: default for name, default in given.items() if name not in found}
+    return found
+
+
+def changed_settings(holder: Any, aliases: dict[str, str], left_out: tuple[str, ...] = ()) -> list[str]:
+    """``name=value`` of each argument whose value, an attribute named like it or by ``aliases``, is not the default."""
+    shown = []
+    for name, default in settings(type(holder)).items():
+        value = getattr(holder, name if hasattr(holder, name) else aliases.get(name, name), default)
+        if name not in left_out and value is not ... and value != default:
+            shown.append(f"{name}={value!r}")
+    return shown

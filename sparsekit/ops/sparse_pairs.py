@@ -77,11 +77,12 @@ def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Calla
     """
     op, function = find(name), dense_function(name)
 
-    @op.forward("row_sparse, row_sparse -> row_sparse")
-    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-        if rows is not None and left.shape == right.shape:
-            return rows(k, left, right)
-        return union_rows(k, left, right, function, name)
+    if op.find_rule(("row_sparse", "row_sparse"), {}) is None:
+        @op.forward("row_sparse, row_sparse -> row_sparse")
+        def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+            if rows is not None and left.shape == right.shape:
+                return rows(k, left, right)
+            return union_rows(k, left, right, function, name)
 
     @op.forward(f"{SPARSE}, {SPARSE} -> csr")
     def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
@@ -121,11 +122,12 @@ def keep_places(name: str, left_only: bool) -> None:
         return on_data(sparse, apply(sparse.data, values_at(k, sparse, dense)))
 
     for stype in ("row_sparse", "csr"):
-        @op.forward(f"{stype}, default -> {stype}")
-        def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-            return run(k, left, right, lambda a, b: function(k, a, b))
+        if op.find_rule((stype, "default"), {}) is None:
+            @op.forward(f"{stype}, default -> {stype}")
+            def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+                return run(k, left, right, lambda a, b: function(k, a, b))
 
-        if not left_only:
+        if not left_only and op.find_rule(("default", stype), {}) is None:
             @op.forward(f"default, {stype} -> {stype}")
             def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
                 return run(k, right, left, lambda a, b: function(k, b, a))

@@ -1,4 +1,4 @@
-"""Rows for sparse arrays of operators declared elsewhere: shapes, choices, lookups and layers."""
+"""Rows for sparse arrays of operators declared elsewhere: shapes, choices and layers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..base.errors import ShapeError
 from ..core.op import find
 from ..storage import CSR, RowSparse, convert, densify
 from ..storage.convert import row_ids
-from .binary import add_csr, add_row_sparse
+from .binary import add_csr, add_row_sparse, index_type
 from .limits import check_room, dense_of
-from .parts import csr_rows, transposed
-from .slices import Only, numbers_in
+from .parts import csr_rows, row_sparse_rows, transposed
+from .slices import Only
 from .sparse_pairs import values_at
 from .unary import on_data
 
@@ -147,7 +147,27 @@ def _kept(k: Any, store: CSR, keep: Any) -> CSR:
     return CSR(store.data[keep], store.indices[keep], before[store.indptr], store.shape, check=False)
 
 
-@where.forward("default|csr, csr, csr -> csr")
+@where.forward("csr|row_sparse, csr, csr -> csr")
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+    if len(condition.shape) == 1:
+        return _rows_chosen(k, condition, x, y)
+    condition, room = convert(condition, "csr", k.xp), x.nnz + y.nnz
+    data = k.xp.empty(room, np.result_type(x.dtype, y.dtype))
+    indices = k.xp.empty(room, index_type(0, x.indices, y.indices))
+    indptr = k.xp.empty(x.indptr.shape, index_type(room, x.indptr, y.indptr))
+    count = k.csr_where(condition.data, condition.indices, condition.indptr, x.data, x.indices, x.indptr,
+                        y.data, y.indices, y.indptr, data, indices, indptr)
+    return CSR(data[:count], indices[:count], indptr, x.shape, check=False)
+
+
+def _rows_chosen(k: Any, condition: RowSparse, x: CSR, y: CSR) -> CSR:
+    """Whole rows of x where the condition is not zero, of y elsewhere."""
+    true = k.xp.zeros(x.shape[0], bool)
+    true[condition.indices] = condition.data != 0
+    return add_csr(k, _kept(k, x, true[row_ids(x, k.xp)]), _kept(k, y, ~true[row_ids(y, k.xp)]), 1)
+
+
+@where.forward("default, csr, csr -> csr")
 def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
     return add_csr(k, _kept(k, x, _truth(k, condition, x)), _kept(k, y, ~_truth(k, condition, y)), 1)
 
@@ -157,6 +177,32 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
     zero = x.dtype.type(0)
     return add_row_sparse(k, on_data(x, k.xp.where(_truth(k, condition, x), x.data, zero)),
                           on_data(y, k.xp.where(_truth(k, condition, y), zero, y.data)), 1)
+
+
+@where.forward("csr|row_sparse, row_sparse, row_sparse -> row_sparse")
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+    xp = k.xp
+    rows = xp.flatnonzero(xp.diff(condition.indptr)) if isinstance(condition, CSR) else condition.indices
+    taken = xp.intersect1d(x.indices, rows)
+    indices = xp.union1d(taken, y.indices)
+    data = xp.zeros((indices.shape[0], *x.shape[1:]), x.dtype)
+    data[xp.searchsorted(indices, y.indices)] = y.data
+    asked = xp.intersect1d(indices, rows)
+    place = xp.searchsorted(indices, asked)
+    true = _condition_rows(k, condition, asked) != 0
+    data[place] = xp.where(true.reshape(true.shape + (1,) * (data.ndim - true.ndim)), _dense_rows(xp, x, asked), data[place])
+    return RowSparse(data, indices, x.shape, check=False)
+
+
+def _condition_rows(k: Any, condition: Any, rows: Any) -> Any:
+    if isinstance(condition, CSR):
+        return densify(csr_rows(k, condition, rows), k.xp)
+    return condition.data[k.xp.searchsorted(condition.indices, rows)]
+
+
+def _dense_rows(xp: Any, store: RowSparse, rows: Any) -> Any:
+    """The rows of those numbers, zeros for those that are not stored."""
+    return densify(row_sparse_rows(store, rows, xp), xp)
 
 
 retain = find("_sparse_retain")
@@ -184,14 +230,7 @@ def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
     return CSR(kept.data, kept.indices, k.xp.cumsum(counts), x.shape, check=False)
 
 
-# lookups and layers
-
-
-@find("Embedding").forward("default, csr -> default")
-def _(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
-    wanted = numbers_in(k, data, weight.shape[0], "clip")
-    rows = densify(csr_rows(k, weight, wanted.reshape(-1)), k.xp)
-    return rows.reshape(*wanted.shape, weight.shape[1])
+# layers
 
 
 def _biased(out: Any, rest: tuple[Any, ...]) -> Any:

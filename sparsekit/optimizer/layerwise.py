@@ -152,7 +152,7 @@ class LBSGD(SGD):
             raise UnknownNameError.of("warm-up strategy", warmup_strategy, ("linear", "power2", "sqrt", "lars"))
         self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
         self.updates_per_epoch, self.num_epochs = updates_per_epoch, num_epochs
-        self.init_updates = begin_epoch * updates_per_epoch
+        self.begin_epoch, self.init_updates = begin_epoch, begin_epoch * updates_per_epoch
         self._sums: dict[Any, Any] = {}
         self._seen: dict[Any, int] = {}
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import SparsekitError, UnknownNameError
+from ..base.naming import changed_settings, settings
 from ..core import hooks
 from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
@@ -17,6 +18,11 @@ from ..ops.creation import empty_store
 __all__ = ["Optimizer", "create", "register", "registry"]
 
 registry: dict[str, type[Optimizer]] = {}
+
+#: Attributes of another name than the argument that they keep.
+_ATTRIBUTES = {"eps": "float_stable_eps"}
+#: Arguments that a repr leaves out: the rate is shown first, the others are not settings.
+_NOT_SHOWN = ("learning_rate", "lr_scheduler", "param_idx2name", "sym", "param_dict")
 
 
 def register(cls: type[Optimizer]) -> type[Optimizer]:
@@ -79,7 +85,7 @@ class Optimizer:
                  sym: Any = None, begin_num_update: int = 0, multi_precision: bool = False,
                  param_dict: dict[Any, Any] | None = None, **unknown: Any) -> None:
         if unknown:
-            raise UnknownNameError.of(f"argument of {type(self).__name__}", next(iter(unknown)), _arguments(type(self)))
+            raise UnknownNameError.of(f"argument of {type(self).__name__}", next(iter(unknown)), settings(type(self)))
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
@@ -101,6 +107,10 @@ class Optimizer:
         self.wd_mult: dict[Any, float] = {}
         self.set_lr_mult({})
         self.set_wd_mult({})
+
+    def __repr__(self) -> str:
+        rate = f"lr_scheduler={self.lr_scheduler!r}" if self.lr_scheduler is not None else f"learning_rate={self.lr!r}"
+        return f"{type(self).__name__}({', '.join([rate, *changed_settings(self, _ATTRIBUTES, _NOT_SHOWN)])})"
 
     register = staticmethod(register)
     create_optimizer = staticmethod(create)
@@ -245,13 +255,3 @@ class Optimizer:
     def _get_wds(self, indices: Any) -> list[float]:
         """The weight decays of several weights."""
         return [self._get_wd(index) for index in indices]
-
-
-def _arguments(cls: type) -> list[str]:
-    """Names of the arguments that a class and its bases take, but for what they only pass on."""
-    names: list[str] = []
-    for base in cls.__mro__:
-        code = getattr(base.__dict__.get("__init__"), "__code__", None)
-        if code is not None:
-            names += [name for name in code.co_varnames[1:code.co_argcount + code.co_kwonlyargcount] if name not in names]
-    return names

@@ -241,3 +241,14 @@ def test_inferred_gradients_are_those_that_arrive(op, arrays, attrs, stypes):
         spec.Spec(array.shape, array.dtype, stype) for array, stype in zip(arrays, stypes, strict=True)))
     assert [(specs[place].stype, tuple(specs[place].shape)) for place in places] == [
         (gradient.stype, gradient.shape) for gradient in got]
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+def test_no_row_is_hidden_by_an_earlier_one(op):
+    """A row behind one that takes the same storage types under the same conditions, or under none, never runs."""
+    for earlier, later in itertools.combinations(op.rules, 2):
+        needs = {name: repr(value) for name, value in later.when.items()}
+        if all(needs.get(name) == repr(value) for name, value in earlier.when.items()):
+            counts = range(1, len(later.inputs) + 2)
+            taken = [stypes for count in counts for stypes in itertools.product(STYPES, repeat=count) if later.takes(stypes)]
+            assert not all(map(earlier.takes, taken)), f"{op.name}: {later!r} is behind {earlier!r}"

@@ -275,6 +275,12 @@ def test_where():
         check(nd.where(sparse(condition, kind), nd.array(first), nd.array(second)), expected, "default")
     check(nd.where(nd.array(condition), sparse(first, "row_sparse"), sparse(second, "row_sparse")), expected, "row_sparse")
     rows = np.array([1, 0, 1, 0, 0], np.float32)
+    for kind in ("default", "csr", "row_sparse"):
+        for stype in ("csr", "row_sparse"):
+            check(nd.where(sparse(condition, kind), sparse(first, stype), sparse(second, stype)), expected, stype)
+    for stype in ("csr", "row_sparse"):
+        made = nd.where(sparse(rows, "row_sparse"), sparse(first, stype), sparse(second, stype))
+        check(made, np.where(rows[:, None] != 0, first, second), stype)
     made = nd.where(nd.array(rows), sparse(first, "csr"), sparse(second, "csr"))
     check(made, np.where(rows[:, None] != 0, first, second), "csr")
 

@@ -5,6 +5,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import SparsekitError, UnknownNameError
+from sparsekit.base.naming import settings
 from sparsekit.optimizer.optimizer import registry
 from sparsekit.optimizer.states import arrays_of
 
@@ -293,3 +294,22 @@ def test_steps_need_no_new_plans():
     train(updater, weight, [gradient] * 3)
     assert call.ready == ready
     assert len(ready) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_repr_has_the_rate_and_every_setting_that_is_not_the_default(name):
+    cls = registry[name]
+    plain = cls()
+    assert repr(plain) == f"{cls.__name__}(learning_rate={plain.lr!r})"
+    for setting, default in settings(cls).items():
+        if setting in ("param_idx2name", "sym", "param_dict", "learning_rate", "lr_scheduler", "warmup_strategy"):
+            continue
+        value = not default if isinstance(default, bool) else 0.125 if default is None else default + 1
+        assert repr(cls(**{setting: value})) == f"{cls.__name__}(learning_rate={plain.lr!r}, {setting}={value!r})"
+
+
+def test_the_repr_of_a_schedule():
+    schedule = mx.lr_scheduler.PolyScheduler(10, pwr=3, warmup_steps=2)
+    assert repr(schedule) == "PolyScheduler(max_update=10, pwr=3, warmup_steps=2)"
+    assert repr(mx.optimizer.SGD(momentum=0.9, lr_scheduler=mx.lr_scheduler.MultiFactorScheduler([1, 2], 0.5))) == (
+        "SGD(lr_scheduler=MultiFactorScheduler(step=[1, 2], factor=0.5), momentum=0.9)")

@@ -17,6 +17,7 @@ __all__ = [
     "csr_transpose",
     "csr_union",
     "csr_values_at",
+    "csr_where",
 ]
 
 
@@ -189,3 +190,63 @@ def csr_reshape(indices, indptr, columns, out_columns, out_indices, out_indptr):
         base += columns
     for passed in range(target + 1, out_indptr.shape[0]):
         out_indptr[passed] = indices.shape[0]
+
+
+@kernel
+def _chosen(truth, indices, values, columns, wanted, out, out_columns):
+    """The values in the columns of one row where ``truth`` says so, or where it does not; returns how many.
+
+    Each step writes, and moves on only if that is kept: no processor could foresee the branch.
+    """
+    count, place, other = 0, 0, 0
+    while place < columns.shape[0] and other < indices.shape[0]:
+        column, asked = columns[place], indices[other]
+        out[count], out_columns[count] = values[place], column
+        true = (column == asked) & (truth[other] != 0)
+        count += (column <= asked) & (true == wanted) & ((column == asked) | (not wanted))
+        place += column <= asked
+        other += asked < column
+    while place < columns.shape[0] and not wanted:
+        out[count], out_columns[count] = values[place], columns[place]
+        count += 1
+        place += 1
+    return count
+
+
+@kernel
+def _merged(left, left_columns, right, right_columns, out, out_columns):
+    """The values of one row from two that share no column."""
+    first, second, count = 0, 0, 0
+    while first < left.shape[0] and second < right.shape[0]:
+        column, other = left_columns[first], right_columns[second]
+        out_columns[count] = min(column, other)
+        out[count] = left[first] if column < other else right[second]
+        first += column < other
+        second += other < column
+        count += 1
+    for place in range(first, left.shape[0]):
+        out[count], out_columns[count] = left[place], left_columns[place]
+        count += 1
+    for place in range(second, right.shape[0]):
+        out[count], out_columns[count] = right[place], right_columns[place]
+        count += 1
+
+
+@kernel
+def csr_where(data, indices, indptr, left_data, left_indices, left_indptr, right_data, right_indices, right_indptr,
+              out, out_indices, out_indptr):
+    """What left stores where the first matrix is not zero, what right stores elsewhere; returns the stored count."""
+    left, left_columns = np.empty_like(left_data), np.empty_like(left_indices)
+    right, right_columns = np.empty_like(right_data), np.empty_like(right_indices)
+    count = 0
+    out_indptr[0] = 0
+    for row in range(indptr.shape[0] - 1):
+        truth, columns = data[indptr[row]:indptr[row + 1]], indices[indptr[row]:indptr[row + 1]]
+        start, end = left_indptr[row], left_indptr[row + 1]
+        first = _chosen(truth, columns, left_data[start:end], left_indices[start:end], True, left, left_columns)
+        start, end = right_indptr[row], right_indptr[row + 1]
+        second = _chosen(truth, columns, right_data[start:end], right_indices[start:end], False, right, right_columns)
+        _merged(left[:first], left_columns[:first], right[:second], right_columns[:second], out[count:], out_indices[count:])
+        count += first + second
+        out_indptr[row + 1] = count
+    return count

@@ -21,6 +21,7 @@ from ..base.errors import (
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..initializer import Constant as ConstantInitializer
+from ..initializer import InitDesc
 from ..initializer import create as create_initializer
 from ..ndarray.creation import array, to_device
 from ..ndarray.functions import F
@@ -194,7 +195,8 @@ class Parameter:
         """Make the values by an initializer, which decides by the name unless it is the parameter's own."""
         initializer, own = chosen
         values = np.zeros(self._shape or (), self.dtype)
-        (create_initializer(initializer).fill if own else create_initializer(initializer))(self.name, values)
+        desc = InitDesc(self.name, {"__init__": initializer} if own else None)
+        create_initializer(None if own else initializer)(desc, wrap(values, cpu()))
         self._hold(values, contexts)
 
     def _hold(self, values: Any, contexts: list[Context]) -> None:

@@ -1,0 +1,97 @@
+"""Classes by name: what ``register``, ``alias`` and ``create`` of metrics and initializers do."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .errors import DTypeError, SparsekitError, UnknownNameError
+
+__all__ = ["Registry"]
+
+
+class Registry:
+    """The classes derived from one base, by lower-case name.
+
+    Parameters
+    ----------
+    base : type
+    kind : str
+        What errors call such a class, and the keyword that ``create`` takes the name by.
+    """
+
+    def __init__(self, base: type, kind: str) -> None:
+        self.base, self.kind = base, kind
+        self.classes: dict[str, Any] = {}
+
+    def register(self, cls: Any, name: str | None = None) -> Any:
+        """Make a class known under its name in lower case, or under another; usable as a decorator.
+
+        A name that is taken goes to the new class, with a warning.
+        """
+        if not (isinstance(cls, type) and issubclass(cls, self.base)):
+            raise DTypeError(f"{cls!r} is no class derived from {self.base.__name__}.",
+                             hint=f"derive the {self.kind} from {self.base.__name__}.")
+        key = (cls.__name__ if name is None else name).lower()
+        before = self.classes.get(key)
+        if before not in (None, cls):
+            warnings.warn(f"The new {self.kind} {cls.__module__}.{cls.__name__} takes the name {key!r} of "
+                          f"{before.__module__}.{before.__name__}.", UserWarning, stacklevel=2)
+        self.classes[key] = cls
+        return cls
+
+    def alias(self, *names: str) -> Callable[[Any], Any]:
+        """A decorator that makes a class known under other names too."""
+
+        def declare(cls: Any) -> Any:
+            for name in names:
+                self.register(cls, name)
+            return cls
+
+        return declare
+
+    def create(self, *args: Any, **kwargs: Any) -> Any:
+        """The instance that a name with arguments, a dict, JSON of either, or an instance stands for.
+
+        JSON is what ``dumps()`` writes, ``["name", {"argument": value}]``, or an object whose ``kind`` is the name.
+
+        Raises
+        ------
+        UnknownNameError
+            If nothing has that name.
+        DTypeError
+            If it is none of these.
+        """
+        name, *rest = args if args else (kwargs.pop(self.kind, None),)
+        if isinstance(name, self.base):
+            if rest or kwargs:
+                raise SparsekitError(f"{name!r} is made already, and arguments were given.",
+                                     hint="leave the arguments out, or give the name of the class.")
+            return name
+        if isinstance(name, type) and issubclass(name, self.base):
+            return name(*rest, **kwargs)
+        if isinstance(name, dict) and self.kind in name:
+            return self.create(**name)
+        if not isinstance(name, str):
+            raise DTypeError(f"{name!r} stands for no {self.kind}.",
+                             hint=f"give its name, or an instance of {self.base.__name__}.")
+        if name.startswith(("[", "{")):
+            return self._read(name, rest, kwargs)
+        found = self.classes.get(name.lower())
+        if found is None:
+            raise UnknownNameError.of(self.kind, name, self.classes)
+        return found(*rest, **kwargs)
+
+    def _read(self, text: str, rest: list[Any], kwargs: dict[str, Any]) -> Any:
+        """The instance that JSON stands for."""
+        try:
+            made = json.loads(text)
+        except ValueError as error:
+            raise SparsekitError(f"{text!r} is no JSON: {error}.", hint='as in ["uniform", {"scale": 0.1}].') from None
+        if isinstance(made, list) and len(made) == 2 and isinstance(made[0], str) and isinstance(made[1], dict):
+            made = {self.kind: made[0], **made[1]}
+        if rest or kwargs or not isinstance(made, dict) or not isinstance(made.get(self.kind), str):
+            raise SparsekitError(f"{text!r} does not stand for a {self.kind} alone.", hint='as in ["uniform", {"scale": 0.1}].')
+        return self.create(made.pop(self.kind), **made)

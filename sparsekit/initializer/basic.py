@@ -1,0 +1,176 @@
+"""Initializers that fill an array by themselves."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ShapeError, UnknownNameError
+from ..ndarray.ndarray import NDArray
+from ..random import generator
+from .base import Initializer, alias, bilinear, draw_normal, draw_uniform, put, register
+
+__all__ = ["Bilinear", "Constant", "LSTMBias", "MSRAPrelu", "Normal", "One", "Orthogonal", "Uniform", "Xavier", "Zero"]
+
+
+@register
+@alias("zeros")
+class Zero(Initializer):
+    """Zeros."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, _: str, arr: Any) -> None:
+        put(arr, 0)
+
+
+@register
+@alias("ones")
+class One(Initializer):
+    """Ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, _: str, arr: Any) -> None:
+        put(arr, 1)
+
+
+@register
+class Constant(Initializer):
+    """One number everywhere, or the values of an array."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value=value)
+        self.value = value
+
+    def _init_weight(self, _: str, arr: Any) -> None:
+        put(arr, self.value)
+
+    def dumps(self) -> str:
+        """The initializer as JSON that ``create`` reads, with an array as lists."""
+        value = self.value.asnumpy() if isinstance(self.value, NDArray) else self.value
+        return json.dumps(["constant", {"value": value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value}])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and self.dumps() == other.dumps()
+
+    __hash__ = None
+
+
+@register
+class Uniform(Initializer):
+    """Values drawn evenly from -scale to scale."""
+
+    def __init__(self, scale: float = 0.07) -> None:
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _init_weight(self, _: str, arr: Any) -> None:
+        draw_uniform(arr, self.scale)
+
+
+@register
+class Normal(Initializer):
+    """Values drawn from a normal distribution with mean zero and standard deviation sigma."""
+
+    def __init__(self, sigma: float = 0.01) -> None:
+        super().__init__(sigma=sigma)
+        self.sigma = sigma
+
+    def _init_weight(self, _: str, arr: Any) -> None:
+        draw_normal(arr, self.sigma)
+
+
+@register
+class Orthogonal(Initializer):
+    """An orthogonal matrix times ``scale``: A. Saxe, J. McClelland and S. Ganguli, https://arxiv.org/abs/1312.6120.
+
+    Parameters
+    ----------
+    scale : float
+    rand_type : {"uniform", "normal"}
+        Distribution of the matrix whose singular vectors are taken.
+    """
+
+    def __init__(self, scale: float = 1.414, rand_type: str = "uniform") -> None:
+        super().__init__(scale=scale, rand_type=rand_type)
+        if rand_type not in ("uniform", "normal"):
+            raise UnknownNameError.of("rand_type", rand_type, ("uniform", "normal"))
+        self.scale, self.rand_type = scale, rand_type
+
+    def _init_weight(self, _: str, arr: Any) -> None:
+        shape = (arr.shape[0], math.prod(arr.shape[1:]))
+        drawn = generator().uniform(-1, 1, shape) if self.rand_type == "uniform" else generator().standard_normal(shape)
+        left, _values, right = np.linalg.svd(drawn, full_matrices=False)
+        put(arr, self.scale * (left if left.shape == shape else right).reshape(arr.shape))
+
+
+@register
+class Xavier(Initializer):
+    """Values scaled by the number of inputs and outputs: X. Glorot and Y. Bengio, AISTATS 2010.
+
+    Parameters
+    ----------
+    rnd_type : {"uniform", "gaussian"}
+    factor_type : {"avg", "in", "out"}
+        What counts: the mean of inputs and outputs, or one of them.
+    magnitude : float
+        Over that number, the square of the range (uniform) or of the deviation (gaussian).
+    """
+
+    def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3) -> None:
+        super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
+        for kind, value, known in (("rnd_type", rnd_type, ("uniform", "gaussian")),
+                                   ("factor_type", factor_type, ("avg", "in", "out"))):
+            if value not in known:
+                raise UnknownNameError.of(kind, value, known)
+        self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, float(magnitude)
+
+    def _init_weight(self, name: str, arr: Any) -> None:
+        if len(arr.shape) < 2:
+            raise ShapeError(f"Xavier needs two dimensions or more; {str(name)!r} has shape {arr.shape}.",
+                             hint="initialise vectors with Zero() or Uniform().")
+        area = math.prod(arr.shape[2:])
+        inputs, outputs = arr.shape[1] * area, arr.shape[0] * area
+        factor = {"avg": (inputs + outputs) / 2, "in": inputs, "out": outputs}[self.factor_type]
+        (draw_uniform if self.rnd_type == "uniform" else draw_normal)(arr, math.sqrt(self.magnitude / factor))
+
+
+@register
+class MSRAPrelu(Xavier):
+    """Gaussian values for layers before rectifiers of a slope: K. He et al., https://arxiv.org/abs/1502.01852."""
+
+    def __init__(self, factor_type: str = "avg", slope: float = 0.25) -> None:
+        super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
+        self._kwargs = {"factor_type": factor_type, "slope": slope}
+
+
+@register
+class Bilinear(Initializer):
+    """The weights of a transposed convolution that enlarges an image."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _init_weight(self, _: str, arr: Any) -> None:
+        put(arr, bilinear(arr.shape))
+
+
+@register
+class LSTMBias(Initializer):
+    """Zeros, and for the forget gate, the second of four, ``forget_bias``: R. Jozefowicz et al., ICML 2015."""
+
+    def __init__(self, forget_bias: float = 1.0) -> None:
+        super().__init__(forget_bias=forget_bias)
+        self.forget_bias = forget_bias
+
+    def _init_weight(self, name: str, arr: Any) -> None:
+        hidden = arr.shape[0] // 4
+        values = np.zeros(arr.shape)
+        values[hidden:2 * hidden] = self.forget_bias
+        put(arr, values)

@@ -93,7 +93,8 @@ def test_five_steps_give_the_losses_and_parameters_of_mxnet(case):
 def test_loss_has_the_value_and_gradient_of_mxnet(case):
     name, _, arguments = case["loss"].rstrip(")").partition("(")
     options = eval(f"dict({arguments})")
-    weights = [case["weights"].get("sample_weight"), case["weights"].get("pos_weight")]
+    given = case["weights"]
+    weights = [given.get("sample_weight", given.get("third")), given.get("pos_weight", given.get("fourth"))]
     while weights and weights[-1] is None:
         weights.pop()
     loss_function = getattr(mx.gluon.loss, name)(**options)
@@ -102,5 +103,6 @@ def test_loss_has_the_value_and_gradient_of_mxnet(case):
     with mx.autograd.record():
         loss = loss_function(pred, mx.nd.array(case["label"]), *(weight and mx.nd.array(weight) for weight in weights))
     loss.backward()
-    np.testing.assert_allclose(loss.asnumpy(), case["value"], rtol=1e-5)  # MXNet's softmax is good to 7e-6
-    np.testing.assert_allclose(pred.grad.asnumpy(), case["gradient"], rtol=1e-5, atol=3e-6)
+    np.testing.assert_allclose(loss.asnumpy(), case["value"], rtol=1e-5, atol=3e-6)  # MXNet's softmax is good to 7e-6
+    if "gradient" in case:
+        np.testing.assert_allclose(pred.grad.asnumpy(), case["gradient"], rtol=1e-5, atol=3e-6)

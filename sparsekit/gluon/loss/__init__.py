@@ -1,0 +1,46 @@
+"""Losses: ``mx.gluon.loss``; each gives one value a sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.errors import UnknownNameError
+from .base import Loss
+from .classification import (
+    CTCLoss,
+    HingeLoss,
+    KLDivLoss,
+    LogisticLoss,
+    SigmoidBCELoss,
+    SigmoidBinaryCrossEntropyLoss,
+    SoftmaxCELoss,
+    SoftmaxCrossEntropyLoss,
+    SquaredHingeLoss,
+)
+from .regression import HuberLoss, L1Loss, L2Loss, PoissonNLLLoss
+from .similarity import CosineEmbeddingLoss, SDMLLoss, TripletLoss
+
+__all__ = ["CTCLoss", "CosineEmbeddingLoss", "HingeLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L2Loss", "LogisticLoss",
+           "Loss", "PoissonNLLLoss", "SDMLLoss", "SigmoidBCELoss", "SigmoidBinaryCrossEntropyLoss", "SoftmaxCELoss",
+           "SoftmaxCrossEntropyLoss", "SquaredHingeLoss", "TripletLoss", "create"]
+
+
+def create(name: str, **arguments: Any) -> Loss:
+    """The loss of that name.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is none.
+    """
+    known = {key: value for key, value in globals().items() if isinstance(value, type) and issubclass(value, Loss)}
+    if name not in known:
+        raise UnknownNameError.of("loss", name, known)
+    return known[name](**arguments)
+
+
+def __getattr__(name: str) -> Any:
+    """An unknown loss gets the nearest names as a hint."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise UnknownNameError.of("loss", name, __all__)

@@ -1,0 +1,52 @@
+"""What losses have in common."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from ...base.errors import DTypeError
+from ..block import HybridBlock
+
+__all__ = ["Loss", "like"]
+
+
+class Loss(HybridBlock):
+    """Base of the losses.
+
+    A loss gives one value a sample.  ``sample_weight`` multiplies the values before they are averaged over the
+    other axes, with broadcasting: for ``pred`` of shape (64, 10), weights of the samples have shape (64, 1).
+
+    Parameters
+    ----------
+    weight : float or None
+        Factor of the whole loss.
+    batch_axis : int
+        The axis of the samples, which is not averaged over.
+    """
+
+    def __init__(self, weight: float | None, batch_axis: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if weight is not None and not isinstance(weight, numbers.Real):
+            raise DTypeError(f"weight must be a number, not a {type(weight).__name__}.",
+                             hint="weights of samples go to the call: loss(pred, label, sample_weight).")
+        self._weight, self._batch_axis = weight, batch_axis
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
+
+    def _weighed(self, F: Any, loss: Any, sample_weight: Any = None) -> Any:
+        """Multiply by the weights of the samples and of the loss."""
+        if sample_weight is not None:
+            loss = F.broadcast_mul(loss, sample_weight)
+        return loss if self._weight is None or self._weight == 1 else loss * self._weight
+
+    def _finish(self, F: Any, loss: Any, sample_weight: Any) -> Any:
+        """Weigh, and average over everything but the samples."""
+        return F.mean(self._weighed(F, loss, sample_weight), axis=self._batch_axis, exclude=True)
+
+
+def like(F: Any, label: Any, pred: Any) -> Any:
+    """The label in the shape of the prediction; a symbol does not tell its shape."""
+    shape = getattr(pred, "shape", None)
+    return label if shape is not None and getattr(label, "shape", None) == shape else F.reshape_like(label, pred)

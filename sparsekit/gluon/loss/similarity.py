@@ -1,0 +1,115 @@
+"""Losses of pairs and triples: how alike things should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...base.errors import ShapeError, SparsekitError
+from .base import Loss, like
+
+__all__ = ["CosineEmbeddingLoss", "SDMLLoss", "TripletLoss"]
+
+#: The largest float32: an upper bound that bounds nothing.
+LARGEST = 3.4028234663852886e38
+
+
+class TripletLoss(Loss):
+    """``max(0, |positive - pred|² - |negative - pred|² + margin)``, a value a sample.
+
+    Parameters
+    ----------
+    margin : float
+        By how much the negative example should be farther off than the positive one.
+    weight : float or None
+    batch_axis : int
+        As for every loss.
+    """
+
+    def __init__(self, margin: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:
+        near = F.square(F.elemwise_sub(like(F, positive, pred), pred))
+        far = F.square(F.elemwise_sub(like(F, negative, pred), pred))
+        loss = F.relu(F.sum(F.elemwise_sub(near, far), axis=self._batch_axis, exclude=True) + self._margin)
+        return self._weighed(F, loss)
+
+
+class CosineEmbeddingLoss(Loss):
+    """``1 - cos`` of the angle between two vectors that belong together, ``max(0, cos - margin)`` of others.
+
+    The call takes ``input1``, ``input2`` of shape (batch, size), and a label of 1 or -1 a pair.
+
+    Parameters
+    ----------
+    weight : float or None
+    batch_axis : int
+        As for every loss.
+    margin : float
+        From -1 to 1.
+
+    Returns
+    -------
+    NDArray
+        Of shape (batch, 1).
+    """
+
+    def __init__(self, weight: float | None = None, batch_axis: int = 0, margin: float = 0, **kwargs: Any) -> None:
+        super().__init__(weight, batch_axis, **kwargs)
+        self._margin = margin
+
+    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
+        label = F.reshape(label, shape=(-1, 1))
+        cosine = _cosine(F, like(F, input1, input2), input2)
+        loss = (1 - cosine) * (label == 1) + F.relu((label == -1) * (cosine - self._margin))
+        return self._weighed(F, loss, sample_weight)
+
+
+def _cosine(F: Any, x: Any, y: Any) -> Any:
+    """Cosine of the angle of vectors along the last axis; 0 for vectors of length 0."""
+    lengths = F.elemwise_mul(_column(F, F.norm(x, axis=-1)), _column(F, F.norm(y, axis=-1)))
+    return F.elemwise_div(_column(F, F.sum(F.elemwise_mul(x, y), axis=-1)), F.clip(lengths, a_min=1e-12, a_max=LARGEST))
+
+
+def _column(F: Any, values: Any) -> Any:
+    return F.reshape(values, shape=(-1, 1))
+
+
+class SDMLLoss(Loss):
+    """Smoothed deep metric learning: each vector should be nearer to its own partner than to those of others.
+
+    D. Bonadiman et al.: Large Scale Question Paraphrase Retrieval with Smoothed Deep Metric Learning, 2019.
+
+    The call takes two arrays of shape (batch, size), of which rows with the same number are pairs.
+
+    Parameters
+    ----------
+    smoothing_parameter : float
+        The probability that the other rows share; below 1.
+    weight : float or None
+    batch_axis : int
+        Must be 0.
+    """
+
+    def __init__(self, smoothing_parameter: float = 0.3, weight: float | None = 1.0, batch_axis: int = 0,
+                 **kwargs: Any) -> None:
+        super().__init__(weight, batch_axis, **kwargs)
+        if not 0 <= smoothing_parameter < 1:
+            raise SparsekitError(f"smoothing_parameter={smoothing_parameter!r} is no probability below 1.", hint="0.3 is usual.")
+        self.smoothing_parameter = smoothing_parameter
+
+    def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
+        if x1.shape != x2.shape or x1.ndim != 2 or x1.shape[0] < 2:
+            raise ShapeError(f"SDMLLoss of shapes {x1.shape} and {x2.shape}.",
+                             hint="give two arrays of the same shape (batch, size), of two rows or more.")
+        distances = F.sum(F.square(F.broadcast_sub(F.expand_dims(x1, axis=1), F.expand_dims(x2, axis=0))), axis=2)
+        labels = self._labels(F, x1)
+        loss = F.elemwise_mul(labels, F.log(labels + 1e-12) - F.log_softmax(F.negative(distances), axis=1))
+        return self._weighed(F, F.sum(loss, axis=0, exclude=True))
+
+    def _labels(self, F: Any, x: Any) -> Any:
+        """The probabilities wanted: most for the partner, the rest shared by the others."""
+        rows = x.shape[0]
+        own = F.eye(rows, ctx=x.context, dtype=x.dtype)
+        return own * (1 - self.smoothing_parameter) + (1 - own) * (self.smoothing_parameter / (rows - 1))

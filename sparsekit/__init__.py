@@ -28,6 +28,7 @@ _LAZY = {
     "random": ".random",
     "initializer": ".initializer", "init": ".initializer", "test_utils": ".test_utils", "widgets": ".widgets",
     "datasets": ".datasets", "lr_scheduler": ".lr_scheduler", "kernels": ".kernels",
+    "kvstore": ".kvstore", "kv": ".kvstore",
     "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",
 }
 

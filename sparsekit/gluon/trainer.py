@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ..base.errors import DTypeError, SparsekitError
+from ..base.context import Context
+from ..base.errors import (
+    DTypeError,
+    InitializationError,
+    SparsekitError,
+    StaleGradientError,
+    UnsupportedError,
+)
 from ..core import hooks
-from ..ndarray.arithmetic import add
+from ..kvstore import KVStore, KVStoreBase
+from ..kvstore import create as create_kvstore
+from ..kvstore.kvstore import read_states, write_states
 from ..optimizer import Optimizer, Updater, create
 from .parameter import Parameter, ParameterDict
 
@@ -14,33 +25,122 @@ __all__ = ["Trainer"]
 
 
 class Trainer:
-    """Applies an optimizer to a set of parameters.
+    """Applies an optimizer to a set of parameters, on one context or several.
 
     Parameters
     ----------
     params : ParameterDict, dict or list of Parameter
+        Initialized, or waiting for their shapes; all on the same contexts.
     optimizer : str or Optimizer
     optimizer_params : dict, optional
-        Arguments of the optimizer, such as ``{"learning_rate": 0.1}``.
+        Arguments of the optimizer, such as ``{"learning_rate": 0.1, "wd": 1e-4, "lr_scheduler": schedule}``.
+    kvstore : {"device", "local", None} or KVStoreBase
+        Where the gradients of several contexts are summed; None leaves each context to itself.  On one
+        context nothing is summed.
+    compression_params : dict, optional
+        Refused: there is nothing to send.
+    update_on_kvstore : bool, optional
+        Whether the store makes the step, once, and the contexts get the new values; else each context makes
+        it by itself.  By default the store does, unless there are sparse gradients of dense parameters.
+        With True, ``allreduce_grads()`` and ``update()`` apart from each other are not possible.
 
     Raises
     ------
     UnknownNameError
-        If there is no such optimizer; the hint names the nearest.
+        If there is no such optimizer or kvstore; the hint names the nearest.
+    InitializationError
+        If a parameter has not been initialized, or is on other contexts than the rest.
+
+    Examples
+    --------
+    >>> net = mx.gluon.nn.Dense(1, in_units=2)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
+    >>> with mx.autograd.record():
+    ...     loss = net(mx.nd.ones((4, 2))).sum()
+    >>> loss.backward()
+    >>> trainer.step(batch_size=4)
     """
 
     def __init__(self, params: Any, optimizer: str | Optimizer, optimizer_params: dict[str, Any] | None = None,
-                 kvstore: Any = "device", **_kvstore_options: Any) -> None:
-        found = list(params.values()) if isinstance(params, (dict, ParameterDict)) else list(params)
-        for parameter in found:
-            if not isinstance(parameter, Parameter):
-                raise DTypeError(f"Trainer takes Parameters, not {type(parameter).__name__}.",
-                                 hint="pass net.collect_params().")
-        self._params = found
-        self._optimizer = create(optimizer, **(optimizer_params or {}))
-        self._optimizer.param_dict = dict(enumerate(found))
+                 kvstore: Any = "device", compression_params: dict[str, Any] | None = None,
+                 update_on_kvstore: bool | None = None) -> None:
+        self._params = _listed(params)
+        self._contexts = self._common_contexts()
+        self._optimizer = self._made(optimizer, optimizer_params)
+        self._optimizer.param_dict = dict(enumerate(self._params))
         self._scale = self._optimizer.rescale_grad
         self._updaters: list[Updater] = []
+        if compression_params:
+            raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
+                                   hint="leave compression_params out.")
+        self._kvstore_asked, self._update_asked = kvstore, update_on_kvstore
+        self._kvstore: Any = None
+        self._update_on_kvstore = False
+        self._connect()
+
+    def _made(self, optimizer: Any, arguments: dict[str, Any] | None) -> Optimizer:
+        if isinstance(optimizer, Optimizer) and arguments:
+            raise SparsekitError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str.",
+                                 hint="give them when making the optimizer.")
+        return create(optimizer, **(arguments or {}))
+
+    def _common_contexts(self) -> list[Context]:
+        """The contexts of the first parameter, which must be those of all."""
+        contexts: list[Context] = []
+        for parameter in self._params:
+            found = parameter.list_ctx()
+            if contexts and found != contexts:
+                raise InitializationError(
+                    f"All Parameters must be initialized on the same set of contexts, but Parameter {parameter.name} is "
+                    f"initialized on {', '.join(map(str, found))} while previous Parameters are initialized on "
+                    f"{', '.join(map(str, contexts))}.", hint="call collect_params().reset_ctx(ctx).")
+            contexts = found
+        return contexts
+
+    # the store
+
+    def _connect(self) -> None:
+        """Choose the store, and who makes the step."""
+        asked = self._kvstore_asked
+        if isinstance(asked, str):
+            made = create_kvstore(asked)
+            self._kvstore = made if len(self._contexts) > 1 else None
+        elif asked is None or isinstance(asked, KVStoreBase):
+            self._kvstore = asked
+        else:
+            raise DTypeError(f"kvstore is a {type(asked).__name__}.", hint="it is 'device', 'local', None or a KVStore.")
+        self._shared: set[int] = set()
+        if self._kvstore is None:
+            self._update_on_kvstore = False
+            return
+        sparse_gradients = any(one.grad_stype != "default" and one.stype == "default" for one in self._params)
+        wanted = not sparse_gradients if self._update_asked is None else self._update_asked
+        able = self._kvstore.is_capable(KVStoreBase.OPTIMIZER)
+        if self._update_asked and not able:
+            raise UnsupportedError(f"A kvstore of type {self._kvstore.type} makes no steps.", hint="use update_on_kvstore=False.")
+        self._update_on_kvstore = bool(wanted and able)
+        if self._update_on_kvstore:
+            self._kvstore.set_optimizer(self._optimizer)
+
+    def _follow(self) -> None:
+        """Connect anew if the parameters have moved to other contexts."""
+        if self._params and self._params[0]._arrays.keys() != set(self._contexts):
+            self._contexts = self._common_contexts()
+            self._connect()
+
+    def _keep(self, index: int, parameter: Parameter) -> None:
+        """Let the store keep the values that it updates, or room for the sum of the gradients."""
+        if isinstance(self._kvstore, KVStore):
+            if self._update_on_kvstore:
+                self._kvstore._share(index, parameter.list_data()[0])
+            elif index not in self._shared:
+                self._kvstore._share(index, parameter.list_grad()[0].copy())
+        elif index not in self._shared:
+            self._kvstore.broadcast(index, parameter.list_data()[0], parameter.list_data())
+        self._shared.add(index)
+
+    # rates
 
     @property
     def optimizer(self) -> Optimizer:
@@ -53,47 +153,191 @@ class Trainer:
         return self._optimizer.learning_rate
 
     def set_learning_rate(self, lr: float) -> None:
-        """Change the learning rate."""
+        """Change the learning rate.
+
+        Raises
+        ------
+        SparsekitError
+            If a schedule decides it.
+        """
         self._optimizer.set_learning_rate(lr)
 
+    # steps
+
     def step(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """Add the gradients of all contexts up, divide by ``batch_size``, and update."""
-        self.allreduce_grads()
-        self.update(batch_size, ignore_stale_grad)
+        """Add the gradients of all contexts up, divide by ``batch_size``, and update.
+
+        Parameters
+        ----------
+        batch_size : int
+            Number of samples of all contexts together; 1 for a loss that is a mean already.
+        ignore_stale_grad : bool
+            Leave parameters alone whose gradients no backward pass has computed since the last step.
+
+        Raises
+        ------
+        StaleGradientError
+            If there are such parameters, and they are not to be ignored; then none is updated.
+        """
+        self._divide_by(batch_size)
+        self._follow()
+        if self._kvstore is None:
+            self._update(ignore_stale_grad)
+        elif self._update_on_kvstore:
+            self._update_there(ignore_stale_grad)
+        else:
+            self._check_fresh(ignore_stale_grad)
+            self._sum_gradients()
+            self._update(ignore_stale_grad)
 
     def allreduce_grads(self) -> None:
-        """Give every context the sum of all contexts' gradients."""
-        for parameter in self._params:
-            if parameter.grad_req == "null" or len(parameter._grads) < 2:
-                continue
-            gradients = parameter.list_grad()
-            total = gradients[0].detach()
-            for gradient in gradients[1:]:
-                total = add(total, gradient.as_in_context(total.context))
-            for gradient in gradients:
-                gradient._receive(total)
+        """Give every context the sum of all contexts' gradients, for clipping for instance; then call ``update``.
+
+        Raises
+        ------
+        UnsupportedError
+            If the kvstore makes the steps.
+        """
+        self._follow()
+        self._refuse_on_kvstore("allreduce_grads")
+        if self._kvstore is not None:
+            self._sum_gradients()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """One step of the optimizer on every parameter, gradients divided by ``batch_size``."""
+        """One step of the optimizer on every parameter, gradients divided by ``batch_size``; as ``step`` without sums."""
+        self._follow()
+        self._refuse_on_kvstore("update")
+        self._divide_by(batch_size)
+        self._update(ignore_stale_grad)
+
+    def _refuse_on_kvstore(self, name: str) -> None:
+        if self._update_on_kvstore:
+            raise UnsupportedError(f"{name}() when parameters are updated on kvstore is not supported.",
+                                   hint="make the trainer with update_on_kvstore=False.")
+
+    def _divide_by(self, batch_size: int) -> None:
         if not batch_size > 0:
             raise SparsekitError(f"batch_size={batch_size!r} is not positive.", hint="pass the number of samples of the batch.")
         self._optimizer.rescale_grad = self._scale / batch_size
-        state = hooks.state
-        lane, layer = state.lane, state.layer
-        state.lane = "update"
-        try:
-            for index, parameter in enumerate(self._params):
-                if parameter.grad_req == "null":
-                    continue
-                state.layer = parameter.name
-                self._update_one(index, parameter)
-        finally:
-            state.lane, state.layer = lane, layer
 
-    def _update_one(self, index: int, parameter: Parameter) -> None:
-        if not parameter._arrays:
-            parameter._explain_absence()
-        if len(self._updaters) < len(parameter._arrays):
-            self._updaters += [Updater(self._optimizer) for _ in range(len(parameter._arrays) - len(self._updaters))]
-        for updater, (ctx, values) in zip(self._updaters, parameter._arrays.items(), strict=False):
-            updater(index, parameter._grads[ctx], values)
+    def _trained(self) -> Iterator[tuple[int, Parameter]]:
+        """The parameters that have gradients, with their numbers; each is a layer of its own in the profile."""
+        for index, parameter in enumerate(self._params):
+            if parameter._grad_req != "null":
+                if not parameter._arrays:
+                    parameter._explain_absence()
+                hooks.state.layer = parameter.name
+                yield index, parameter
+
+    def _check_fresh(self, ignore_stale_grad: bool) -> None:
+        """Before anything is changed: raise for a gradient that is not new."""
+        if ignore_stale_grad:
+            return
+        for parameter in self._params:
+            if parameter._grad_req == "null":
+                continue
+            for ctx, values in parameter._arrays.items():
+                if not values._entry[0].fresh:
+                    raise StaleGradientError(
+                        f"Gradient of Parameter `{parameter.name}` on context {ctx} has not been updated by backward since "
+                        "last `step`. This could mean a bug in your model that made it only use a subset of the Parameters "
+                        "(Blocks) for this iteration.",
+                        hint="if you are intentionally only using a subset, call step with ignore_stale_grad=True.")
+
+    def _update(self, ignore_stale_grad: bool) -> None:
+        """A step on every context."""
+        self._check_fresh(ignore_stale_grad)
+        while len(self._updaters) < len(self._contexts):
+            self._updaters.append(Updater(self._optimizer))
+        with _in_lane():
+            for index, parameter in self._trained():
+                for updater, (ctx, values) in zip(self._updaters, parameter._arrays.items(), strict=False):
+                    variable = values._entry[0]
+                    if variable.fresh:
+                        updater(index, parameter._grads[ctx], values)
+                        variable.fresh = False
+
+    def _sum_gradients(self) -> None:
+        with _in_lane():
+            for index, parameter in self._trained():
+                self._keep(index, parameter)
+                self._kvstore.pushpull(index, parameter.list_grad(), priority=-index)
+
+    def _update_there(self, ignore_stale_grad: bool) -> None:
+        """A step in the store, whose result every context gets."""
+        self._check_fresh(ignore_stale_grad)
+        with _in_lane():
+            for index, parameter in self._trained():
+                variables = [values._entry[0] for values in parameter._arrays.values()]
+                if any(variable.fresh for variable in variables):
+                    self._keep(index, parameter)
+                    self._kvstore.pushpull(index, parameter.list_grad(), out=parameter.list_data(), priority=-index)
+                    for variable in variables:
+                        variable.fresh = False
+
+    # states
+
+    def save_states(self, fname: Any) -> None:
+        """Write the optimizer's states and settings, not the parameters' ``lr_mult`` and ``wd_mult``, to a file.
+
+        Parameters
+        ----------
+        fname : str or path
+        """
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+        else:
+            updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
+            write_states(fname, updater.get_states(dump_optimizer=True))
+
+    def load_states(self, fname: Any) -> None:
+        """Read what ``save_states`` wrote; nothing in the file is executed.
+
+        Parameters
+        ----------
+        fname : str or path
+
+        Raises
+        ------
+        DataFileError
+            If there is no such file.
+        SparsekitError
+            If it is something else.
+        """
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+            self._optimizer = self._kvstore._updater.optimizer
+        else:
+            data = read_states(fname)
+            self._updaters = [Updater(self._optimizer) for _ in self._contexts]
+            for updater in self._updaters:
+                updater.set_states(data)
+                updater.optimizer = self._updaters[0].optimizer
+            self._optimizer = self._updaters[0].optimizer
+        self._optimizer.param_dict = dict(enumerate(self._params))
+
+
+@contextmanager
+def _in_lane() -> Iterator[None]:
+    """What runs inside is an update in the profile."""
+    state = hooks.state
+    before = state.lane, state.layer
+    state.lane = "update"
+    try:
+        yield
+    finally:
+        state.lane, state.layer = before
+
+
+def _listed(params: Any) -> list[Parameter]:
+    """The parameters as a list; those of a dict by the order of their names."""
+    if isinstance(params, (dict, ParameterDict)):
+        params = [params[name] for name in sorted(params.keys())]
+    if not isinstance(params, (list, tuple)):
+        raise DTypeError(f"First argument must be a list or dict of Parameters, got {type(params).__name__}.",
+                         hint="pass net.collect_params().")
+    for parameter in params:
+        if not isinstance(parameter, Parameter):
+            raise DTypeError(f"First argument must be a list or dict of Parameters, got list of {type(parameter).__name__}.",
+                             hint="pass net.collect_params().")
+    return list(params)

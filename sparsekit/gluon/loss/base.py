@@ -25,7 +25,7 @@ class Loss(HybridBlock):
         The axis of the samples, which is not averaged over.
     """
 
-    def __init__(self, weight: float | None, batch_axis: int, **kwargs: Any) -> None:
+    def __init__(self, weight: Any, batch_axis: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if weight is not None and not isinstance(weight, numbers.Real):
             raise DTypeError(f"weight must be a number, not a {type(weight).__name__}.",

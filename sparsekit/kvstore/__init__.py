@@ -1,0 +1,8 @@
+"""Stores of values by key, which sum what several contexts push: ``mx.kv``, ``mx.kvstore``."""
+
+from __future__ import annotations
+
+from .base import KVStoreBase, create
+from .kvstore import KVStore
+
+__all__ = ["KVStore", "KVStoreBase", "create"]

@@ -1,0 +1,300 @@
+"""The store of one machine: values by key, summed over contexts, changed by an optimizer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.errors import (
+    DataFileError,
+    DTypeError,
+    ParameterNameError,
+    RowIndexError,
+    ShapeError,
+    SparsekitError,
+    StorageTypeError,
+    UnknownNameError,
+    UnsupportedError,
+)
+from ..ndarray.arithmetic import add
+from ..ndarray.functions import F
+from ..ndarray.ndarray import NDArray
+from ..optimizer import Optimizer, get_updater
+from .base import KVStoreBase
+
+__all__ = ["KVStore", "read_states", "write_states"]
+
+
+@KVStoreBase.register
+class KVStore(KVStoreBase):
+    """Values by key; made by ``create("local")`` or ``create("device")``.
+
+    A key is a number or a string, and in every method it may be a list of them, with a list of values.  A value
+    is an array, dense or row_sparse, or a list of arrays, one for each context.
+
+    Without an optimizer a push replaces the value by the sum of what is pushed; with one it is a step of the
+    optimizer, with that sum as the gradient.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ("local", "device", "local_update_cpu", "local_allreduce_cpu", "local_allreduce_device")
+
+    def __init__(self, name: str = "local") -> None:
+        self._type = name
+        self._held: dict[Any, Any] = {}
+        self._updater: Any = None
+
+    @property
+    def type(self) -> str:
+        """The name that the store was made by."""
+        return self._type
+
+    @staticmethod
+    def is_capable(capability: str) -> bool:
+        """Whether the store can do something.
+
+        Raises
+        ------
+        UnknownNameError
+            If it is anything but ``"optimizer"``, which it can.
+        """
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise UnknownNameError.of("capability", capability, (KVStoreBase.OPTIMIZER,))
+        return True
+
+    # values
+
+    def init(self, key: Any, value: Any) -> None:
+        """Keep a copy of a value under a new key.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+        value : NDArray or list of NDArray
+            Of a list for one key, the first counts.
+
+        Raises
+        ------
+        SparsekitError
+            If the key is there already.
+        """
+        for one, arrays in _pairs(key, value):
+            if one in self._held:
+                raise SparsekitError(f"The key {one!r} has been initialized already.", hint="push() changes its value.")
+            self._held[one] = self._home(arrays[0]).copy()
+
+    def _share(self, key: Any, value: Any) -> None:
+        """Keep the array itself, so that updates write to it."""
+        self._held[key] = value
+
+    def _home(self, array: Any) -> Any:
+        """The array where the store keeps values."""
+        return array if "device" in self._type else array.as_in_context(cpu())
+
+    def _of(self, key: Any) -> Any:
+        if key not in self._held:
+            raise ParameterNameError(f"The key {key!r} has not been initialized.", hint="call init(key, value) first.")
+        return self._held[key]
+
+    def push(self, key: Any, value: Any, priority: int = 0) -> None:
+        """Replace a value by the sum of these arrays, or make a step of the optimizer with that as the gradient.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+        value : NDArray or list of NDArray
+        priority : int
+            Has no effect; pushes are done when they return.
+        """
+        for one, arrays in _pairs(key, value):
+            held = self._of(one)
+            total = self._sum(arrays, held)
+            if self._updater is not None:
+                self._updater(one, total, held)
+            elif total.stype == held.stype:
+                held._receive(total.copy() if total.stype != "default" else total)
+            else:
+                self._held[one] = total.copy()
+
+    def _sum(self, arrays: list[Any], held: Any) -> Any:
+        for array in arrays:
+            if array.shape != held.shape:
+                raise ShapeError(f"An array of shape {array.shape} was pushed to a value of shape {held.shape}.",
+                                 hint="they must agree.")
+        total = arrays[0].detach().as_in_context(held.context)
+        for array in arrays[1:]:
+            total = add(total, array.detach().as_in_context(held.context))
+        return total
+
+    def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
+        """Write a value to arrays, in their own storage types.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+        out : NDArray or list of NDArray
+        priority : int
+            Has no effect.
+        ignore_sparse : bool
+            Leave sparse arrays alone, for which there is ``row_sparse_pull``.
+        """
+        for one, arrays in _pairs(key, out):
+            held = self._of(one)
+            for array in arrays:
+                if array is not held and not (ignore_sparse and array.stype != "default"):
+                    held.detach().copyto(array)
+
+    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+        """``push``, and ``pull`` to ``out``, or to where the values came from."""
+        self.push(key, value, priority)
+        self.pull(key, value if out is None else out, priority, ignore_sparse=False)
+
+    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+        """``init``, and ``pull``."""
+        self.init(key, value)
+        self.pull(key, out, priority, ignore_sparse=False)
+
+    def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
+        """Write the given rows of a row_sparse value to row_sparse arrays, which then store no others.
+
+        Parameters
+        ----------
+        key : int, str or list of them
+        out : RowSparseNDArray or list of RowSparseNDArray
+        priority : int
+            Has no effect.
+        row_ids : NDArray or list of NDArray
+            Numbers of rows, in any order, repeated or not; one list for all, or one for each array.
+
+        Raises
+        ------
+        StorageTypeError
+            If the value or an array is not row_sparse.
+        RowIndexError
+            If a row is outside.
+        """
+        for one, arrays in _pairs(key, out):
+            asked = row_ids if isinstance(row_ids, (list, tuple)) else [row_ids]
+            if len(asked) not in (1, len(arrays)):
+                raise ShapeError(f"{len(asked)} row_ids were given for {len(arrays)} arrays.", hint="give one, or one for each.")
+            held = self._of(one)
+            for place, array in enumerate(arrays):
+                _check_row_sparse(held, array)
+                rows = _rows(asked[place % len(asked)], held)
+                array._receive(F.sparse_retain(held.detach(), rows).as_in_context(array.context))
+
+    # the optimizer
+
+    def set_optimizer(self, optimizer: Any) -> None:
+        """Make pushes steps of an optimizer.
+
+        Examples
+        --------
+        >>> kv = mx.kv.create()
+        >>> kv.init(3, mx.nd.zeros((2,)))
+        >>> kv.set_optimizer(mx.optimizer.SGD(learning_rate=0.01))
+        >>> kv.push(3, mx.nd.ones((2,)))
+        >>> weight = mx.nd.zeros((2,))
+        >>> kv.pull(3, out=weight)
+        >>> weight.asnumpy()
+        array([-0.01, -0.01], dtype=float32)
+        """
+        if not isinstance(optimizer, Optimizer):
+            raise DTypeError(f"set_optimizer takes an Optimizer, not a {type(optimizer).__name__}.",
+                             hint="make one with mx.optimizer.create('sgd').")
+        self._set_updater(get_updater(optimizer))
+
+    def _set_updater(self, updater: Any) -> None:
+        """Make pushes calls of ``updater(key, pushed, value)``, which changes the value."""
+        self._updater = updater
+
+    def save_optimizer_states(self, fname: Any, dump_optimizer: bool = False) -> None:
+        """Write the optimizer's states to a file, and with ``dump_optimizer`` its settings."""
+        write_states(fname, self._own_updater().get_states(dump_optimizer))
+
+    def load_optimizer_states(self, fname: Any) -> None:
+        """Read the optimizer's states from a file; nothing in it is executed."""
+        self._own_updater().set_states(read_states(fname))
+
+    def _own_updater(self) -> Any:
+        if not hasattr(self._updater, "get_states"):
+            raise SparsekitError("The store has no optimizer, so no states.", hint="call set_optimizer() first.")
+        return self._updater
+
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
+        """Not available: between contexts of one machine nothing is sent that could be compressed.
+
+        Raises
+        ------
+        UnsupportedError
+            Always.
+        """
+        raise UnsupportedError("Gradient compression is not supported: contexts of one machine share its memory.",
+                               hint="leave compression_params out.")
+
+
+def _pairs(key: Any, value: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """Each key with its arrays."""
+    if isinstance(key, (list, tuple)):
+        if not isinstance(value, (list, tuple)) or len(key) != len(value):
+            raise ShapeError(f"{len(key)} keys do not fit the values.", hint="give a list of as many values.")
+        for one, values in zip(key, value, strict=True):
+            yield from _pairs(one, values)
+        return
+    if not isinstance(key, (int, str)):
+        raise DTypeError(f"A key is a number or a string, not a {type(key).__name__}.", hint="give 3, or 'weight'.")
+    arrays = list(value) if isinstance(value, (list, tuple)) else [value]
+    for array in arrays:
+        if not isinstance(array, NDArray):
+            raise DTypeError(f"The value of key {key!r} is a {type(array).__name__}, not an NDArray.",
+                             hint="give an array, or a list of arrays.")
+    if not arrays:
+        raise ShapeError(f"There is no array for key {key!r}.", hint="give one or more.")
+    yield key, arrays
+
+
+def _check_row_sparse(held: Any, array: Any) -> None:
+    for what, stype in (("The value", held.stype), ("out", array.stype)):
+        if stype != "row_sparse":
+            raise StorageTypeError(f"{what} of row_sparse_pull is {stype}.", hint="use pull(), or tostype('row_sparse').")
+    if array.shape != held.shape:
+        raise ShapeError(f"out has shape {array.shape}, the value {held.shape}.", hint="they must agree.")
+
+
+def _rows(row_ids: Any, held: Any) -> Any:
+    if not isinstance(row_ids, NDArray):
+        raise DTypeError(f"row_ids are a {type(row_ids).__name__}, not an NDArray.", hint="give mx.nd.array(rows).")
+    rows = row_ids.asnumpy().reshape(-1)
+    if rows.size and not (rows.min() >= 0 and rows.max() < held.shape[0] and np.array_equal(rows, np.floor(rows))):
+        raise RowIndexError(f"row_ids run from {rows.min()} to {rows.max()}, and the value has {held.shape[0]} rows.",
+                            hint="rows are numbers from 0.")
+    return F.reshape(row_ids.as_in_context(held.context), shape=(-1,))
+
+
+def write_states(fname: Any, data: bytes) -> None:
+    """Write a file, which appears under its name when it is complete."""
+    path = os.fsdecode(fname)
+    temporary = f"{path}.{os.getpid()}-{threading.get_ident()}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def read_states(fname: Any) -> bytes:
+    """The bytes of a file."""
+    try:
+        with open(fname, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise DataFileError(f"{fname} cannot be read: {error.strerror}.", hint="check the name and the folder.") from error

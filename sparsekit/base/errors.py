@@ -30,6 +30,8 @@ __all__ = [
     "StorageTypeError",
     "UnknownNameError",
     "UnsupportedError",
+    "WorkerError",
+    "WorkerTimeoutError",
 ]
 
 
@@ -152,6 +154,14 @@ class ContractError(SparsekitError, AssertionError):
 
 class UnsupportedError(SparsekitError, NotImplementedError):
     """Something that MXNet has and this version does not do."""
+
+
+class WorkerError(SparsekitError):
+    """A worker of a ``DataLoader`` has ended, or failed in a way that cannot be told by its own error."""
+
+
+class WorkerTimeoutError(WorkerError, TimeoutError):
+    """A worker did not finish a batch in time."""
 
 
 class StorageFallbackWarning(UserWarning):

@@ -1,0 +1,208 @@
+"""Functions that make a batch of a list of examples; sparse rows give a sparse batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import element_type
+from ...base.errors import DTypeError, ShapeError
+from ...ndarray import NDArray, array
+from ...ndarray.functions import F
+
+__all__ = ["Append", "AsList", "Group", "Pad", "Stack", "Tuple", "default_batchify_fn", "default_mp_batchify_fn"]
+
+
+def default_batchify_fn(data: Sequence[Any]) -> Any:
+    """Make a batch of examples: arrays are stacked, numbers become an array, and of tuples each part by itself.
+
+    Rows of csr and row-sparse arrays, which have one row each, are put below one another: the batch is of the
+    same storage type.
+
+    Parameters
+    ----------
+    data : list of examples
+        NDArrays, tuples, or what numpy makes an array of.
+
+    Returns
+    -------
+    NDArray, or for tuples a list
+        Element types are those of the examples.
+
+    Raises
+    ------
+    DTypeError
+        If the examples are text or objects.
+    ShapeError
+        If they have different shapes or lengths.
+
+    Examples
+    --------
+    >>> mx.gluon.data.default_batchify_fn([(1.5, 0), (2.5, 1)])[1].asnumpy().tolist()
+    [0, 1]
+    """
+    first = data[0]
+    if isinstance(first, NDArray):
+        return _stacked_arrays(data)
+    if isinstance(first, tuple):
+        if any(len(one) != len(first) for one in data):
+            raise ShapeError("The examples have different numbers of parts.", hint="each is a tuple of the same length.")
+        return [default_batchify_fn(part) for part in zip(*data, strict=True)]
+    try:
+        values = np.asarray(data)
+    except ValueError as error:
+        raise ShapeError(f"The examples have different shapes: {error}.", hint="batchify.Pad makes them equal.") from None
+    return array(values, dtype=values.dtype)
+
+
+#: MXNet's name for the one that worker processes use; here it is the same.
+default_mp_batchify_fn = default_batchify_fn
+
+
+def _stacked_arrays(data: Sequence[Any]) -> Any:
+    """Arrays in one: sparse ones row below row, dense ones along a new axis."""
+    shapes = {one.shape[1:] if one.stype != "default" else one.shape for one in data}
+    if len(shapes) > 1:
+        raise ShapeError(f"The examples have different shapes: {', '.join(map(str, sorted(shapes)))}.",
+                         hint="batchify.Pad makes dense ones equal.")
+    if all(one.stype != "default" for one in data):
+        return F.concat(*data, dim=0) if len(data) > 1 else data[0].copy()
+    return F.stack(*data, axis=0)
+
+
+class Stack:
+    """Put examples of one shape into one array, as ``default_batchify_fn`` does, but tuples as rows.
+
+    Parameters
+    ----------
+    dtype : optional
+        Element type of the batch; by default that of the examples.
+    """
+
+    def __init__(self, dtype: Any = None, use_shared_mem: bool = False) -> None:
+        self._dtype = None if dtype is None else element_type(dtype)
+
+    def __call__(self, data: Sequence[Any]) -> Any:
+        found = default_batchify_fn([list(one) if isinstance(one, tuple) else one for one in data])
+        return found if self._dtype is None else found.astype(self._dtype, copy=False)
+
+
+class Pad:
+    """Make arrays equally long by values at the end, and stack them.
+
+    Parameters
+    ----------
+    axis : int, optional
+        The axis whose lengths differ; None for all of them.
+    pad_val : number
+        Also under MXNet 2's name, ``val``.
+    ret_length : bool
+        Give the lengths before, as an int32 array, too.
+    dtype : optional
+        By default that of the first example.
+    round_to : int, optional
+        Make the length a multiple of this.
+
+    Examples
+    --------
+    >>> pad = mx.gluon.data.batchify.Pad(pad_val=-1)
+    >>> pad([np.array([1, 2, 3]), np.array([4])]).asnumpy().tolist()
+    [[1, 2, 3], [4, -1, -1]]
+    """
+
+    def __init__(self, axis: int | None = 0, pad_val: float = 0, ret_length: bool = False, dtype: Any = None,
+                 round_to: int | None = None, val: float | None = None, use_shared_mem: bool = False) -> None:
+        if ret_length and axis is None:
+            raise ShapeError("The lengths of which axis?", hint="give axis= with ret_length=True.")
+        self._axis, self._value, self._lengths = axis, pad_val if val is None else val, ret_length
+        self._dtype, self._round = None if dtype is None else element_type(dtype), round_to or 1
+
+    def __call__(self, data: Sequence[Any]) -> Any:
+        dense = [one.asnumpy() if isinstance(one, NDArray) and one.stype == "default" else one for one in data]
+        if any(isinstance(one, NDArray) for one in dense):
+            raise DTypeError("Pad takes dense examples; the columns of sparse ones need no padding.",
+                             hint="Stack puts sparse rows below one another.")
+        values = [np.asarray(one) for one in dense]
+        shape = self._shape([one.shape for one in values])
+        found = np.full((len(values), *shape), self._value, self._dtype or values[0].dtype)
+        for place, one in enumerate(values):
+            corner: Any = (place, *(slice(size) for size in one.shape))
+            found[corner] = one
+        batch = array(found, dtype=found.dtype)
+        if not self._lengths or self._axis is None:
+            return batch
+        return batch, array([one.shape[self._axis] for one in values], dtype="int32")
+
+    def _shape(self, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+        """The shape that all of them fit into."""
+        if len({len(shape) for shape in shapes}) > 1:
+            raise ShapeError("The examples have different numbers of axes.", hint="padding changes lengths only.")
+        axes = range(len(shapes[0])) if self._axis is None else [range(len(shapes[0]))[self._axis]]
+        shape = [-(-max(sizes) // self._round) * self._round if axis in axes else sizes[0]
+                 for axis, sizes in enumerate(zip(*shapes, strict=True))]
+        if any(size != given for found in shapes for axis, (size, given) in enumerate(zip(shape, found, strict=True))
+               if axis not in axes):
+            raise ShapeError(f"Only axis {self._axis} is padded, but the examples differ elsewhere: "
+                             f"{', '.join(map(str, sorted(set(shapes))))}.", hint="axis=None pads every axis.")
+        return tuple(shape)
+
+
+class Append:
+    """Give the examples as a list of arrays, each with a first axis of length 1: for shapes that differ.
+
+    Parameters
+    ----------
+    expand : bool
+        False leaves the axis away.
+    batch_axis : int
+        Where the axis goes.
+    """
+
+    def __init__(self, expand: bool = True, batch_axis: int = 0, use_shared_mem: bool = False) -> None:
+        self._expand, self._axis = expand, batch_axis
+
+    def __call__(self, data: Sequence[Any]) -> list[Any]:
+        found = [one if isinstance(one, NDArray) else default_batchify_fn([one])[0] for one in data]
+        return [F.expand_dims(one, axis=self._axis) if self._expand and one.stype == "default" else one for one in found]
+
+
+class AsList:
+    """Give the examples as they are, in a list: text, for example."""
+
+    def __call__(self, data: Sequence[Any]) -> list[Any]:
+        return list(data)
+
+
+class Group:
+    """Treat each part of the examples by a function of its own.
+
+    Parameters
+    ----------
+    *fn : callables, or one list of them
+        As many as the examples have parts.
+
+    Examples
+    --------
+    >>> batchify = mx.gluon.data.batchify
+    >>> data, label = batchify.Group(batchify.Pad(), batchify.Stack())([([1, 2], 0), ([3], 1)])
+    >>> data.asnumpy().tolist(), label.asnumpy().tolist()
+    ([[1, 2], [3, 0]], [0, 1])
+    """
+
+    def __init__(self, *fn: Any) -> None:
+        one_list = len(fn) == 1 and isinstance(fn[0], (list, tuple))
+        self._functions: tuple[Callable[..., Any], ...] = tuple(fn[0]) if one_list else fn
+        if not self._functions or not all(map(callable, self._functions)):
+            raise DTypeError("Group takes a function for each part of the examples.", hint="Group(Pad(), Stack()), for example.")
+
+    def __call__(self, data: Sequence[Any]) -> tuple[Any, ...]:
+        if any(len(one) != len(self._functions) for one in data):
+            raise ShapeError(f"The examples do not have {len(self._functions)} parts each.",
+                             hint="give a function for each part.")
+        return tuple(function(part) for function, part in zip(self._functions, zip(*data, strict=True), strict=True))
+
+
+#: The name that GluonNLP gives it.
+Tuple = Group

@@ -1,0 +1,283 @@
+"""``DataLoader``: batches of a data set, sparse ones of sparse arrays, made by this thread or by workers."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from typing import Any
+
+from ...base import rng
+from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError
+from ...core import hooks
+from ...io.workers import Threads
+from ...ndarray import NDArray
+from .dataset import ArrayDataset, SimpleDataset, _SampledDataset
+from .process import Late, Processes, make_batch
+from .sampler import BatchSampler, RandomSampler, SequentialSampler, whole
+
+__all__ = ["DataLoader"]
+
+
+class _ThreadWorkers:
+    """Worker threads, behind the methods of ``Processes``."""
+
+    def __init__(self, count: int, dataset: Any, batchify: Any) -> None:
+        self._threads, self._dataset, self._batchify = Threads(count, "sparsekit-data"), dataset, batchify
+        self._futures: dict[int, Future[Any]] = {}
+
+    def submit(self, ticket: int, rows: Sequence[Any], seed: int) -> None:
+        """Have the batch made, under a number to ask for it by."""
+        self._futures[ticket] = self._threads.submit(_seeded, self._dataset, rows, self._batchify, seed)
+
+    def wait(self, ticket: int, seconds: float) -> Any:
+        """The batch of a ticket, or what its worker raised; ``Late`` if it is not there in time."""
+        future = self._futures.pop(ticket)
+        if not wait([future], seconds).done:
+            raise Late
+        return future.result()
+
+    def forget(self, tickets: Sequence[int]) -> None:
+        """Nobody will ask for these."""
+        for ticket in tickets:
+            future = self._futures.pop(ticket, None)
+            if future is not None:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the threads, without waiting for what they are at."""
+        self._threads.close(0.0)
+
+
+def _seeded(dataset: Any, rows: Sequence[Any], batchify: Any, seed: int) -> Any:
+    with rng.using(seed):
+        return make_batch(dataset, rows, batchify)
+
+
+def _only_arrays(dataset: Any) -> bool:
+    """Whether batches are made by choosing rows of arrays, in which no code of the user has a part."""
+    if type(dataset) is ArrayDataset:
+        return all(hasattr(one, "dtype") or _only_arrays(one) for one in dataset._data)
+    if type(dataset) is SimpleDataset:
+        return _only_arrays(dataset._data)
+    if type(dataset) is _SampledDataset:
+        return _only_arrays(dataset._dataset)
+    return isinstance(dataset, NDArray)
+
+
+def _noted(batch: Any, start: int) -> Any:
+    """The batch, of which a recorder has been told."""
+    sink = hooks.sink
+    if sink is not None:
+        arrays = [part for part in (batch if isinstance(batch, (list, tuple)) else [batch]) if isinstance(part, NDArray)]
+        for place, part in enumerate(arrays):
+            hooks.assign(part, "input", f"data{place}")
+        sink.span("DataLoader", "io", start, time.perf_counter_ns(),
+                  {"rows": arrays[0].shape[0] if arrays and arrays[0].ndim else 0})
+    return batch
+
+
+def _begun(batches: Any) -> tuple[Iterator[Any], int]:
+    """The lists of one epoch, and a seed for its workers, drawn in every case: the next order is the same without workers."""
+    lists = iter(batches)
+    first = list(itertools.islice(lists, 1))  # a shuffled order is drawn now
+    return itertools.chain(first, lists), int(rng.generator().integers(2**62))
+
+
+class _Epoch:
+    """The batches of one epoch, a few of which workers make ahead."""
+
+    def __init__(self, workers: Any, tickets: Iterator[int], batches: Any, ahead: int, timeout: float) -> None:
+        self._workers, self._tickets, self._timeout = workers, tickets, timeout
+        self._batches, self._seed = _begun(batches)
+        self._waiting: list[int] = []
+        for _ in range(ahead):
+            self._push()
+
+    def _push(self) -> None:
+        rows = next(self._batches, None)
+        if rows is not None:
+            ticket = next(self._tickets)
+            self._waiting.append(ticket)
+            self._workers.submit(ticket, rows, self._seed)
+            self._seed += 1
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            while True:
+                self._push()
+                if not self._waiting:
+                    return
+                start = time.perf_counter_ns()
+                yield _noted(self._next(self._waiting.pop(0)), start)
+        finally:
+            self._workers.forget(self._waiting)
+
+    def _next(self, ticket: int) -> Any:
+        try:
+            return self._workers.wait(ticket, self._timeout)
+        except Late:
+            self._workers.forget([ticket])
+            raise WorkerTimeoutError(f"A batch was not ready after {self._timeout} seconds.",
+                                     hint="let timeout= be longer, or look for what hangs in the data set.") from None
+
+
+class DataLoader:
+    """Batches of a data set.
+
+    Rows of csr and row-sparse arrays make batches of the same storage type, shuffled ones and a short last one
+    too.  Of an ``ArrayDataset``, of its ``shard``, ``take``, ``filter`` and ``sample``, and of plain arrays, each
+    batch is one choice of rows, without Python code for each example, unless a ``batchify_fn`` asks for examples.
+
+    Parameters
+    ----------
+    dataset : Dataset, array, or list
+        Whatever has a length and takes numbers in brackets.
+    batch_size : int
+        Examples in a batch.
+    shuffle : bool
+        Visit the examples in a new order each epoch, which ``mx.random.seed`` makes repeatable.
+    sampler : Sampler
+        The order of the examples, instead of ``shuffle``.
+    last_batch : {"keep", "discard", "rollover"}
+        What becomes of examples that fill no batch: a shorter batch (default), nothing, or the start of the next epoch.
+    batch_sampler : Sampler
+        Gives lists of numbers, instead of the four before.
+    batchify_fn : callable, optional
+        Makes a batch of a list of examples; by default ``default_batchify_fn``.
+    num_workers : int
+        Workers that make batches while the caller computes; 0 makes each when it is asked for.
+    pin_memory, pin_device_id, try_nopython : optional
+        Taken for MXNet's sake, without effect.
+    prefetch : int, optional
+        Batches that are made ahead, by default twice ``num_workers``.
+    thread_pool : bool
+        Let the workers be threads.  They share the data set, can call any function and cost little, but code in
+        Python runs in one of them at a time.  False takes processes, unless batches are choices of rows: then
+        no Python code is to be spread, and threads are used all the same.
+    timeout : number
+        Seconds that one batch may take, when there are workers.
+    auto_reload : bool
+        Let the workers begin with the next epoch when the loader is made and when an epoch ends, not only when
+        the next is asked for.
+
+    Notes
+    -----
+    Worker processes are fresh ones (``forkserver``), where MXNet copies the running process, whose locks may be
+    held by threads that the copy lacks.  So the data set and the functions are sent to them: functions must be
+    defined in a module, and a script starts its work under ``if __name__ == "__main__":``.  Large batches come
+    back in shared memory.  The generators that a random transformation draws from (those of the library, of
+    numpy and of ``random``; in threads the library's alone) are restarted for each batch from a number that
+    depends on ``mx.random.seed`` and on the place of the batch only.
+
+    What a worker raises, the loop over the batches raises, with the worker's traceback; the loader can then be
+    iterated over anew.  Workers end with the loader, with ``close``, and with the program, whichever way it ends.
+
+    Raises
+    ------
+    ShapeError
+        For arguments that contradict one another.
+    WorkerTimeoutError
+        While iterating, if a batch takes longer than ``timeout``.
+    WorkerError
+        While iterating, if a worker process has ended.
+    ConversionError
+        If the data set or a function cannot be sent to a worker process.
+
+    Examples
+    --------
+    >>> data = mx.nd.array([[1, 0], [0, 2], [3, 0]]).tostype("csr")
+    >>> dataset = mx.gluon.data.ArrayDataset(data, mx.nd.array([0, 1, 2]))
+    >>> for x, y in mx.gluon.data.DataLoader(dataset, batch_size=2):
+    ...     print(x.stype, x.shape, y.asnumpy().tolist())
+    csr (2, 2) [0.0, 1.0]
+    csr (1, 2) [2.0]
+    """
+
+    _workers: Any = None
+
+    def __init__(self, dataset: Any, batch_size: int | None = None, shuffle: bool = False, sampler: Any = None,
+                 last_batch: str | None = None, batch_sampler: Any = None, batchify_fn: Callable[[Any], Any] | None = None,
+                 num_workers: int = 0, pin_memory: bool = False, pin_device_id: int = 0, prefetch: int | None = None,
+                 thread_pool: bool = False, timeout: float = 120, auto_reload: bool = False,
+                 try_nopython: bool | None = None) -> None:
+        if not timeout > 0:
+            raise ShapeError(f"timeout is a positive number of seconds, not {timeout!r}.", hint="timeout=120 is the default.")
+        self._dataset, self._batchify, self._timeout = dataset, batchify_fn, timeout
+        self._batch_sampler = batch_sampler
+        given = batch_size is not None or shuffle or sampler is not None or last_batch is not None
+        if batch_sampler is None:
+            self._batch_sampler = _batches(dataset, batch_size, shuffle, sampler, last_batch)
+        elif given:
+            raise ShapeError("batch_size, shuffle, sampler and last_batch go without batch_sampler only.",
+                             hint="a batch_sampler decides all that they say.")
+        self._num_workers = max(0, int(num_workers))
+        self._ahead = 2 * self._num_workers if prefetch is None else whole("prefetch", prefetch)
+        self._tickets = itertools.count()
+        self._threads = bool(thread_pool) or (batchify_fn is None and _only_arrays(dataset))
+        self._epoch: Any = None
+        self.auto_reload = bool(auto_reload)
+        if self._num_workers:
+            self._start()
+        if self.auto_reload:
+            self.refresh()
+
+    def _start(self) -> None:
+        kind: Any = _ThreadWorkers if self._threads else Processes
+        self._workers = kind(self._num_workers, self._dataset, self._batchify)
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._num_workers:
+            for rows in _begun(self._batch_sampler)[0]:
+                start = time.perf_counter_ns()
+                yield _noted(make_batch(self._dataset, rows, self._batchify), start)
+            return
+        if self._epoch is None:
+            self.refresh()
+        epoch, self._epoch = self._epoch, None
+        try:
+            yield from epoch
+        except WorkerTimeoutError:
+            raise
+        except (WorkerError, KeyboardInterrupt):  # a worker is gone, or a message was half read
+            self.close()
+            raise
+        if self._epoch is None and self.auto_reload:
+            self.refresh()
+
+    def __len__(self) -> int:
+        return len(self._batch_sampler)
+
+    def refresh(self) -> None:
+        """Have the workers begin with a new epoch, which the next loop over the batches takes."""
+        if not self._num_workers:
+            return
+        self.clean()
+        if self._workers is None:
+            self._start()
+        self._epoch = _Epoch(self._workers, self._tickets, self._batch_sampler, self._ahead, self._timeout)
+
+    def clean(self) -> None:
+        """Drop the epoch that was begun ahead."""
+        if self._epoch is not None:
+            self._workers.forget(self._epoch._waiting)
+            self._epoch = None
+
+    def close(self) -> None:
+        """End the workers; the next loop over the batches starts new ones."""
+        self.clean()
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            workers.close()
+
+
+def _batches(dataset: Any, batch_size: int | None, shuffle: bool, sampler: Any, last_batch: str | None) -> BatchSampler:
+    """The sampler of batches that the other arguments describe."""
+    if batch_size is None:
+        raise ShapeError("A DataLoader needs batch_size or batch_sampler.", hint="batch_size=32, for example.")
+    if sampler is not None and shuffle:
+        raise ShapeError("shuffle goes without sampler only.", hint="RandomSampler(len(dataset)) is what shuffle=True takes.")
+    if sampler is None:
+        sampler = (RandomSampler if shuffle else SequentialSampler)(len(dataset))
+    return BatchSampler(sampler, batch_size, last_batch or "keep")

@@ -1,0 +1,223 @@
+"""Data sets: examples by number, and what can be made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import ELEMENT_TYPES
+from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError
+from ...io.array_iter import rows_of
+from ...ndarray import NDArray, array
+from .sampler import FilterSampler, Sampler, SequentialSampler, whole
+
+__all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "batch_of"]
+
+
+class Dataset:
+    """Base of data sets: a subclass defines ``__getitem__``, which gives an example, and ``__len__``.
+
+    Arrays and lists are data sets as they are: whatever has a length and takes numbers in brackets.
+    """
+
+    def __getitem__(self, idx: Any) -> Any:
+        raise UnsupportedError(f"{type(self).__name__} does not say what its examples are.", hint="define __getitem__.")
+
+    def __len__(self) -> int:
+        raise UnsupportedError(f"{type(self).__name__} does not say how many examples it has.", hint="define __len__.")
+
+    def filter(self, fn: Callable[[Any], Any]) -> Dataset:
+        """The examples for which ``fn`` is true; it is called once for each, now."""
+        return _SampledDataset(self, FilterSampler(fn, self))
+
+    def shard(self, num_shards: int, index: int) -> Dataset:
+        """One of ``num_shards`` parts whose lengths differ by 1 at most; shuffle after it, not before.
+
+        Raises
+        ------
+        ShapeError
+            If there is no part ``index``.
+        """
+        count = whole("num_shards", num_shards, 1)
+        if not 0 <= index < count:
+            raise ShapeError(f"There is no part {index} of {count}.", hint="parts count from 0.")
+        each, rest = divmod(len(self), count)
+        start = each * index + min(index, rest)
+        return _SampledDataset(self, SequentialSampler(each + (index < rest), start))
+
+    def take(self, count: int | None) -> Dataset:
+        """The first ``count`` examples; all, if there are fewer or for None."""
+        return _SampledDataset(self, SequentialSampler(len(self) if count is None else min(whole("count", count), len(self))))
+
+    def sample(self, sampler: Sampler) -> Dataset:
+        """The examples that a sampler chooses, in its order; it is asked once, now.
+
+        Raises
+        ------
+        DTypeError
+            If it is no ``Sampler``.
+        """
+        if not isinstance(sampler, Sampler):
+            raise DTypeError(f"sample takes a Sampler, not {type(sampler).__name__}.", hint="see mx.gluon.data.Sampler.")
+        return _SampledDataset(self, sampler)
+
+    def transform(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
+        """The examples as ``fn`` gives them; it takes the parts of an example as its arguments.
+
+        Parameters
+        ----------
+        fn : callable
+        lazy : bool
+            Call it each time that an example is asked for, as a random transformation needs it; False calls it
+            for all of them now.
+        """
+        made = _TransformedDataset(self, fn)
+        return made if lazy else SimpleDataset([made[number] for number in range(len(made))])
+
+    def transform_first(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
+        """As ``transform``, for the first part of each example only: the data, but not the label."""
+        return self.transform(_First(fn), lazy)
+
+
+class SimpleDataset(Dataset):
+    """A list, an array, or whatever else has a length and takes numbers in brackets.
+
+    Parameters
+    ----------
+    data : list, array or Dataset
+    """
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._data[idx]
+
+
+class _First:
+    """Apply a function to the first of several arguments; an object, so that worker processes can be sent it."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        self._fn = fn
+
+    def __call__(self, first: Any, *rest: Any) -> Any:
+        return (self._fn(first), *rest) if rest else self._fn(first)
+
+
+class _TransformedDataset(Dataset):
+    """A data set seen through a function."""
+
+    def __init__(self, data: Any, fn: Callable[..., Any]) -> None:
+        self._data, self._fn = data, fn
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __getitem__(self, idx: Any) -> Any:
+        item = self._data[idx]
+        return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
+
+
+class _SampledDataset(Dataset):
+    """The examples that a sampler chose."""
+
+    def __init__(self, dataset: Any, sampler: Sampler) -> None:
+        self._dataset, self._rows = dataset, np.fromiter(sampler, np.int64)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._dataset[int(self._rows[idx])]
+
+
+class ArrayDataset(Dataset):
+    """Arrays of equal length side by side; an example is a tuple of their rows, or one row of a single array.
+
+    A ``DataLoader`` makes a batch of csr, row-sparse and dense arrays by choosing its rows at once.
+
+    Parameters
+    ----------
+    *args : arrays, lists or data sets
+        One-dimensional arrays give numpy scalars.  A row of a csr array is a csr array of one row.
+
+    Raises
+    ------
+    ShapeError
+        Without arrays, or if their lengths differ.
+
+    Examples
+    --------
+    >>> data = mx.nd.array([[1, 0], [0, 2]]).tostype("csr")
+    >>> x, y = mx.gluon.data.ArrayDataset(data, mx.nd.array([5, 6]))[1]
+    >>> x.stype, x.shape, y
+    ('csr', (1, 2), np.float32(6.0))
+    """
+
+    def __init__(self, *args: Any) -> None:
+        if not args:
+            raise ShapeError("An ArrayDataset needs at least one array.", hint="ArrayDataset(data, label), for example.")
+        lengths = [len(one) for one in args]
+        if len(set(lengths)) > 1:
+            raise ShapeError(f"The arrays have different lengths: {', '.join(map(str, lengths))}.",
+                             hint="an example is one row of each.")
+        self._length = lengths[0]
+        self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else one for one in args]
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def batch_of(dataset: Any, rows: Any) -> Any:
+    """The batch of the examples ``rows``, made array by array rather than example by example; None where that cannot be.
+
+    Parameters
+    ----------
+    dataset : Dataset, array or list
+    rows : numpy array of int64
+
+    Returns
+    -------
+    array, list of arrays, or None
+        What ``default_batchify_fn`` makes of the same examples.
+
+    Raises
+    ------
+    RowIndexError
+        If a number is outside the data set.
+    """
+    kind = type(dataset)
+    if kind is ArrayDataset:
+        parts = [_numpy_rows(one, rows) if isinstance(one, np.ndarray) else batch_of(one, rows) for one in dataset._data]
+        if any(part is None for part in parts):
+            return None
+        return parts[0] if len(parts) == 1 else parts
+    if kind is SimpleDataset:
+        return batch_of(dataset._data, rows)
+    if kind is _SampledDataset:
+        return batch_of(dataset._dataset, dataset._rows[_within(rows, len(dataset))])
+    if isinstance(dataset, NDArray):
+        return rows_of(dataset, _within(rows, len(dataset)) % max(1, len(dataset))) if dataset.ndim > 1 else None
+    return _numpy_rows(dataset, rows) if isinstance(dataset, np.ndarray) else None
+
+
+def _within(rows: Any, length: int) -> Any:
+    outside = (rows < -length) | (rows >= length)
+    if outside.any():
+        raise RowIndexError(f"There is no example {int(rows[outside][0])} among {length}.", hint="check the sampler.")
+    return rows
+
+
+def _numpy_rows(values: Any, rows: Any) -> Any:
+    """Rows of a numpy array as an array of the library, of its element type; None if there is no such type."""
+    if values.dtype.name not in ELEMENT_TYPES or not values.ndim:
+        return None
+    return array(values[_within(rows, len(values))], dtype=values.dtype)

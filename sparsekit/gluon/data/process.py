@@ -1,0 +1,305 @@
+"""Worker processes of a ``DataLoader``, and how batches come from them: in memory that both see.
+
+A worker is a fresh process that a server without threads forks, so that no lock of this process, numba's or
+another, is copied in a locked state.  It ends when its pipe does, however this process came to its end.
+
+The large components of a batch are written into a file that is memory only, has no name and so cannot be left
+behind; the process that asked maps it and makes its arrays there, without a copy.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import multiprocessing
+import os
+import random
+import signal
+import time
+import traceback
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from multiprocessing import connection, reduction
+from typing import Any
+
+import numpy as np
+
+from ...base import rng
+from ...base.errors import ConversionError, WorkerError
+from .batchify import default_batchify_fn
+from .dataset import batch_of
+
+__all__ = ["Late", "Processes", "make_batch"]
+
+#: Bytes from which on a batch is handed over in shared memory rather than through the pipe.
+SHARED_FROM = 1 << 16
+#: Where components begin: no array straddles what a vector instruction loads.
+ALIGNMENT = 64
+#: Requests that a worker has at a time.  It answers in few bytes, which the pipe takes while nobody reads; without shared
+#: memory an answer may fill the pipe, and two who both write would wait for each other.
+UNANSWERED = 2 if hasattr(os, "memfd_create") else 1
+#: Seconds that a worker gets to end by itself.
+PATIENCE = 1.0
+
+#: Not "fork": a copy of this process has its locks, but not the threads that would unlock them.
+METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+
+
+def make_batch(dataset: Any, rows: Sequence[Any], batchify: Any) -> Any:
+    """The batch of some examples; with the default function, arrays are asked for all rows at once."""
+    numbers = np.asarray(rows)
+    whole = numbers.ndim == 1 and numbers.dtype.kind in "iu" and numbers.size > 0
+    if batchify is None and whole:
+        found = batch_of(dataset, numbers.astype(np.int64))
+        if found is not None:
+            return found
+    return (batchify or default_batchify_fn)([dataset[row] for row in (numbers.tolist() if whole else rows)])
+
+
+def _packed(value: Any) -> tuple[bytes, list[Any]]:
+    """An object as bytes, and apart from them the memory of its arrays."""
+    file = io.BytesIO()
+    buffers: list[Any] = []
+    reduction.ForkingPickler(file, 5, True, buffers.append).dump(value)
+    return file.getvalue(), [buffer.raw() for buffer in buffers]
+
+
+def _shared(buffers: list[Any]) -> tuple[int, list[tuple[int, int]]]:
+    """A file in memory with copies of the buffers, and where each is: (file descriptor, [(start, length)])."""
+    places, end = [], 0
+    for buffer in buffers:
+        places.append((end, buffer.nbytes))
+        end += -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT
+    descriptor = os.memfd_create("sparsekit-batch")
+    os.ftruncate(descriptor, end)
+    with mmap.mmap(descriptor, end) as memory:
+        view = np.frombuffer(memory, np.uint8)
+        for (start, length), buffer in zip(places, buffers, strict=True):
+            view[start:start + length] = np.frombuffer(buffer, np.uint8)
+        del view
+    return descriptor, places
+
+
+def _send(pipe: Any, ticket: int, value: Any) -> None:
+    """Hand a batch over."""
+    head, buffers = _packed(value)
+    if not hasattr(os, "memfd_create") or sum(buffer.nbytes for buffer in buffers) < SHARED_FROM:
+        pipe.send((ticket, head, [bytearray(buffer) for buffer in buffers], None))
+        return
+    descriptor, places = _shared(buffers)
+    try:
+        pipe.send((ticket, head, None, places))
+        reduction.send_handle(pipe, descriptor, os.getppid())
+    finally:
+        os.close(descriptor)
+
+
+def _received(pipe: Any) -> tuple[int, Any]:
+    """A ticket and what was handed over for it: a batch, or a ``_Failure``."""
+    ticket, head, buffers, places = pipe.recv()
+    if places is not None:
+        descriptor = reduction.recv_handle(pipe)
+        try:
+            memory = memoryview(mmap.mmap(descriptor, 0))
+        finally:
+            os.close(descriptor)
+        buffers = [memory[start:start + length] for start, length in places]
+    return ticket, reduction.ForkingPickler.loads(head, buffers=buffers)
+
+
+class Late(Exception):
+    """A batch was waited for in vain."""
+
+
+class _Failure:
+    """An error of a worker, with its traceback in words."""
+
+    def __init__(self, error: BaseException | None, text: str) -> None:
+        self.error, self.text = error, text
+
+    def to_raise(self) -> BaseException:
+        """The error itself if it could be sent, caused by its traceback in the worker."""
+        cause = WorkerError(f"in the worker process:\n\n{self.text}")
+        found = self.error if self.error is not None else WorkerError(
+            f"A worker process failed: {self.text.strip().splitlines()[-1]}", hint="its traceback is above.")
+        found.__cause__ = cause
+        return found
+
+
+def _failure(error: BaseException) -> _Failure:
+    text = "".join(traceback.format_exception(error))
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    try:
+        reduction.ForkingPickler.loads(reduction.ForkingPickler.dumps(error))
+    except Exception:  # an error that cannot be sent is told in words
+        return _Failure(None, text)
+    return _Failure(error, text)
+
+
+def _work(pipe: Any, payload: bytes) -> None:
+    """Serve batches until the pipe ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to every process of a terminal; the first one decides
+    failed: _Failure | None = None
+    dataset = batchify = None
+    try:
+        dataset, batchify = reduction.ForkingPickler.loads(payload)
+    except BaseException as error:
+        failed = _failure(ConversionError(f"The data set or a function of the DataLoader did not arrive: {error}.",
+                                          hint=_MOVABLE))
+    while True:
+        try:
+            ticket, rows, seed = pipe.recv()
+        except (EOFError, OSError):
+            return
+        answer: Any = failed
+        if failed is None:
+            try:
+                _seed(seed)
+                answer = make_batch(dataset, rows, batchify)
+            except BaseException as error:
+                answer = _failure(error)
+        try:
+            _answer(pipe, ticket, answer)
+        except (BrokenPipeError, ConnectionError):
+            return
+
+
+def _seed(seed: int) -> None:
+    """Restart every generator that a transformation may draw from."""
+    rng.seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+
+
+def _answer(pipe: Any, ticket: int, answer: Any) -> None:
+    try:
+        _send(pipe, ticket, answer)
+    except (BrokenPipeError, ConnectionError):
+        raise
+    except Exception as error:
+        _send(pipe, ticket, _failure(ConversionError(f"A batch cannot be sent: {error}.", hint="give arrays and numbers.")))
+
+
+_MOVABLE = ("functions that worker processes call are defined in a module, not in a notebook or by lambda; "
+            "thread_pool=True works with any.")
+
+
+def _end(workers: list[tuple[Any, Any]]) -> None:
+    """Close the pipes, upon which idle workers end; stop those that do not."""
+    for _, pipe in workers:
+        pipe.close()
+    for process, _ in workers:
+        process.join(PATIENCE)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        process.close()
+    workers.clear()
+
+
+class Processes:
+    """Worker processes that make batches.
+
+    Parameters
+    ----------
+    count : int
+    dataset, batchify
+        What ``make_batch`` takes.
+
+    Raises
+    ------
+    ConversionError
+        If they cannot be sent to another process.
+    """
+
+    def __init__(self, count: int, dataset: Any, batchify: Any) -> None:
+        try:
+            payload = bytes(reduction.ForkingPickler.dumps((dataset, batchify)))
+        except Exception as error:
+            raise ConversionError(f"The data set or a function of the DataLoader cannot be sent to another process: {error}.",
+                                  hint=_MOVABLE) from None
+        context: Any = multiprocessing.get_context(METHOD)
+        if METHOD == "forkserver":
+            context.set_forkserver_preload(["sparsekit.gluon.data"])
+        self._workers: list[tuple[Any, Any]] = []
+        self._busy: list[int] = []
+        self._queue: deque[tuple[int, Sequence[Any], int]] = deque()
+        self._unwanted: set[int] = set()
+        self._done: dict[int, Any] = {}
+        self._end = weakref.finalize(self, _end, self._workers)
+        for number in range(count):
+            here, there = context.Pipe()
+            process = context.Process(target=_work, args=(there, payload), name=f"sparsekit-data-{number}", daemon=True)
+            process.start()
+            there.close()
+            self._workers.append((process, here))
+            self._busy.append(0)
+
+    def submit(self, ticket: int, rows: Sequence[Any], seed: int) -> None:
+        """Have the batch made, under a number to ask for it by."""
+        self._queue.append((ticket, rows, seed))
+        self._feed()
+
+    def _feed(self) -> None:
+        """Give waiting requests to the workers with the least to do."""
+        while self._queue and min(self._busy) < UNANSWERED:
+            number = self._busy.index(min(self._busy))
+            self._busy[number] += 1
+            try:
+                self._workers[number][1].send(self._queue.popleft())
+            except ConnectionError:
+                return  # the wait for the batch finds that the worker has ended
+
+    def wait(self, ticket: int, seconds: float) -> Any:
+        """The batch of a ticket.
+
+        Raises
+        ------
+        Late
+            If it is not there after so many seconds.
+        WorkerError
+            If the worker that was making it has ended.
+        Exception
+            What the worker raised.
+        """
+        deadline = time.monotonic() + seconds
+        while ticket not in self._done:
+            pipes = {pipe: number for number, (_, pipe) in enumerate(self._workers)}
+            ready = connection.wait(list(pipes), max(0.0, deadline - time.monotonic()))
+            if not ready:
+                raise Late
+            for pipe in ready:
+                self._take(pipes[pipe], pipe)
+        answer = self._done.pop(ticket)
+        if isinstance(answer, _Failure):
+            raise answer.to_raise()
+        return answer
+
+    def _take(self, number: int, pipe: Any) -> None:
+        try:
+            ticket, answer = _received(pipe)
+        except (EOFError, OSError):
+            process = self._workers[number][0]
+            process.join(PATIENCE)
+            raise WorkerError(f"Worker process {number} of the DataLoader ended by itself, with exit code {process.exitcode}.",
+                              hint="a script that uses worker processes starts its work under "
+                                   "`if __name__ == '__main__':`; -9 means that memory was short.") from None
+        self._busy[number] -= 1
+        self._feed()
+        if ticket in self._unwanted:
+            self._unwanted.discard(ticket)
+        else:
+            self._done[ticket] = answer
+
+    def forget(self, tickets: Sequence[int]) -> None:
+        """Nobody will ask for these: what has not begun is not made, and the rest is dropped when it comes."""
+        given = set(tickets)
+        self._unwanted |= given - {entry[0] for entry in self._queue} - set(self._done)
+        self._queue = deque(entry for entry in self._queue if entry[0] not in given)
+        for ticket in given:
+            self._done.pop(ticket, None)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._end()

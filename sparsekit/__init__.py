@@ -26,6 +26,7 @@ from .base.version import __version__
 _LAZY = {
     "gluon": ".gluon", "io": ".io", "profiler": ".profiler", "operator": ".operator", "optimizer": ".optimizer",
     "random": ".random",
+    "metric": ".metric", "callback": ".callback",
     "initializer": ".initializer", "init": ".initializer", "test_utils": ".test_utils", "widgets": ".widgets",
     "datasets": ".datasets", "lr_scheduler": ".lr_scheduler", "kernels": ".kernels",
     "kvstore": ".kvstore", "kv": ".kvstore",

@@ -1,0 +1,158 @@
+"""Functions called during training, after each batch or epoch: ``mx.callback``.
+
+A callback after a batch gets an object with ``epoch``, ``nbatch``, ``eval_metric`` (which may be None) and ``locals``; one
+after an epoch gets the epoch's number, the symbol, and the dictionaries of arguments and of auxiliary states.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .base.errors import SparsekitError
+from .ndarray.files import save
+
+__all__ = ["LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
+           "module_checkpoint"]
+
+
+def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable[..., None]:
+    """A callback that saves a module every ``period`` epochs.
+
+    Parameters
+    ----------
+    mod : Module
+    prefix : str
+        Start of the files' names.
+    period : int
+    save_optimizer_states : bool
+        Save what is needed to go on training.
+    """
+    period = int(max(1, period))
+
+    def callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
+        if (iter_no + 1) % period == 0:
+            mod.save_checkpoint(prefix, iter_no + 1, save_optimizer_states)
+
+    return callback
+
+
+def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
+    """A callback that saves the model every ``period`` epochs, as ``prefix-symbol.json`` and ``prefix-0001.params``.
+
+    Parameters
+    ----------
+    prefix : str
+    period : int
+    """
+    period = int(max(1, period))
+
+    def callback(iter_no: int, sym: Any, arg: Any, aux: Any) -> None:
+        if (iter_no + 1) % period == 0:
+            if sym is not None:
+                sym.save(f"{prefix}-symbol.json")
+            path = f"{prefix}-{iter_no + 1:04d}.params"
+            save(path, {f"{kind}:{name}": array for kind, arrays in (("arg", arg), ("aux", aux))
+                        for name, array in arrays.items()})
+            logging.info('Saved checkpoint to "%s"', path)
+
+    return callback
+
+
+def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
+    """A callback that logs the training metric every ``period`` batches.
+
+    Parameters
+    ----------
+    period : int
+    auto_reset : bool
+        Start the metric again after each line.
+    """
+
+    def callback(param: Any) -> None:
+        if param.nbatch % period == 0 and param.eval_metric is not None:
+            for name, value in param.eval_metric.get_name_value():
+                logging.info("Iter[%d] Batch[%d] Train-%s=%f", param.epoch, param.nbatch, name, value)
+            if auto_reset:
+                param.eval_metric.reset_local()
+
+    return callback
+
+
+class Speedometer:
+    """Logs samples per second and the training metric every ``frequent`` batches.
+
+    Parameters
+    ----------
+    batch_size : int
+    frequent : int
+    auto_reset : bool
+        Start the metric again after each line, so that a line is about its own batches.
+    """
+
+    def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
+        self.batch_size, self.frequent, self.auto_reset = batch_size, frequent, auto_reset
+        self.init, self.tic, self.last_count = False, 0.0, 0
+
+    def __call__(self, param: Any) -> None:
+        """Count a batch."""
+        count = param.nbatch
+        if self.last_count > count:  # a new epoch
+            self.init = False
+        self.last_count = count
+        if not self.init:
+            self.init, self.tic = True, time.time()
+        elif count % self.frequent == 0:
+            elapsed = time.time() - self.tic
+            self._log(param, self.frequent * self.batch_size / elapsed if elapsed else math.inf)
+            self.tic = time.time()
+
+    def _log(self, param: Any, speed: float) -> None:
+        count, metric = param.nbatch, param.eval_metric
+        if metric is None:
+            logging.info("Iter[%d] Batch [%d]\tSpeed: %.2f samples/sec", param.epoch, count, speed)
+            return
+        pairs = metric.get_name_value()
+        start = 0
+        if self.auto_reset:
+            metric.reset_local()
+            start = count - self.frequent
+        logging.info("Epoch[%d] Batch [%d-%d]\tSpeed: %.2f samples/sec" + "\t%s=%f" * len(pairs), param.epoch, start, count,
+                     speed, *(part for pair in pairs for part in pair))
+
+
+class ProgressBar:
+    """Logs a bar of the batches done.
+
+    Parameters
+    ----------
+    total : int
+        Batches of an epoch.
+    length : int
+        Characters of the bar.
+    """
+
+    def __init__(self, total: int, length: int = 80) -> None:
+        if total < 1:
+            raise SparsekitError(f"A progress bar of {total} batches.", hint="total is the number of batches, from 1.")
+        self.bar_len, self.total = length, total
+
+    def __call__(self, param: Any) -> None:
+        """Log the bar for a batch."""
+        share = param.nbatch / float(self.total)
+        filled = round(self.bar_len * share)
+        logging.info("[%s] %s%s\r", "=" * filled + "-" * (self.bar_len - filled), math.ceil(100 * share), "%")
+
+
+class LogValidationMetricsCallback:
+    """Logs the validation metric at the end of an epoch."""
+
+    def __call__(self, param: Any) -> None:
+        """Log each of the metric's values."""
+        if not param.eval_metric:
+            return
+        for name, value in param.eval_metric.get_name_value():
+            logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

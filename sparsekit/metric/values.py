@@ -1,0 +1,255 @@
+"""Metrics of numbers: distances, correlation, losses, and functions of one's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy
+
+from ..base.errors import ShapeError, UnknownNameError, UnsupportedError
+from ..ndarray.ndarray import NDArray
+from .base import EvalMetric, alias, check_label_shapes, pairs, register
+
+__all__ = ["MAE", "MSE", "RMSE", "Caffe", "CustomMetric", "Loss", "PearsonCorrelation", "Torch", "np"]
+
+
+class _Distance(EvalMetric):
+    """The mean over batches of a distance between labels and predictions."""
+
+    def __init__(self, name: str, output_names: Any, label_names: Any) -> None:
+        super().__init__(name, output_names, label_names, has_global_stats=True)
+
+    @staticmethod
+    def _distance(difference: Any) -> float:
+        return float(numpy.square(difference).mean(dtype=numpy.float64))
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take in a batch of numbers, and as many predictions; vectors count as columns."""
+        for label, pred in pairs(labels, preds):
+            label, pred = (array.reshape(-1, 1) if array.ndim == 1 else array for array in (label, pred))
+            if label.shape != pred.shape:
+                raise ShapeError(f"Labels of shape {label.shape} and predictions of shape {pred.shape} do not fit.",
+                                 hint="give one label for each predicted number.")
+            self._add(self._distance(label - pred), 1)
+
+
+@register
+class MAE(_Distance):
+    """The mean absolute error, as a mean over batches.
+
+    Parameters
+    ----------
+    name : str
+    output_names, label_names : list of str, optional
+    """
+
+    def __init__(self, name: str = "mae", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+    @staticmethod
+    def _distance(difference: Any) -> float:
+        return float(numpy.abs(difference).mean(dtype=numpy.float64))
+
+
+@register
+class MSE(_Distance):
+    """The mean squared error, as a mean over batches.
+
+    Parameters
+    ----------
+    name : str
+    output_names, label_names : list of str, optional
+    """
+
+    def __init__(self, name: str = "mse", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+
+@register
+class RMSE(_Distance):
+    """The root of the mean squared error of each batch, as a mean over batches.
+
+    Parameters
+    ----------
+    name : str
+    output_names, label_names : list of str, optional
+    """
+
+    def __init__(self, name: str = "rmse", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+    @staticmethod
+    def _distance(difference: Any) -> float:
+        return math.sqrt(_Distance._distance(difference))
+
+
+class _Moments(NamedTuple):
+    """Number of pairs, their means, and sums of products about these: T. Chan, G. Golub and R. LeVeque 1983."""
+
+    size: int = 0
+    means: Any = 0.0
+    products: Any = 0.0
+
+    def joined(self, other: _Moments) -> _Moments:
+        count = self.size + other.size
+        if not count:
+            return self
+        apart = other.means - self.means
+        products = self.products + other.products + numpy.outer(apart, apart) * (self.size * other.size / count)
+        return _Moments(count, self.means + apart * (other.size / count), products)
+
+    def correlation(self) -> float:
+        if self.size < 2:
+            return float("nan")
+        spread = self.products[0, 0] * self.products[1, 1]
+        return float(self.products[0, 1] / math.sqrt(spread)) if spread else float("nan")
+
+
+def _moments(label: Any, pred: Any) -> _Moments:
+    both = numpy.stack([label.ravel(), pred.ravel()]).astype(numpy.float64)
+    if not both.shape[1]:
+        return _Moments()
+    means = both.mean(axis=1)
+    about = both - means[:, None]
+    return _Moments(both.shape[1], means, about @ about.T)
+
+
+@register
+@alias("pearsonr")
+class PearsonCorrelation(EvalMetric):
+    """Pearson's correlation of labels and predictions.
+
+    Parameters
+    ----------
+    name : str
+    output_names, label_names : list of str, optional
+    average : {"macro", "micro"}
+        The mean of the batches' values, or the value over all samples.
+    """
+
+    _moments: _Moments
+    _global_moments: _Moments
+
+    def __init__(self, name: str = "pearsonr", output_names: Any = None, label_names: Any = None, average: str = "macro") -> None:
+        if average not in ("macro", "micro"):
+            raise UnknownNameError.of("average", average, ("macro", "micro"))
+        self.average = average
+        super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take in a batch of numbers and predictions of the same shape."""
+        for label, pred in pairs(labels, preds):
+            check_label_shapes(label, pred, False, True)
+            moments = _moments(label, pred)
+            if self.average == "macro":
+                self._add(moments.correlation(), 1)
+                continue
+            self._moments, self._global_moments = self._moments.joined(moments), self._global_moments.joined(moments)
+            self.num_inst += 1
+            self.global_num_inst += 1
+            self.sum_metric = self._moments.correlation() * self.num_inst
+            self.global_sum_metric = self._global_moments.correlation() * self.global_num_inst
+
+    def reset(self) -> None:
+        """Start again."""
+        self._global_moments = _Moments()
+        super().reset()
+
+    def reset_local(self) -> None:
+        """Start again, but for what ``get_global`` gives."""
+        self._moments = _Moments()
+        super().reset_local()
+
+
+@register
+class Loss(EvalMetric):
+    """The mean of the predictions, which are losses; labels do not count.
+
+    Parameters
+    ----------
+    name : str
+    output_names, label_names : list of str, optional
+    """
+
+    def __init__(self, name: str = "loss", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names, has_global_stats=True)
+
+    def update(self, _: Any, preds: Any) -> None:
+        """Take in a batch of losses."""
+        for _label, pred in pairs(preds, preds):
+            self._add(float(pred.sum(dtype=numpy.float64)), pred.size)
+
+
+@register
+class Torch(Loss):
+    """As ``Loss``, under the name of another framework."""
+
+    def __init__(self, name: str = "torch", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+
+@register
+class Caffe(Loss):
+    """As ``Loss``, under the name of another framework."""
+
+    def __init__(self, name: str = "caffe", output_names: Any = None, label_names: Any = None) -> None:
+        super().__init__(name, output_names, label_names)
+
+
+@register
+class CustomMetric(EvalMetric):
+    """A function of one's own as a metric, averaged over batches.
+
+    Parameters
+    ----------
+    feval : callable
+        ``feval(label, pred)`` of numpy arrays gives a number, or a sum and a count.
+    name : str, optional
+        That of the function by default.
+    allow_extra_outputs : bool
+        Take more predictions than labels, and leave out those behind.
+    output_names, label_names : list of str, optional
+    """
+
+    def __init__(self, feval: Callable[[Any, Any], Any], name: str | None = None, allow_extra_outputs: bool = False,
+                 output_names: Any = None, label_names: Any = None) -> None:
+        if name is None:
+            name = getattr(feval, "__name__", type(feval).__name__)
+            name = f"custom({name})" if "<" in name else name
+        super().__init__(name, output_names, label_names, feval=feval, allow_extra_outputs=allow_extra_outputs,
+                         has_global_stats=True)
+        self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take in a batch."""
+        if self._allow_extra_outputs:
+            labels, preds = ([array] if isinstance(array, (NDArray, numpy.ndarray)) else list(array) for array in (labels, preds))
+            preds = preds[:len(labels)]
+        for label, pred in pairs(labels, preds):
+            found = self._feval(label, pred)
+            self._add(*(found if isinstance(found, tuple) else (found, 1)))
+
+    def get_config(self) -> dict[str, Any]:
+        """Not available: a function cannot be written down."""
+        raise UnsupportedError("CustomMetric cannot be serialized: it is a function.", hint="make it again by mx.metric.np.")
+
+
+def np(numpy_feval: Callable[[Any, Any], Any], name: str | None = None, allow_extra_outputs: bool = False) -> CustomMetric:
+    """A function of numpy arrays as a metric.
+
+    Parameters
+    ----------
+    numpy_feval : callable
+        ``numpy_feval(label, pred)`` gives a number, or a sum and a count.
+    name : str, optional
+    allow_extra_outputs : bool
+
+    Examples
+    --------
+    >>> import numpy
+    >>> mx.metric.np(lambda label, pred: numpy.abs(label - pred).max(), name="worst").get()
+    ('worst', nan)
+    """
+    return CustomMetric(numpy_feval, name, allow_extra_outputs)

@@ -1,0 +1,209 @@
+"""Metrics against MXNet 1.9.1, batch by batch; AUC against scikit-learn's values; what is refused beyond MXNet."""
+
+import itertools
+import json
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "metric.json").read_text(encoding="utf-8"))
+
+#: Where MXNet raises and this library answers: the answer.
+BETTER = {
+    "run(mx.metric.TopKAccuracy(5), ([classes(6)], [shares(6, 3)]))": 1.0,
+    "run(mx.metric.Perplexity(None), ([classes(2, 3, count=4)], [shares(2, 3, 4)]))": None,
+}
+
+#: Where it answers and this library does not, and why.
+REFUSED = {
+    "run(mx.metric.TopKAccuracy(2), ([classes(6)], [wave(6)]))": "it compares labels with the order of the scores",
+}
+
+
+@pytest.fixture(scope="module")
+def names():
+    found = {"mx": mx, "np": np, "json": json}
+    exec(GOLDEN["setup"], found)
+    return found
+
+
+def recorded(value):
+    if "items" in value:
+        return [recorded(item) for item in value["items"]]
+    value = value["value"]
+    return math.nan if value == "nan" else value
+
+
+def compare(result, expected):
+    if isinstance(expected, list):
+        assert len(result) == len(expected)
+        for one, wanted in zip(result, expected, strict=True):
+            compare(one, wanted)
+    elif isinstance(expected, float):
+        assert result == pytest.approx(expected, rel=2e-6, nan_ok=True)
+    else:
+        assert result == expected
+    assert not isinstance(result, np.generic)  # plain numbers print as such
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["expression"])
+def test_as_mxnet_has_it(case, names):
+    expression = case["expression"]
+    if expression in BETTER:
+        assert "error" in case
+        found = eval(expression, names)[0][1]
+        assert math.isfinite(found)
+        assert BETTER[expression] in (None, found)
+    elif "error" in case or expression in REFUSED:
+        python_says = "argument" in case.get("reason", "") and case["error"] == "TypeError"
+        with pytest.raises(TypeError if python_says else mx.MXNetError, match=None if python_says else "Hint"):
+            eval(expression, names)
+    else:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # the logarithm of zero, where eps is lost in float32
+            compare(eval(expression, names), recorded(case))
+
+
+def test_sums_start_again_locally_and_globally(names):
+    """In numbers, for metrics whose two totals MXNet mixes up."""
+    same = mx.metric.PearsonCorrelation(average="micro")
+    first, second = names["alike"][:2]
+    label, pred = (np.concatenate([part[place][0].asnumpy().ravel() for part in (first, second)]) for place in (0, 1))
+    same.update(*first)
+    same.reset_local()
+    same.update(*second)
+    both, last = np.corrcoef(label, pred)[0, 1], np.corrcoef(label[8:], pred[8:])[0, 1]
+    assert same.get_global()[1] == pytest.approx(both)
+    assert same.get()[1] == pytest.approx(last)
+    for metric in (mx.metric.F1(), mx.metric.MCC(), mx.metric.F1(average="micro"), mx.metric.PCC(), mx.metric.AUC()):
+        metric.update(*names["two"][0])
+        value = metric.get()
+        metric.reset_local()
+        assert math.isnan(metric.get()[1])
+        assert metric.get_global() == value
+        metric.reset()
+        assert math.isnan(metric.get_global()[1])
+
+
+def every_metric():
+    return [mx.metric.Accuracy(), mx.metric.TopKAccuracy(3), mx.metric.F1(average="micro"), mx.metric.MCC("m", average="micro"),
+            mx.metric.PCC(), mx.metric.Perplexity(2), mx.metric.MAE(), mx.metric.MSE(), mx.metric.RMSE(),
+            mx.metric.CrossEntropy(0.5), mx.metric.NegativeLogLikelihood(), mx.metric.PearsonCorrelation(average="micro"),
+            mx.metric.Loss(), mx.metric.AUC(), mx.metric.CompositeEvalMetric(["acc", "auc"])]
+
+
+@pytest.mark.parametrize("metric", every_metric(), ids=lambda metric: metric.name)
+def test_a_configuration_makes_the_same_metric(metric):
+    config = json.loads(json.dumps(metric.get_config()))
+    again = mx.metric.create(config)
+    assert type(again) is type(metric)
+    assert again.get_config() == metric.get_config()
+    assert str(again) == str(metric)
+
+
+def area_by_pairs(labels, scores):
+    positives, negatives = scores[labels == 1], scores[labels == 0]
+    wins = sum((one > other) + 0.5 * (one == other) for one, other in itertools.product(positives, negatives))
+    return wins / (len(positives) * len(negatives))
+
+
+#: ``sklearn.metrics.roc_auc_score(labels, scores)`` for ``problem(seed, count, ties)``.
+SCIKIT_LEARN = json.loads((Path(__file__).parents[1] / "golden" / "auc.json").read_text(encoding="utf-8"))
+
+
+def problem(seed, count, ties):
+    """Labels and scores that need no random generator: multiples of an irrational number."""
+    places = np.arange(1, count + 1)
+    scores = (places * (seed + math.sqrt(2))) % 1
+    labels = ((places * (seed + math.sqrt(3))) % 1 + 0.5 * scores > 0.75).astype(np.float32)
+    return labels, np.floor(scores * ties) / ties if ties else scores
+
+
+@pytest.mark.parametrize("case", SCIKIT_LEARN["cases"], ids=lambda case: "-".join(map(str, case["problem"])))
+def test_auc_is_that_of_scikit_learn_however_it_comes(case):
+    labels, scores = problem(*case["problem"])
+    assert labels.sum() == case["positives"]
+    for batch in (len(labels), 7):
+        metric = mx.metric.AUC()
+        for start in range(0, len(labels), batch):
+            part = slice(start, start + batch)
+            metric.update([mx.nd.array(labels[part])], [mx.nd.array(scores[part], dtype="float64")])
+        assert metric.get()[1] == pytest.approx(case["auc"], abs=1e-12)
+        assert metric.num_inst == len(labels)
+    if len(labels) < 300:
+        assert case["auc"] == pytest.approx(area_by_pairs(labels, scores), abs=1e-12)
+
+
+def test_auc_of_two_columns_and_of_one(names):
+    labels, scores = (mx.nd.array(part) for part in problem(1, 50, 10))
+    expected = mx.metric.AUC()
+    expected.update(labels, scores)
+    for shaped in (scores.reshape((-1, 1)), mx.nd.stack(1 - scores, scores, axis=1)):
+        metric = mx.metric.AUC()
+        metric.update([labels], [shaped])
+        assert metric.get() == expected.get()
+
+
+def test_auc_keeps_distinct_scores_only(monkeypatch):
+    ranking = __import__("sparsekit.metric.ranking", fromlist=["ranking"])
+    monkeypatch.setattr(ranking, "WAITING", 100)
+    labels, scores = problem(3, 1000, 10)
+    metric = mx.metric.AUC()
+    for start in range(0, 1000, 50):
+        metric.update(mx.nd.array(labels[start:start + 50]), mx.nd.array(scores[start:start + 50], dtype="float64"))
+        assert sum(len(part.values) for part in metric._ranking.waiting) <= 150
+    assert metric.get()[1] == pytest.approx(area_by_pairs(labels, scores), abs=1e-12)
+
+
+def test_auc_refuses_what_has_no_area():
+    metric = mx.metric.AUC()
+    assert math.isnan(metric.get()[1])
+    metric.update(mx.nd.ones(3), mx.nd.array([1, 2, 3]))
+    assert math.isnan(metric.get()[1])
+    for labels, scores, words in (([0, 2], [1, 2], "two classes"), ([0, 1], [1, math.nan], "nan"),
+                                  ([0, 1], [[1] * 3] * 2, "scores"), ([0, 1, 1], [1, 2], "does not match")):
+        with pytest.raises(mx.MXNetError, match=words):
+            metric.update(mx.nd.array(labels), mx.nd.array(scores))
+
+
+@pytest.mark.parametrize(("call", "error"), [
+    ("mx.metric.CrossEntropy().update(mx.nd.array([-1]), shares(1, 2))", mx.RowIndexError),
+    ("mx.metric.Perplexity(None).update(mx.nd.array([2]), shares(1, 2))", mx.RowIndexError),
+    ("mx.metric.PCC().update(mx.nd.array([-1]), mx.nd.array([1]))", mx.RowIndexError),
+    ("mx.metric.MSE().update(wave(3), wave(3, 4))", mx.ShapeError),
+    ("mx.metric.F1(average='weighted')", mx.UnknownNameError),
+    ("mx.metric.CompositeEvalMetric().get_metric(0)", mx.RowIndexError),
+    ("mx.metric.Accuracy().update([[1, 2]], [[1, 2]])", mx.DTypeError),
+])
+def test_what_mxnet_lets_pass(call, error, names):
+    with pytest.raises(error, match="Hint"):
+        eval(call, names)
+
+
+def test_numpy_arrays_do_too(names):
+    metric = mx.metric.Accuracy()
+    metric.update(np.array([0, 1]), np.array([[1, 0], [1, 0]]))
+    assert metric.get() == ("accuracy", 0.5)
+
+
+def test_a_metric_of_ones_own():
+    class Worst(mx.metric.EvalMetric):
+        def __init__(self, name="worst", output_names=None, label_names=None):
+            super().__init__(name, output_names, label_names, has_global_stats=True)
+
+        def update(self, labels, preds):
+            self.sum_metric = max(self.sum_metric, float(abs(labels - preds).max().asscalar()))
+            self.num_inst = 1
+
+    mx.metric.register(Worst)
+    try:
+        metric = mx.metric.create("worst")
+        metric.update(mx.nd.array([1, 2]), mx.nd.array([1, 5]))
+        assert metric.get() == ("worst", 3.0)
+    finally:
+        mx.metric.base._registry.classes.pop("worst")

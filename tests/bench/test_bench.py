@@ -7,7 +7,7 @@ import pytest
 
 from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
-from sparsekit.bench import arrays, epoch, harness
+from sparsekit.bench import arrays, epoch, harness, libsvm
 
 
 def contender(name, values):
@@ -88,7 +88,7 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
      ("dot", ["csr · dense", "csrᵀ · dense", "csr · row_sparse"] * 2),
      ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
                   "row_sparse -> csr"]),
-     ("update", ["SGD,", "momentum", "Adam", "AdaGrad"])],
+     ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak of memory"])],
 )
 def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headings):
     file = tmp_path / "figures.json"
@@ -97,7 +97,7 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
     assert len(figures["sections"]) == len(headings)
     for section, heading in zip(figures["sections"], headings, strict=True):
         assert heading in section["heading"]
-        assert all(row["min"] > 0 for row in section["rows"].values())
+        assert all(row["min"] > 0 or section["unit"] == "MB" for row in section["rows"].values())
     assert "sparsekit" in capsys.readouterr().out
 
 
@@ -118,3 +118,9 @@ def test_a_rival_that_computes_something_else_is_refused():
     other = {**same, "scipy": {"forms": {"product": {"form": [1.0, 5.0]}}}}
     with pytest.raises(SparsekitError, match="scipy form gives"):
         list(arrays._contenders("product", workers, other))
+
+
+def test_a_reader_that_reads_something_else_is_refused():
+    libsvm._check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 5, 1.5, 1]})
+    with pytest.raises(SparsekitError, match="mxnet LibSVMIter finds"):
+        libsvm._check({"sparsekit LibSVMIter": [2, 5, 1.5, 1], "mxnet LibSVMIter": [2, 4, 1.5, 1]})

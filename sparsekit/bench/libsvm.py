@@ -1,0 +1,117 @@
+"""Reading LibSVM text, beside MXNet's iterator and scikit-learn's loader: megabytes a second, and the memory it takes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.errors import SparsekitError
+from ..io import save_libsvm
+from ..storage import CSR
+from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+
+__all__ = ["run"]
+
+
+class Workload(NamedTuple):
+    """Rows, features, and stored values a row on average."""
+
+    rows: int
+    features: int
+    stored: int
+
+
+#: About 100 megabytes of text: 14.5 bytes a value, 520 a row.
+WORKLOAD, QUICK = Workload(200_000, 1_000_000, 36), Workload(500, 1_000, 12)
+#: A file that warms a reader up, and whose peak of memory tells what a larger one adds.
+SMALL = 10
+
+
+def write_text(path: str, workload: Workload) -> int:
+    """Write rows whose columns are, like words, few often and many rarely; the size in bytes."""
+    random = np.random.default_rng(0)
+    lengths = random.poisson(workload.stored, workload.rows)
+    rows = np.repeat(np.arange(workload.rows), lengths)
+    columns = (workload.features * random.random(len(rows)) ** 3).astype(np.int64)
+    order = np.lexsort((columns, rows))
+    rows, columns = rows[order], columns[order]
+    kept = np.ones(len(rows), bool)
+    kept[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    indptr = np.searchsorted(rows[kept], np.arange(workload.rows + 1))
+    values = random.random(int(kept.sum()), np.float32).round(6)
+    matrix = CSR(values, columns[kept], indptr, (workload.rows, workload.features))
+    save_libsvm(path, matrix, random.integers(0, 2, workload.rows).astype(np.float32))
+    return os.path.getsize(path)
+
+
+def _workers(rivals: dict[str, str], stack: ExitStack) -> dict[str, tuple[Worker, str]]:
+    """Each way of reading in a process of its own, whose peak of memory is its alone: name -> (worker, form)."""
+    found: dict[str, tuple[Worker, str]] = {}
+    for form in ("LibSVMIter", "load_libsvm"):
+        found[f"sparsekit {form}"] = stack.enter_context(start_own("libsvm_worker")), form
+    for name, worker in start_rivals(rivals, stack, "libsvm").items():
+        form = str(worker.ask("info")["form"])
+        found[f"{name} {form}"] = worker, form
+    return found
+
+
+def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
+    """Measure reading 100 MB of LibSVM text, from the system's memory of the file, in MB/s.
+
+    Parameters
+    ----------
+    rivals : dict of str to str
+        Rivals and the Python executables that have them.
+    rounds : int
+        0 for the default.
+    quick : bool
+        A small file and few rounds.
+    """
+    rounds = rounds or (2 if quick else 11)
+    report = Report("Reading LibSVM text", rounds, NOTES)
+    workload = QUICK if quick else WORKLOAD
+    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
+        small, large = os.path.join(folder, "small.libsvm"), os.path.join(folder, "large.libsvm")
+        write_text(small, workload._replace(rows=workload.rows // SMALL))
+        size = write_text(large, workload)
+        workers = _workers(rivals, stack)
+        for name, (worker, _) in workers.items():
+            report.versions[name.partition(" ")[0]] = worker.ask("info")["version"]
+        peaks = {name: [worker.ask("peak", form, path, workload.features) for path in (small, large)]
+                 for name, (worker, form) in workers.items()}
+        _check({name: worker.ask("sums", form, large, workload.features) for name, (worker, form) in workers.items()})
+        contenders = [Contender(name, partial(_speed, worker, form, large, workload.features, size))
+                      for name, (worker, form) in workers.items()]
+        take_turns(contenders, rounds)
+        report.add(f"{size / 1e6:.0f} MB, {workload.rows:,} x {workload.features:,}, about {workload.stored} values a row",
+                   "MB/s", contenders, against="sparsekit LibSVMIter" if rivals else "")
+        memory = [Contender(name, partial(float, (after - before) / 1e6)) for name, (before, after) in peaks.items()]
+        for one in memory:
+            one.values = [one.measure()]
+        report.add(f"peak of memory beyond that of a file {SMALL} times smaller", "MB", memory)
+    return report
+
+
+def _speed(worker: Worker, form: str, path: str, features: int, size: int) -> float:
+    return float(size / 1e6 / worker.ask("read", form, path, features))
+
+
+def _check(sums: dict[str, list[float]]) -> None:
+    """Everybody must have read the same."""
+    expected = sums["sparsekit LibSVMIter"]
+    for name, found in sums.items():
+        if not np.allclose(expected, found, rtol=1e-5):
+            raise SparsekitError(f"{name} finds rows, values, their sum and the labels' to be {found}, sparsekit {expected}.",
+                                 hint="what is compared must read the same; check the rival's script.")
+
+
+NOTES = (
+    "larger is faster; the file is in the system's cache, so that no disk is measured.",
+    "LibSVMIter: csr batches of 128 rows, streamed, in threads as each library sets them; no batch is used.",
+    "load_libsvm and sklearn's load_svmlight_file: the whole file as one matrix of float32.",
+)

@@ -1,0 +1,64 @@
+"""This library's readers for ``sparsekit bench libsvm``, behind the line protocol of its rivals.
+
+``read FORM FILE FEATURES`` reads the file once (seconds), ``sums`` tells what was in it (rows, stored values, their
+sum, the labels'), and ``peak`` reads and tells the largest amount of memory that the process has had (bytes).
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from typing import Any
+
+import numpy as np
+
+import sparsekit as mx
+
+from .worker import serve
+
+__all__ = ["Worker"]
+
+BATCH = 128
+
+
+class Worker:
+    """Reads a file either way."""
+
+    def info(self) -> dict[str, str]:
+        """Name and version."""
+        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
+
+    def _batches(self, form: str, path: str, features: str) -> Any:
+        """Data, labels and padded rows, batch by batch; all at once for ``load_libsvm``."""
+        if form == "load_libsvm":
+            data, label = mx.io.load_libsvm(path, n_features=int(features))
+            yield data, label, 0
+            return
+        for batch in mx.io.LibSVMIter(path, int(features), BATCH, memory_limit=0):
+            yield batch.data[0], batch.label[0], batch.pad
+
+    def read(self, form: str, path: str, features: str) -> float:
+        """Seconds to read the file."""
+        start = time.perf_counter()
+        for _ in self._batches(form, path, features):
+            pass
+        return time.perf_counter() - start
+
+    def sums(self, form: str, path: str, features: str) -> list[float]:
+        """Rows, stored values, their sum, and the labels'."""
+        total = np.zeros(4)
+        for data, label, pad in self._batches(form, path, features):
+            data, label = data[:data.shape[0] - pad], label[:label.shape[0] - pad]
+            values = data._store.data
+            total += data.shape[0], values.size, values.sum(dtype=np.float64), label._store.sum(dtype=np.float64)
+        return total.tolist()
+
+    def peak(self, form: str, path: str, features: str) -> int:
+        """Bytes that the process has had at most, after reading the file."""
+        self.read(form, path, features)
+        with open("/proc/self/status", encoding="ascii") as status:  # getrusage would count the parent's memory too
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+if __name__ == "__main__":
+    serve(Worker())

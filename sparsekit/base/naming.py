@@ -62,10 +62,10 @@ def settings(cls: type) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for base in cls.__mro__:
-        function = base.__dict__.get("__init__")
-        code = getattr(function, "__code__", None)
-        if code is None:
+        function: Any = base.__dict__.get("__init__")
+        if not hasattr(function, "__code__"):
             continue
+        code = function.__code__
         names = code.co_varnames[1:code.co_argcount]
         defaults = function.__defaults__ or ()
         given = dict.fromkeys(names, ...) | dict(zip(names[len(names) - len(defaults):], defaults, strict=True))

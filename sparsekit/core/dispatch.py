@@ -90,7 +90,7 @@ def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rul
     rule = op.find_rule(("default",) * len(stypes), plain)
     if rule is None:
         rows = "; ".join(map(repr, op.rules))
-        raise StorageTypeError(f"{op.name} takes no inputs of storage types {', '.join(stypes)}.",
+        raise StorageTypeError(f"{op.label} takes no inputs of storage types {', '.join(stypes)}.",
                                hint=f"convert with tostype(); its rows are: {rows}.")
     return rule, any(stype != "default" for stype in stypes), asked if asked != rule.stype(0) else None
 
@@ -139,7 +139,7 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if plan.cast is not None:
         before = result
         result = convert_store(result, plan.cast, plan.k)
-        _note(plan, before, result, f"{plan.op.name} computes a dense result, and {plan.cast} was asked for",
+        _note(plan, before, result, f"{plan.op.label} computes a dense result, and {plan.cast} was asked for",
               f"leave out {plan.op.sparse_output}={plan.cast!r}")
     return result
 
@@ -321,9 +321,9 @@ def _visible(call: Call, result: tuple[Any, ...], ctx: Any, node: Any) -> Any:
 def _check_out(call: Call, out: Any) -> None:
     """Raise unless ``out`` is an array, or a list of as many arrays as the caller gets."""
     if call.visible != 1 and (not isinstance(out, (list, tuple)) or len(out) != call.visible):
-        raise SparsekitError(f"{call.op.name} gives {call.visible} arrays, and out= is not a list of as many.",
+        raise SparsekitError(f"{call.op.label} gives {call.visible} arrays, and out= is not a list of as many.",
                              hint=f"give out= a list of {call.visible} arrays.")
-    require_arrays([out] if call.visible == 1 else out, f"{call.op.name}: out")
+    require_arrays([out] if call.visible == 1 else out, f"{call.op.label}: out")
 
 
 def _into_each(out: Any, result: Any, ctx: Any, node: Any) -> Any:
@@ -345,7 +345,7 @@ def _into(out: Any, result: Any, ctx: Any, node: Any, place: int = 0) -> Any:
 
 def _contexts_differ(call: Call, inputs: tuple[Any, ...]) -> SparsekitError:
     places = ", ".join(str(array._ctx) for array in inputs)
-    return SparsekitError(f"{call.op.name}: the inputs live on different contexts: {places}.",
+    return SparsekitError(f"{call.op.label}: the inputs live on different contexts: {places}.",
                           hint="bring them together with as_in_context(ctx).")
 
 
@@ -376,7 +376,7 @@ def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
     if source == "default":
         return store
     size = int(np.prod([int(size) for size in store.shape], dtype=object)) * store.dtype.itemsize
-    what = f"{plan.op.name} has no kernel for {_describe(plan.call, stores)}"
+    what = f"{plan.op.label} has no kernel for {_describe(plan.call, stores)}"
     remedy = _remedy(plan)
     if config.densify == "error" or (config.densify != "allow" and size > config.densify_limit):
         why = ("config.densify is 'error'" if config.densify == "error"
@@ -415,14 +415,14 @@ def _remedy(plan: Plan) -> str:
     sparse = [repr(rule) for rule in plan.op.rules if any(word not in ("default", "default?", "default...")
                                                           for word in rule.inputs)]
     if sparse:
-        return f"{plan.op.name} has sparse kernels for: {'; '.join(sparse)}"
-    return f"{plan.op.name} is dense by nature; call .tostype('default') where you mean it"
+        return f"{plan.op.label} has sparse kernels for: {'; '.join(sparse)}"
+    return f"{plan.op.label} is dense by nature; call .tostype('default') where you mean it"
 
 
 def not_an_array(call: Call, inputs: Any) -> SparsekitError:
     """The error for an input that is no array of this library."""
     for name, value in zip(call.op.inputs * max(1, len(inputs)), inputs, strict=False):
         if not hasattr(value, "_store"):
-            return DTypeError(f"{call.op.name}: {name} is a {type(value).__name__}, not an NDArray.",
+            return DTypeError(f"{call.op.label}: {name} is a {type(value).__name__}, not an NDArray.",
                               hint="make one with mx.nd.array(…), or mx.nd.sparse.csr_matrix(…) for scipy matrices.")
     return SparsekitError(f"{call!r} could not read its inputs.", hint="report this, it is a defect.")

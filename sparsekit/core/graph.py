@@ -251,7 +251,7 @@ def _no_gradient(node: Node, again: str = "") -> GradientError:
     call: Any = node.call
     inputs = call.op.inputs if not call.op.variadic else call.op.inputs * len(node.values or ())
     stypes = ", ".join(f"{name} ({array.stype})" for name, array in zip(inputs, node.values or (), strict=False))
-    return GradientError(f"The operator {call.op.name!r} has no gradient{again}, for {stypes} or any other storage types.",
+    return GradientError(f"The operator {call.op.label!r} has no gradient{again}, for {stypes} or any other storage types.",
                          hint=f"{call.op.instead or 'call .detach() on its result, or work under autograd.pause()'}.")
 
 

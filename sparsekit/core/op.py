@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..base.errors import ShapeError, SparsekitError, UnknownNameError
 from . import cost as costs
 from . import infer
+from .labels import described, label
 
 __all__ = ["REQUIRED", "Call", "Op", "Rule", "Want", "find", "registry"]
 
@@ -154,6 +155,7 @@ class Op:
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
+        self.label = label(name)
         self.variadic = bool(words) and words[0].startswith("*")
         self.inputs = tuple(word.strip("*?") for word in words)
         self.needed = sum(not word.endswith("?") for word in words)
@@ -228,11 +230,11 @@ class Op:
     def _complete(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
-            raise UnknownNameError.of(f"argument of {self.name}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
+            raise UnknownNameError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
         complete = {**self.attrs, **attrs}
         missing = [name for name, value in complete.items() if value is REQUIRED]
         if missing:
-            raise SparsekitError(f"{self.name} needs the argument {missing[0]!r}.", hint=f"{self.name}(…, {missing[0]}=…)")
+            raise SparsekitError(f"{self.label} needs the argument {missing[0]!r}.", hint=f"{self.label}(…, {missing[0]}=…)")
         return complete
 
     def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -242,19 +244,19 @@ class Op:
             return arrays, kwargs
         names = (*self.inputs, *self.attrs)
         if len(args) > len(names):
-            raise SparsekitError(f"{self.name} takes at most {len(names)} arguments, {len(args)} were given.",
+            raise SparsekitError(f"{self.label} takes at most {len(names)} arguments, {len(args)} were given.",
                                  hint=f"its arguments are {', '.join(names)}.")
         given = dict(zip(names, args, strict=False))
         twice = given.keys() & kwargs.keys()
         if twice:
-            raise SparsekitError(f"{self.name} was given the argument {twice.pop()!r} twice.", hint="give it once.")
+            raise SparsekitError(f"{self.label} was given the argument {twice.pop()!r} twice.", hint="give it once.")
         given.update(kwargs)
         arrays = tuple(given.pop(name, None) for name in self.inputs)
         while arrays and arrays[-1] is None and len(arrays) > self.needed:
             arrays = arrays[:-1]
         for name, array in zip(self.inputs, arrays, strict=False):
             if array is None:
-                raise SparsekitError(f"{self.name} needs the array {name!r}.", hint=f"{self.name}({', '.join(self.inputs)}, …)")
+                raise SparsekitError(f"{self.label} needs the array {name!r}.", hint=f"{self.label}({', '.join(self.inputs)}, …)")
         return arrays, given
 
     def find_rule(self, stypes: tuple[str, ...], attrs: dict[str, Any]) -> Rule | None:
@@ -294,11 +296,10 @@ class Call:
         try:
             return self.op.shape(shapes, self.attrs)
         except ShapeError as error:
-            raise ShapeError(f"{self.op.name}: {error.message}", hint=error.hint) from None
+            raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
 
     def __repr__(self) -> str:
-        attrs = ", ".join(f"{name}={value!r}" for name, value in self.attrs.items())
-        return f"{self.op.name}({attrs})"
+        return described(self.op.name, self.attrs)
 
 
 def _hashable(value: Any) -> Any:

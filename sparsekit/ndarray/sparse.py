@@ -13,6 +13,7 @@ from ..ops.cast import check_stype
 from ..storage import CSR, RowSparse, convert
 from ..storage.check import check_conversion
 from . import arithmetic
+from .arguments import on, values_of
 from .functions import F
 from .interchange import from_binsparse
 from .ndarray import NDArray
@@ -140,17 +141,26 @@ class RowSparseNDArray(BaseSparseNDArray):
     __slots__ = ()
     stype = "row_sparse"
 
-    def retain(self, indices: NDArray) -> RowSparseNDArray:
-        """Only these rows; all others become absent."""
-        return F._sparse_retain(self, indices)
+    def retain(self, indices: Any) -> RowSparseNDArray:
+        """Only these rows, by an array, a list or a numpy array of numbers; all others become absent."""
+        return retain(self, indices)
 
 
 array_types[CSR] = CSRNDArray
 array_types[RowSparse] = RowSparseNDArray
 
 
-def retain(data: RowSparseNDArray, indices: NDArray) -> RowSparseNDArray:
-    """Only the given rows of a row_sparse array; all others become absent."""
+def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
+    """Only the given rows of a row_sparse array; all others become absent.
+
+    Parameters
+    ----------
+    indices : NDArray, numpy array, list or int
+        Numbers of rows, in any order; those of no row are left out.
+    """
+    if not isinstance(indices, NDArray) and isinstance(data, NDArray):
+        numbers = np.atleast_1d(values_of(indices, default="int64"))
+        indices = on(numbers, data.context)
     return F._sparse_retain(data, indices)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.config import config
 from ..base.errors import DensificationError
+from ..core.labels import label
 from ..storage import CSR, densify
 from ..storage.convert import row_ids
 
@@ -27,7 +28,7 @@ def check_room(name: str, shape: tuple[int, ...], dtype: Any) -> None:
     size = math.prod(int(extent) for extent in shape) * np.dtype(dtype).itemsize
     if size > config.densify_limit and config.densify != "allow":
         raise DensificationError(
-            f"{name}: the result of shape {tuple(shape)} is dense and would take {size:,} bytes, above "
+            f"{label(name)}: the result of shape {tuple(shape)} is dense and would take {size:,} bytes, above "
             f"config.densify_limit of {config.densify_limit:,}.",
             hint="take a slice first, or raise sparsekit.config.densify_limit.")
 

@@ -196,7 +196,7 @@ retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambd
 
 @retain.forward("row_sparse, default -> row_sparse")
 def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
-    keep = k.xp.isin(x.indices, wanted.astype(x.indices.dtype))
+    keep = k.xp.isin(x.indices, wanted.astype(np.int64))  # int32 would fold a number beyond it onto a row
     return RowSparse(x.data[keep], x.indices[keep], x.shape, check=False)
 
 

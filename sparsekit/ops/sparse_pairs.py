@@ -77,12 +77,13 @@ def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Calla
     """
     op, function = find(name), dense_function(name)
 
+    def of_rows(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        if rows is not None and left.shape == right.shape:
+            return rows(k, left, right)
+        return union_rows(k, left, right, function, name)
+
     if op.find_rule(("row_sparse", "row_sparse"), {}) is None:
-        @op.forward("row_sparse, row_sparse -> row_sparse")
-        def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-            if rows is not None and left.shape == right.shape:
-                return rows(k, left, right)
-            return union_rows(k, left, right, function, name)
+        op.forward("row_sparse, row_sparse -> row_sparse")(of_rows)
 
     @op.forward(f"{SPARSE}, {SPARSE} -> csr")
     def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
@@ -121,16 +122,17 @@ def keep_places(name: str, left_only: bool) -> None:
             return convert(apply(dense_of(k, sparse, name), dense), sparse.stype, k.xp)
         return on_data(sparse, apply(sparse.data, values_at(k, sparse, dense)))
 
+    def first(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        return run(k, left, right, lambda a, b: function(k, a, b))
+
+    def second(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+        return run(k, right, left, lambda a, b: function(k, b, a))
+
     for stype in ("row_sparse", "csr"):
         if op.find_rule((stype, "default"), {}) is None:
-            @op.forward(f"{stype}, default -> {stype}")
-            def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-                return run(k, left, right, lambda a, b: function(k, a, b))
-
+            op.forward(f"{stype}, default -> {stype}")(first)
         if not left_only and op.find_rule(("default", stype), {}) is None:
-            @op.forward(f"default, {stype} -> {stype}")
-            def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-                return run(k, right, left, lambda a, b: function(k, b, a))
+            op.forward(f"default, {stype} -> {stype}")(second)
 
 
 for _name, _factor in (("add", 1), ("sub", -1)):

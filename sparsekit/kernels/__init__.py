@@ -27,6 +27,7 @@ FILES = {
     "csr_select": (
         "csr_values_at", "csr_transpose", "csr_union", "csr_copy_rows", "csr_put_rows", "csr_column_bounds",
         "csr_column_steps", "csr_count_columns", "csr_take_columns", "csr_reshape", "csr_where",
+        "csr_argmax",
     ),
     "dense": ("dense_dot_csr", "dense_dot_csr_transposed"),
     "embedding": ("sum_rows_grouped",),

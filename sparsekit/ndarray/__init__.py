@@ -28,7 +28,7 @@ from .arithmetic import (
     subtract,
     true_divide,
 )
-from .composed import concatenate, histogram, moveaxis, onehot_encode, split_v2
+from .composed import concatenate, histogram, moveaxis, onehot_encode, split_v2, transpose
 from .creation import arange, array, empty, eye, from_numpy, full, linspace, ones, waitall, zeros
 from .files import load, load_frombuffer, save
 from .functions import F as _F
@@ -64,6 +64,6 @@ __all__ = [
     "divide", "empty", "equal", "eye", "from_dlpack", "from_numpy", "full", "greater", "greater_equal", "histogram",
     "lesser", "lesser_equal", "linspace", "load", "load_frombuffer", "logical_and", "logical_or", "logical_xor",
     "maximum", "minimum", "modulo", "moveaxis", "multiply", "not_equal", "onehot_encode", "ones", "power", "random",
-    "save", "sparse", "split_v2", "subtract", "to_dlpack_for_read", "to_dlpack_for_write", "true_divide", "waitall",
+    "save", "sparse", "split_v2", "subtract", "to_dlpack_for_read", "to_dlpack_for_write", "transpose", "true_divide", "waitall",
     "wrap", "zeros",
 ]

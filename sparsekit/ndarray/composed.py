@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.errors import ShapeError
-from .functions import F
+from .functions import F, transposed
 from .methods import split_v2 as _split
 from .ndarray import NDArray
 
-__all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2"]
+__all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2", "transpose"]
 
 
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
@@ -33,7 +33,16 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
         order.insert(target, axis)
     if sorted(order) != list(range(ndim)):
         raise ShapeError(f"axes {sources} and places {targets} repeat.", hint="name each once.")
-    return F.transpose(tensor, axes=tuple(order))
+    return transposed(tensor, tuple(order))
+
+
+def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None = None) -> NDArray:
+    """A copy with the axes reversed, or in the order given.
+
+    A csr matrix gives csr, and so does a row_sparse one; a row_sparse array of more axes stays so where its first axis
+    stays the first.
+    """
+    return transposed(data, axes, out)
 
 
 def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray:

@@ -12,7 +12,7 @@ from ..core.function import make_function
 from ..core.op import find
 from ..ops.matrix import target_shape
 from . import arithmetic
-from .functions import F
+from .functions import F, transposed
 from .ndarray import NDArray
 
 __all__ = ["METHODS", "attach"]
@@ -86,7 +86,7 @@ def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
     order: Any = _shape_argument(axes, kwargs.pop("axes", None), "order of axes")
     if kwargs:
         raise DTypeError(f"transpose takes no argument {next(iter(kwargs))!r}.", hint="it takes axes.")
-    return F.transpose(self, axes=() if order == (None,) else order)
+    return transposed(self, () if order == (None,) else order)
 
 
 def broadcast_to(self: NDArray, shape: Any) -> NDArray:

@@ -24,7 +24,7 @@ from ..base.errors import (
 from ..core import hooks
 from ..core.arrays import Layout, array_types, require_arrays, wrap
 from ..core.dispatch import convert_store, invoke
-from ..core.graph import Variable, backward
+from ..core.graph import CustomNode, Variable, backward
 from ..core.op import find
 from ..kernels import for_device
 from ..ops.cast import check_stype
@@ -228,7 +228,11 @@ class NDArray(NumpyProtocol, Interchange):
         if hooks.sink is not None:
             hooks.sink.span(f"copy {self._ctx} -> {ctx}", "transfer", start, time.perf_counter_ns(),
                             {"bytes": self.nbytes})
-        return wrap(store, ctx)
+        if not hooks.state.recording or self._entry is None:
+            return wrap(store, ctx)
+        origin = self._ctx
+        node = CustomNode(lambda gradients: [gradients[0].as_in_context(origin)], (self._entry,), 1, ctx)
+        return wrap(store, ctx, (node, 0))
 
     def copyto(self, other: NDArray | Context) -> NDArray:
         """Copy the values into an array, whose storage type and element type stay, or to a context."""

@@ -173,8 +173,8 @@ stack = Op("stack", "*data", axis=0, num_args=None, shape=_stacked_shape, cost=c
            sample=lambda: [(arrays, {"axis": axis}) for arrays in _pairs() for axis in (0, 1, -1)],
            doc="""Arrays of one shape joined along a new axis.
 
-row_sparse arrays give row_sparse where their rows stay the first axis.  A csr array has two dimensions, so csr arrays
-give a dense result.""")
+row_sparse arrays give row_sparse where their rows stay the first axis.  A csr array has two dimensions, so a stack of
+them falls back to a dense one.""")
 
 
 @stack.forward("default... -> default")
@@ -190,16 +190,6 @@ def _(k: Any, *given: Any) -> Any:
         return RowSparse(k.xp.stack([densify(store, k.xp) for store in stores]), k.xp.arange(len(stores)), shape, check=False)
     indices, spread = aligned_rows(k.xp, stores)
     return RowSparse(k.xp.stack(spread, axis=axis), indices, shape, check=False)
-
-
-@stack.forward("default|csr|row_sparse... -> default")
-def _(k: Any, *given: Any) -> Any:
-    stores, attrs = given[:-1], given[-1]
-    out = _room(k, "stack", _stacked_shape([store.shape for store in stores], attrs), stores)
-    axis = _stack_axis(stores[0].shape, attrs)
-    for place, store in enumerate(stores):
-        _write(k, store, out[(slice(None),) * axis + (place,)])
-    return out
 
 
 @stack.gradient

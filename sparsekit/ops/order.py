@@ -15,7 +15,7 @@ from ..core.op import Op
 from . import samples
 from .shape import fresh, one_axis
 
-__all__ = ["sorted_places"]
+__all__ = ["check_places", "sorted_places"]
 
 
 def _line(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[tuple[int, ...], int]:
@@ -32,7 +32,7 @@ def sorted_places(xp: Any, x: Any, axis: int, ascending: bool) -> Any:
     return x.shape[axis] - 1 - xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, kind="stable"), axis)
 
 
-def _check_places(dtype: Any, size: int) -> None:
+def check_places(dtype: Any, size: int) -> None:
     """Raise if a float type cannot count to ``size``: places would silently be wrong."""
     kind = np.dtype(dtype)
     largest = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else 1 if kind.kind == "b" else np.iinfo(kind).max
@@ -109,7 +109,7 @@ ordering(Op("sort", "data", axis=-1, is_ascend=True, outputs=2, visible=1, cost=
 
 def _argsort_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     shape, axis = _line(shapes[0], attrs)
-    _check_places(attrs["dtype"], shape[axis])
+    check_places(attrs["dtype"], shape[axis])
     return shape
 
 
@@ -137,7 +137,7 @@ def _top_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     shape, axis = _line(shapes[0], attrs)
     count = _first(shape, axis, attrs)
     if attrs["ret_typ"] in ("indices", "both"):
-        _check_places(attrs["dtype"], shape[axis])
+        check_places(attrs["dtype"], shape[axis])
     made = (*shape[:axis], count, *shape[axis + 1:])
     return {"indices": made, "mask": tuple(shapes[0])}.get(attrs["ret_typ"], [made, made])
 
@@ -193,7 +193,7 @@ def finding(name: str, function: str, doc: str) -> None:
 
     @op.forward("default -> default")
     def _(k: Any, x: Any, attrs: Any) -> Any:
-        _check_places(x.dtype, x.size if attrs["axis"] is None else x.shape[attrs["axis"]])
+        check_places(x.dtype, x.size if attrs["axis"] is None else x.shape[attrs["axis"]])
         found = getattr(k.xp, function)(x, axis=attrs["axis"])
         return k.xp.asarray(found).astype(x.dtype).reshape(infer.reduced([x.shape], attrs))
 

@@ -10,6 +10,7 @@ from ..base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError,
 from ..core import infer
 from ..core.op import Op
 from . import samples
+from .limits import dense_of
 
 __all__ = ["along", "checked_axis", "floating", "softmax_along"]
 
@@ -122,7 +123,11 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data") ->
             x = _masked(k.xp, x, rest[0], attrs["axis"])
         return softmax_along(k, x, attrs["axis"], log, masked).astype(kind, copy=False)
 
-    op.forward("default, default? -> default" if has_length else "default -> default")(forward)
+    def of_sparse(k: Any, x: Any, *rest: Any) -> Any:  # no value of a softmax is zero
+        return forward(k, dense_of(k, x, name), *rest)
+
+    for stype, function in (("default", forward), ("csr|row_sparse", of_sparse)):
+        op.forward(f"{stype}, default? -> default" if has_length else f"{stype} -> default")(function)
     return op
 
 

@@ -13,8 +13,11 @@ from ..core.op import Op, find
 from ..storage import CSR, RowSparse
 from . import samples
 from .limits import check_room, dense_of
+from .order import check_places
+from .parts import transposed
 from .reduce import axes_in, mean_of
 from .slices import Only
+from .sparse_rows import reshaped_csr
 from .unary import on_data
 
 __all__ = ["SUM", "Way", "reduce_store"]
@@ -160,6 +163,53 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 @find("_others").forward("csr|row_sparse -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
     return find("_others").rules[0].function(k, dense_of(k, x, "the gradient of prod"), attrs)
+
+
+def _place_in_csr(k: Any, x: CSR, axes: tuple[int, ...], largest: bool) -> Any:
+    if len(axes) == 2:
+        x = reshaped_csr(k, x, (1, math.prod(x.shape)))
+    elif axes == (0,):
+        x = transposed(k, x)
+    out = k.xp.empty(x.shape[0], np.int64)
+    k.csr_argmax(x.data, x.indices, x.indptr, x.shape[1], largest, out)
+    return out
+
+
+def _place_in_rows(k: Any, x: RowSparse, axes: tuple[int, ...], function: str) -> Any:
+    """The place among the stored rows, unless a row that is not stored holds more, or as much and comes first."""
+    xp, choose = k.xp, getattr(k.xp, function)
+    if 0 not in axes:
+        out = xp.zeros((x.shape[0], *np.delete(x.shape[1:], axes[0] - 1)), np.int64)
+        out[x.indices] = choose(x.data, axis=axes[0])
+        return out
+    if not x.indices.size:
+        return xp.zeros(x.shape[1:] if len(axes) == 1 else 1, np.int64)
+    gaps = xp.flatnonzero(x.indices != xp.arange(x.indices.shape[0]))
+    absent = int(gaps[0]) if gaps.size else x.indices.shape[0]
+    data, width = (x.data, 1) if len(axes) == 1 else (x.data.reshape(-1, 1), math.prod(x.shape[1:]))
+    place = choose(data, axis=0)
+    best = xp.take_along_axis(data, place[None], 0)[0]
+    place = x.indices.astype(np.int64)[place // width] * width + place % width
+    worse = best < 0 if function == "argmax" else best > 0
+    better = (absent < x.shape[0]) & (worse | ((best == 0) & (absent * width < place)))
+    return xp.where(better, absent * width, place)
+
+
+def _declare_place(name: str, function: str) -> None:
+    op = find(name)
+
+    @op.forward("csr|row_sparse -> default")
+    def _(k: Any, x: Any, attrs: Any) -> Any:
+        attrs = {"axis": 1, "keepdims": False} if name == "argmax_channel" else attrs
+        axes, shape = infer.axes_of(attrs["axis"], len(x.shape)), infer.reduced([tuple(x.shape)], attrs)
+        check_places(x.dtype, math.prod(x.shape[axis] for axis in axes))
+        check_room(name, shape, x.dtype)
+        found = _place_in_csr(k, x, axes, function == "argmax") if isinstance(x, CSR) else _place_in_rows(k, x, axes, function)
+        return found.astype(x.dtype).reshape(shape)
+
+
+for _name, _function in (("argmax", "argmax"), ("argmin", "argmin"), ("argmax_channel", "argmax")):
+    _declare_place(_name, _function)
 
 
 square_sum = Op("_square_sum", "data", axis=None, keepdims=False, exclude=False, shape=infer.reduced, cost=cost.reduction,

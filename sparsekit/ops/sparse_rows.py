@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ShapeError
-from ..core.op import find
+from ..core import cost
+from ..core.op import Op, find
 from ..storage import CSR, RowSparse, convert, densify
 from ..storage.convert import row_ids
+from . import samples
 from .binary import add_csr, add_row_sparse, index_type
 from .limits import check_room, dense_of
 from .parts import csr_rows, row_sparse_rows, transposed
@@ -94,14 +96,17 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return RowSparse(k.xp.array(x.data.transpose(attrs["axes"]), order="C"), x.indices, shape, check=False)
 
 
-@find("transpose").forward("row_sparse -> default")
+turned = Op("_turned", "data", shape=lambda shapes, attrs: tuple(reversed(shapes[0])), cost=cost.none, sample=samples.one(),
+            doc="A row_sparse matrix with its axes exchanged, as csr: its stored rows become columns.")
+turned.gradient(lambda F, g, _data, _out, attrs, want: F.transpose(g))
+turned.forward("default -> default")(lambda k, x, attrs: x.T.copy())
+turned.forward("csr -> csr")(lambda k, x, attrs: transposed(k, x))
+
+
+@turned.forward("row_sparse -> csr")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    shape = _target("transpose", x, attrs)
-    check_room("transpose", shape, x.dtype)
-    out = k.xp.empty(shape, x.dtype)
-    axes = attrs["axes"] or tuple(reversed(range(len(x.shape))))
-    densify(x, k.xp, out=out.transpose(tuple(int(place) for place in np.argsort([axis % len(shape) for axis in axes]))))
-    return out
+    made = convert(k.xp.ascontiguousarray(x.data.T), "csr", k.xp)
+    return CSR(made.data, x.indices[made.indices], made.indptr, (x.shape[1], x.shape[0]), check=False)
 
 
 # choices

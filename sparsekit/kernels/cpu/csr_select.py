@@ -7,6 +7,7 @@ import numpy as np
 from .jit import kernel
 
 __all__ = [
+    "csr_argmax",
     "csr_column_bounds",
     "csr_column_steps",
     "csr_copy_rows",
@@ -250,3 +251,26 @@ def csr_where(data, indices, indptr, left_data, left_indices, left_indptr, right
         count += first + second
         out_indptr[row + 1] = count
     return count
+
+
+@kernel
+def csr_argmax(data, indices, indptr, columns, largest, out):
+    """Column of the largest or smallest element of each row, absent zeros among them; of equal ones the first, nan first."""
+    for row in range(indptr.shape[0] - 1):
+        place, end = indptr[row], indptr[row + 1]
+        found, best, absent = np.int64(-1), data.dtype.type(0), np.int64(0)
+        while place < end:
+            value, column = data[place], indices[place]
+            if absent == column:
+                absent += 1
+            if value != value:
+                found, best = column, value
+                break
+            if found < 0 or (value > best if largest else value < best):
+                found, best = column, value
+            place += 1
+        zero = data.dtype.type(0)
+        if best == best and absent < columns and (found < 0 or (best < zero if largest else best > zero)
+                                                  or (best == zero and absent < found)):
+            found = absent
+        out[row] = found

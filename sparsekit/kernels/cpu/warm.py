@@ -47,6 +47,7 @@ def _arguments(name: str) -> tuple[Any, ...]:
         "csr_count_columns": (places, pointers, pointers, pointers.copy()),
         "csr_take_columns": (*triple, pointers, places, True, data.copy(), places.copy(), pointers),
         "csr_reshape": (places, pointers, 2, 2, places.copy(), pointers.copy()),
+        "csr_argmax": (*triple, 2, True, places.copy()),
         "csr_where": (*triple, *triple, *triple, room, np.zeros(4, np.int64), pointers.copy()),
         "dense_dot_csr": (square, *triple, square.copy()),
         "dense_dot_csr_transposed": (square, *triple, square.copy()),

@@ -193,7 +193,7 @@ def test_a_missing_gradient_names_operator_storage_types_and_a_way_out():
         x.attach_grad()
         with autograd.record():
             y = invoke(op.bind({}), (x,))
-        with pytest.raises(mx.GradientError, match=r"_without_gradient.*data \(row_sparse\)") as caught:
+        with pytest.raises(mx.GradientError, match=r"without_gradient.*data \(row_sparse\)") as caught:
             y.backward()
         assert "use square" in str(caught.value)
     finally:

@@ -55,7 +55,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
             other = wrap(odd, (lhs if left else rhs).context)
             return function(lhs, other, out) if left else function(other, rhs, out)
         raise DTypeError(f"{name} takes arrays and numbers, not {type(odd).__name__}.",
-                         hint="make an array with mx.nd.array(…).")
+                         hint=f"make an array with mx.nd.{'sparse.csr_matrix' if hasattr(odd, 'tocsr') else 'array'}(…).")
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (f"``{name}`` of two arrays whose shapes are equal or broadcast, or of an array and a number.\n\n"

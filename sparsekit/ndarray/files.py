@@ -213,7 +213,7 @@ def _encoded_array(array: Any) -> Iterator[Any]:
         yield _shape(data.shape)
     yield _shape(store.shape)
     yield struct.pack("<iii", 2 if context.device_type == "gpu" else 1, context.device_id, DTYPES.index(store.dtype.name))
-    for part in indices:
+    for part in indices:  # int64 whatever they are here: MXNet reads int32 and then refuses to compute with it
         yield struct.pack("<i", DTYPES.index("int64")) + _shape(part.shape)
     yield _little(data, data.dtype)
     for part in indices:

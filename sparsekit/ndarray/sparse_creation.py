@@ -20,7 +20,8 @@ from .arguments import check_dense, on, shape_of, values_of
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
 
-def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> Any:
+def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
+               index_dtype: Any = None) -> Any:
     """A CSR matrix with a copy of whatever describes one.
 
     Parameters
@@ -34,6 +35,8 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     ctx : Context, optional
     dtype : optional
         The source's; float32 for lists.
+    index_dtype : optional
+        Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
 
     Raises
     ------
@@ -64,10 +67,11 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
         store = _csr_of_scipy(arg1, dtype)
     else:
         store = _converted(arg1, "csr", dtype)
-    return on(_of_shape(store, shape), ctx)
+    return on(_numbered(_of_shape(store, shape), index_dtype), ctx)
 
 
-def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None) -> Any:
+def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
+                     index_dtype: Any = None) -> Any:
     """A row-sparse array with a copy of whatever describes one.
 
     Parameters
@@ -79,6 +83,8 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
     ctx : Context, optional
     dtype : optional
         The source's; float32 for lists.
+    index_dtype : optional
+        Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
 
     Raises
     ------
@@ -103,10 +109,10 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
         store = _checked(_csr_of_scipy(arg1, dtype), "row_sparse")
     else:
         store = _converted(arg1, "row_sparse", dtype)
-    return on(_of_shape(store, shape), ctx)
+    return on(_numbered(_of_shape(store, shape), index_dtype), ctx)
 
 
-def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
+def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
     """A sparse array with a copy of a sparse source.
 
     Parameters
@@ -116,6 +122,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     ctx : Context, optional
     dtype : optional
         The source's if left out.
+    index_dtype : optional
+        Element type of the indices, as for ``csr_matrix``.
 
     Raises
     ------
@@ -126,10 +134,11 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> A
     if stype == "default":
         raise DTypeError(f"A {type(source_array).__name__} is not sparse.",
                          hint="use csr_matrix or row_sparse_array for dense sources, mx.nd.array for a dense array.")
-    return (csr_matrix if stype == "csr" else row_sparse_array)(source_array, ctx=ctx, dtype=dtype)
+    return (csr_matrix if stype == "csr" else row_sparse_array)(source_array, ctx=ctx, dtype=dtype,
+                                                                 index_dtype=index_dtype)
 
 
-def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, **_kwargs: Any) -> Any:
+def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None, **_kwargs: Any) -> Any:
     """Zeros of a storage type; a sparse array of zeros stores nothing.
 
     Parameters
@@ -139,14 +148,32 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None,
     ctx : Context, optional
     dtype : optional
         float32 by default.
+    index_dtype : optional
+        Element type of the indices of a sparse array, int32 or int64, which is the default.
     """
     made = empty_store(np, check_stype(stype), _storable(shape_of(shape), stype), element_type(dtype))
-    return on(made, ctx)
+    return on(_numbered(made, index_dtype), ctx)
 
 
-def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None) -> Any:
+def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
     """An array of a storage type whose values are yet to be written; ``zeros`` does the same."""
-    return zeros(stype, shape, ctx, dtype)
+    return zeros(stype, shape, ctx, dtype, index_dtype)
+
+
+def _numbered(store: Any, index_dtype: Any) -> Any:
+    """The store with indices of the element type asked for, if one was."""
+    if index_dtype is None or not hasattr(store, "stype"):
+        return store
+    kind = element_type(index_dtype)
+    if kind.name not in ("int32", "int64"):
+        raise DTypeError(f"Indices are int32 or int64, not {kind}.", hint="leave out index_dtype= for int64.")
+    sizes = (*store.shape, store.nnz) if isinstance(store, CSR) else store.shape[:1]
+    if max(sizes) > np.iinfo(kind).max:
+        raise DTypeError(f"{kind} cannot number a {store.stype} array of shape {tuple(store.shape)} with {store.nnz:,} stored "
+                         "values.", hint="leave out index_dtype= for int64.")
+    for name in store.components[1:]:
+        setattr(store, name, getattr(store, name).astype(kind, copy=False))
+    return store
 
 
 def _storable(shape: tuple[int, ...], stype: str) -> tuple[int, ...]:

@@ -101,7 +101,7 @@ def counts_to_indptr(row: Any, rows: int, xp: Any = np) -> Any:
 
 
 def _csr_to_row_sparse(store: CSR, xp: Any) -> RowSparse:
-    indices = xp.flatnonzero(xp.diff(store.indptr)).astype(np.int64, copy=False)
+    indices = xp.flatnonzero(xp.diff(store.indptr)).astype(store.indices.dtype, copy=False)
     data = xp.zeros((indices.shape[0], store.shape[1]), store.dtype)
     if _compiled(store.nnz, xp):
         for_device("cpu").csr_to_rows(store.data, store.indices, store.indptr, indices, data)
@@ -119,10 +119,17 @@ def _row_sparse_to_csr(store: RowSparse, xp: Any) -> CSR:
         data, columns, ends = for_device("cpu").dense_to_csr(np.ascontiguousarray(store.data))
         counts = np.zeros(store.shape[0] + 1, np.int64)
         counts[store.indices + 1] = np.diff(ends)
-        return CSR(data, columns, np.cumsum(counts), store.shape, check=False)
+        return _narrow(CSR(data, columns, np.cumsum(counts), store.shape, check=False), store.indices.dtype)
     rank, column = xp.nonzero(store.data)
     indptr = counts_to_indptr(store.indices[rank], store.shape[0], xp)
-    return CSR(store.data[rank, column], column, indptr, store.shape, check=False)
+    return _narrow(CSR(store.data[rank, column], column, indptr, store.shape, check=False), store.indices.dtype)
+
+
+def _narrow(store: CSR, kind: Any) -> CSR:
+    """Indices of the source's type, if that can number the columns and the stored values too."""
+    if kind != np.int64 and max(store.shape[1], store.nnz) <= np.iinfo(kind).max:
+        store.indices, store.indptr = store.indices.astype(kind), store.indptr.astype(kind)
+    return store
 
 
 _PAIRS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {

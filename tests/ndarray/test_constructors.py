@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -364,3 +366,52 @@ def test_creation_on_another_context():
         assert x.context == mx.cpu(1)
     with mx.Context("cpu", 2):
         assert nd.array([1]).context == sparse.csr_matrix([[1.0]]).context == mx.cpu(2)
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_the_type_of_indices_is_chosen_and_stays(kind):
+    dense, sparse = np.array([[0, 1, 0], [2, 0, 3]]), mx.nd.sparse
+    made = [sparse.csr_matrix(dense, index_dtype=kind), sparse.row_sparse_array(dense, index_dtype=kind),
+            sparse.csr_matrix(scipy.sparse.csr_matrix(dense), index_dtype=kind), sparse.zeros("csr", (2, 3), index_dtype=kind),
+            sparse.csr_matrix(([1, 2, 3], [1, 0, 2], [0, 1, 3]), index_dtype=kind), sparse.csr_matrix((2, 3), index_dtype=kind),
+            sparse.row_sparse_array(([[1, 2]], [1]), shape=(3, 2), index_dtype=kind),
+            sparse.empty("row_sparse", (2,), index_dtype=kind)]
+    for x in made:
+        others = [x, x.copy(), x.astype("float64"), x.tostype(x.stype), sparse.array(x), x * 2, -x, mx.nd.sqrt(x), x[0:1],
+                  x.as_in_context(mx.cpu(1)), mx.nd.zeros_like(x), pickle.loads(pickle.dumps(x))]
+        if x.ndim == 2:
+            others += [x.tostype("csr"), x.tostype("row_sparse"), x.tostype("csr").tostype("row_sparse")]
+        for other in others:
+            assert other.indices.dtype == kind
+            if other.stype == "csr":
+                assert other.indptr.dtype == kind
+    for x, stype in itertools.product(made[:2], ("csr", "row_sparse")):
+        np.testing.assert_array_equal(x.tostype(stype).asnumpy(), dense)
+
+
+def test_indices_are_int64_unless_asked_otherwise():
+    dense, sparse = np.eye(3), mx.nd.sparse
+    for x in (sparse.csr_matrix(dense), sparse.row_sparse_array(dense), sparse.csr_matrix(scipy.sparse.csr_matrix(dense)),
+              sparse.zeros("csr", (2, 2)), mx.nd.array(dense).tostype("csr")):
+        assert x.indices.dtype == np.int64
+    assert sparse.csr_matrix(sparse.csr_matrix(dense, index_dtype="int32"), index_dtype="int64").indices.dtype == np.int64
+
+
+def test_indices_that_do_not_fit_are_refused():
+    for call in (lambda: mx.nd.sparse.csr_matrix((2, 2**31), index_dtype="int32"),
+                 lambda: mx.nd.sparse.zeros("row_sparse", (2**31, 2), index_dtype="int32"),
+                 lambda: mx.nd.sparse.csr_matrix(np.eye(2), index_dtype="uint8"),
+                 lambda: mx.nd.sparse.csr_matrix(np.eye(2), index_dtype="float32")):
+        with pytest.raises(mx.DTypeError, match="index_dtype"):
+            call()
+    assert mx.nd.sparse.zeros("row_sparse", (2, 2**31), index_dtype="int32").indices.dtype == np.int32
+
+
+def test_scipy_says_how_a_sparse_array_becomes_one_of_its_own():
+    x = mx.nd.array(np.eye(2)).tostype("csr")
+    with pytest.raises(ValueError, match="unrecognized") as caught:
+        scipy.sparse.csr_matrix(x)
+    assert "asscipy()" in str(caught.value.__cause__)  # which the traceback shows above scipy's own
+    for act in (lambda: scipy.sparse.coo_matrix(x), lambda: x + scipy.sparse.csr_matrix((2, 2))):
+        with pytest.raises(mx.MXNetError, match=r"asscipy|csr_matrix"):
+            act()

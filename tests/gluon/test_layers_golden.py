@@ -1,0 +1,175 @@
+"""Layers, files of parameters and training on two contexts, against what MXNet 1.9.1 recorded."""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.naming import NameManager
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "gluon_layers.json").read_text(encoding="utf-8"))
+#: Whose gradient here is that of their own forward pass, which MXNet's is not, see DIFFERENCES.md.
+OTHER_GRADIENT = {"nn.SELU()"}
+
+
+def values(shape, start=0):
+    count = int(np.prod(shape))
+    return (((np.arange(count) + start) * 37 % 101 - 50) / 32).reshape(shape).astype(np.float32)
+
+
+def stack(outer, *blocks):
+    with outer.name_scope():
+        outer.add(*blocks)
+    return outer
+
+
+def made(text):
+    with NameManager():
+        return eval(text, {"nn": mx.gluon.nn, "gluon": mx.gluon, "stack": stack})
+
+
+def parameters(block):
+    return {name.removeprefix(block.prefix): parameter for name, parameter in sorted(block.collect_params().items())}
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["layer"])
+def test_layer_has_the_reprs_and_names_of_mxnet(case):
+    block = made(case["layer"])
+    assert repr(block) == case["before"]
+    plain = re.sub(r"dtype=<class 'numpy\.float32'>", "dtype=float32", case["params"])  # ours is always a numpy dtype
+    assert repr(block.collect_params()) == plain
+
+
+@pytest.mark.parametrize("case", [case for case in GOLDEN["cases"] if "out" in case], ids=lambda case: case["layer"])
+def test_layer_has_the_values_and_gradients_of_mxnet(case):
+    block, x = made(case["layer"]), mx.nd.array(case["x"])
+    block.initialize()
+    block(x)
+    assert repr(block) == case["after"]
+    for place, (name, parameter) in enumerate(parameters(block).items()):
+        drawn = values(parameter.shape, 11 * place)
+        parameter.set_data(np.abs(drawn) + 0.5 if "var" in name else drawn)
+    x.attach_grad()
+    with mx.autograd.record():
+        out = block(x)
+        (out * mx.nd.array(values(out.shape, 5))).sum().backward()
+    close(out, case["out"])
+    if "x_grad" in case and case["layer"] not in OTHER_GRADIENT:
+        close(x.grad, case["x_grad"], 2e-5)
+    trained = {name: parameter for name, parameter in parameters(block).items() if parameter.grad_req != "null"}
+    assert list(trained) == list(case["grads"])
+    for name, expected in case["grads"].items():
+        gradient = trained[name].grad()
+        assert gradient.stype == expected["stype"]
+        close(gradient, expected["value"], 2e-5)
+        if gradient.stype == "row_sparse":
+            assert gradient.indices.asnumpy().tolist() == expected["indices"]
+    for name, expected in case["fixed"].items():
+        if name != "gamma" or "BatchNorm" not in case["layer"]:  # which MXNet sets to 1 where it is not learned
+            close(parameters(block)[name].data(), expected)
+    close(block(x), case["predicted"])
+
+
+def close(array, expected, tolerance=1e-5):
+    np.testing.assert_allclose(array.asnumpy(), np.array(expected), rtol=tolerance, atol=tolerance)
+
+
+# files
+
+
+def written(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(base64.b64decode(GOLDEN["files"][name]))
+    return path
+
+
+def network(prefix="net_", ctx=None, sparse=False):
+    nn, net = mx.gluon.nn, mx.gluon.nn.HybridSequential(prefix=prefix)
+    with net.name_scope():
+        net.add(nn.Embedding(7, 3, sparse_grad=True) if sparse else nn.Dense(3, in_units=4, activation="tanh"))
+        net.add(nn.Dense(2, in_units=6 if sparse else 3))
+    net.initialize(ctx=ctx)
+    return net
+
+
+def filled(net):
+    for place, (_, parameter) in enumerate(sorted(net.collect_params().items())):
+        parameter.set_data(values(parameter.shape, 11 * place))
+    return net
+
+
+def shared_network():
+    nn = mx.gluon.nn
+    net = stack(nn.HybridSequential(prefix="shared_"), nn.Dense(2, in_units=2, prefix="a_"))
+    net.add(nn.Dense(2, in_units=2, prefix="a_", params=net[0].params))
+    net.initialize()
+    return filled(net)
+
+
+WAYS = {
+    "save_parameters": (lambda net, path: net.save_parameters(path), lambda net, path: net.load_parameters(path)),
+    "collected": (lambda net, path: net.collect_params().save(path), lambda net, path: net.collect_params().load(path)),
+    "stripped": (lambda net, path: net.collect_params().save(path, strip_prefix="net_"),
+                 lambda net, path: net.collect_params().load(path, restore_prefix="net_")),
+    "stripped, old": (lambda net, path: net.collect_params().save(path, strip_prefix="net_"),
+                      lambda net, path: net.load_parameters(path)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_files_are_mxnets_byte_for_byte_and_read_back(tmp_path, way):
+    save, load = WAYS[way]
+    theirs = written(tmp_path, way.partition(",")[0])
+    save(filled(network()), tmp_path / "ours")
+    assert (tmp_path / "ours").read_bytes() == theirs.read_bytes()
+    net = network()
+    load(net, theirs)
+    for name, parameter in filled(network()).collect_params().items():
+        np.testing.assert_array_equal(net.collect_params()[name].data().asnumpy(), parameter.data().asnumpy())
+
+
+@pytest.mark.parametrize("deduplicate", [False, True])
+def test_shared_parameters_once_or_under_each_name(tmp_path, deduplicate):
+    theirs = written(tmp_path, "deduplicated" if deduplicate else "shared")
+    shared_network().save_parameters(tmp_path / "ours", deduplicate=deduplicate)
+    assert (tmp_path / "ours").read_bytes() == theirs.read_bytes()
+    assert len(mx.nd.load(theirs)) == (2 if deduplicate else 4)
+    net = shared_network()
+    net.collect_params().initialize(force_reinit=True)
+    net.load_parameters(theirs)
+    close(net[1].weight.data(), shared_network()[1].weight.data().asnumpy())
+
+
+def test_summary_is_mxnets(capsys):
+    network().summary(mx.nd.ones((2, 4)))
+    assert capsys.readouterr().out == GOLDEN["files"]["summary"]
+
+
+# two contexts
+
+
+def label(case):
+    return f"{'sparse' if case['sparse'] else 'dense'}-{case['optimizer']}-update_on_kvstore={case['update_on_kvstore']}"
+
+
+@pytest.mark.parametrize("case", GOLDEN["trainings"], ids=label)
+@pytest.mark.parametrize("kvstore", ["device", "local"])
+def test_training_on_two_contexts_is_mxnets(case, kvstore):
+    ctx = [mx.cpu(0), mx.cpu(1)]
+    net = filled(network(ctx=ctx, sparse=case["sparse"]))
+    trainer = mx.gluon.Trainer(net.collect_params(), case["optimizer"], dict(case["options"]), kvstore=kvstore,
+                               update_on_kvstore=case["update_on_kvstore"])
+    for step, expected in enumerate(case["losses"]):
+        data = np.arange(8).reshape(4, 2) * (step + 2) % 5 if case["sparse"] else values((4, 4), 7 * step)
+        with mx.autograd.record():
+            parts = [(net(part) ** 2).sum() for part in mx.gluon.utils.split_and_load(data, ctx)]
+        mx.autograd.backward(parts)
+        np.testing.assert_allclose([part.asscalar() for part in parts], expected, rtol=1e-4)
+        trainer.step(4)
+    for name, parameter in net.collect_params().items():
+        for array in parameter.list_data():
+            close(array, case["final"][name], 2e-5)

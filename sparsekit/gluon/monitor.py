@@ -33,13 +33,15 @@ class Monitor:
     def watch(self, layer: str, forward: Any, args: Any) -> Any:
         """Run ``forward(*args)``, and show what its operators compute; blocks inside have monitors of their own."""
         before = hooks.sink
-        watch = hooks.sink = _Watch(before.passed if isinstance(before, _Watch) else before)
+        recorder = before.passed if isinstance(before, _Watch) else before
+        watch = hooks.sink = _Watch(recorder)
         try:
             out = forward(*args)
+            hooks.sink = recorder
+            for name, op, array in watch.shown(layer, self._all):
+                self._callback(name, op, array)
         finally:
             hooks.sink = before
-        for name, op, array in watch.shown(layer, self._all):
-            self._callback(name, op, array)
         return out
 
 

@@ -16,6 +16,12 @@ SETTINGS = {
     "lbsgd": {"momentum": 0.9, "batch_scale": 2, "wd": 0.1},
 }
 
+#: Whose step depends on norms of all rows, of which lazy ones leave absent rows out.
+LAYERWISE = {"lamb", "lars", "lbsgd"}
+#: Whose first step is the same however large the gradient is.
+INVARIANT = {"adam", "adamax", "adamw", "ftml", "lamb", "nadam", "rmsprop", "adagrad", "adadelta", "signum", "lars",
+             "lbsgd"}
+
 
 def arrays(stype="default", seed=0, shape=(6, 3), dtype="float32"):
     """A weight and a gradient of which two rows are zero."""
@@ -49,6 +55,31 @@ def test_lazy_off_is_dense_over_several_steps(name):
         made.append([weight, *arrays_of(updater.states[0])])
     for dense, sparse in zip(*made, strict=True):
         np.testing.assert_allclose(sparse.asnumpy(), dense.asnumpy(), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("wd", [0.0, 0.1])
+@pytest.mark.parametrize("settings", [{"rescale_grad": 0.25}, {"clip_gradient": 0.75},
+                                      {"rescale_grad": 2.0, "clip_gradient": 1.5}], ids=str)
+@pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name) and name != "groupadagrad"])
+def test_scaling_clipping_and_decay_are_those_of_dense_gradients(name, settings, wd):
+    """Not lazily everywhere, and lazily in the rows that the first gradient stores."""
+    made = {}
+    for kind, stype, lazy in (("dense", "default", False), ("sparse", "row_sparse", False), ("lazy", "row_sparse", True)):
+        updater = mx.optimizer.get_updater(create(name, lazy_update=lazy, **{**settings, "wd": wd}))
+        weight, gradient = arrays(stype)
+        made[kind] = train(updater, weight, [gradient])
+    np.testing.assert_allclose(made["sparse"], made["dense"], rtol=2e-6, atol=1e-6)
+    stored = [0, 2, 3, 5]
+    if name not in LAYERWISE:
+        np.testing.assert_allclose(made["lazy"][stored], made["dense"][stored], rtol=2e-6, atol=1e-6)
+    plain = train(mx.optimizer.get_updater(create(name, lazy_update=False, wd=wd)), *lists())
+    if name not in INVARIANT:
+        assert not np.allclose(plain, made["dense"], rtol=1e-4)
+
+
+def lists():
+    weight, gradient = arrays()
+    return weight, [gradient]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name)])

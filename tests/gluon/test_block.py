@@ -1,0 +1,323 @@
+"""Blocks: names, parts, hooks, monitors, files, and what is refused."""
+
+import collections
+import json
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.naming import NameManager
+from sparsekit.gluon import Block, HybridBlock, nn
+
+
+class Model(Block):
+    def __init__(self, **arguments):
+        super().__init__(**arguments)
+        with self.name_scope():
+            self.first, self.second = nn.Dense(4), nn.Dense(2)
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+def stack(*blocks, kind=nn.HybridSequential, **arguments):
+    net = kind(**arguments)
+    with net.name_scope():
+        net.add(*(block() for block in blocks))
+    return net
+
+
+def test_names_count_within_their_scope():
+    with NameManager():
+        one, two = Model(), Model(prefix="mine_")
+        plain = Model(prefix="")
+    assert list(one.collect_params()) == ["model0_dense0_weight", "model0_dense0_bias", "model0_dense1_weight",
+                                          "model0_dense1_bias"]
+    assert next(iter(two.collect_params())) == "mine_dense0_weight"
+    assert next(iter(plain.collect_params())) == "dense0_weight"
+    assert (one.name, one.first.name, one.first.prefix) == ("model0", "model0_dense0", "model0_dense0_")
+    assert list(one.collect_params(".*1_weight|.*0_bias")) == ["model0_dense0_bias", "model0_dense1_weight"]
+    assert repr(one) == "Model(\n  (first): Dense(None -> 4, linear)\n  (second): Dense(None -> 2, linear)\n)"
+
+
+def test_a_deleted_network_is_gone_at_once():
+    net = Model()
+    reference = weakref.ref(net)
+    del net
+    assert reference() is None
+
+
+def test_shared_parameters_are_the_same_ones():
+    first = nn.Dense(2, in_units=2, prefix="a_")
+    second = nn.Dense(2, in_units=2, prefix="b_", params=first.params)
+    assert second.weight is first.weight
+    with pytest.raises(mx.ParameterError, match="'shape'"):
+        nn.Dense(3, in_units=2, params=first.params)
+
+
+def test_attributes_keep_their_kind():
+    net = Model()
+    net.first = nn.Dense(8)
+    with pytest.raises(mx.DTypeError, match="from Dense to NoneType is not allowed"):
+        net.first = None
+    layer = nn.Dense(2)
+    with pytest.raises(mx.ParameterError, match="Overriding Parameter attribute weight"):
+        layer.weight = mx.gluon.Parameter("other")
+    with pytest.raises(mx.DTypeError, match="must also be HybridBlock, but 0 has type Model"):
+        nn.HybridSequential().add(Model())
+    with pytest.raises(TypeError, match="child has type Model"):
+        nn.HybridSequential().child = Model()
+
+
+def test_blocks_in_lists_are_not_taken_for_children():
+    class Hidden(Block):
+        def __init__(self, register):
+            super().__init__()
+            self.blocks = [{"a": nn.Dense(2)}]
+            if register:
+                self.register_child(self.blocks[0]["a"])
+
+    with pytest.warns(UserWarning, match=r'"Hidden.blocks" is an unregistered container'):
+        assert len(Hidden(register=False).collect_params()) == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(Hidden(register=True).collect_params()) == 2
+
+
+def test_hooks_run_in_order_until_detached():
+    net, seen = Model(), []
+    net.initialize()
+    handles = [net.register_forward_pre_hook(lambda block, inputs: seen.append(("before", inputs[0].shape))),
+               net.register_forward_hook(lambda block, inputs, out: seen.append(("after", out.shape))),
+               net.second.register_forward_hook(lambda block, inputs, out: seen.append((block.name[-6:], out.shape)))]
+    net(mx.nd.ones((3, 5)))
+    assert seen == [("before", (3, 5)), ("dense1", (3, 2)), ("after", (3, 2))]
+    with handles[0]:
+        handles[2].detach()
+        handles[2].detach()
+    net(mx.nd.ones((3, 5)))
+    assert seen[3:] == [("after", (3, 2))]
+    with pytest.raises(mx.SparsekitError, match="attached twice"):
+        handles[1].attach(collections.OrderedDict(), print)
+    with pytest.raises(mx.DTypeError, match="A hook is a function"):
+        net.register_forward_hook("print")
+
+
+def test_apply_visits_children_first():
+    seen = []
+    net = stack(lambda: nn.Dense(2), lambda: nn.Activation("relu"))
+    assert net.apply(lambda block: seen.append(type(block).__name__)) is net
+    assert seen == ["Dense", "Activation", "HybridSequential"]
+
+
+def test_a_monitor_sees_what_operators_compute(tmp_path):
+    net, seen = stack(lambda: nn.Dense(2, in_units=3, activation="relu"), prefix="n_"), []
+    net.initialize()
+    x = mx.nd.ones((4, 3))
+    net.register_op_hook(lambda name, op, array: seen.append((name, op, (array * 2).shape)))
+    out = net(x)
+    assert seen == [("n_dense0_relu_activation0_output", "Activation", (4, 2)),
+                    ("n_dense0_fullyconnected0_output", "FullyConnected", (4, 2))]
+    count = len(seen)
+    net.register_op_hook(lambda name, op, array: seen.append(name), monitor_all=True)
+    with mx.Profiler() as prof:
+        net(x)
+    assert "n_dense0_fullyconnected0_input1" in seen[count:]
+    mx.expect(prof).calls("FullyConnected", 1)
+    net.register_op_hook(None)
+    count = len(seen)
+    np.testing.assert_array_equal(net(x).asnumpy(), out.asnumpy())
+    assert len(seen) == count
+
+
+def test_a_stack_is_indexed_and_cut_and_keeps_its_parameters():
+    for kind in (nn.Sequential, nn.HybridSequential):
+        net = stack(lambda: nn.Dense(4, in_units=3), lambda: nn.Dense(3, in_units=4), lambda: nn.Dense(2, in_units=3), kind=kind)
+        net.initialize()
+        part = net[1:]
+        assert (type(part), len(part), len(net)) == (kind, 2, 3)
+        assert part[0] is net[1]
+        assert net[-1] is list(net)[2]
+        x = mx.nd.ones((2, 3))
+        np.testing.assert_array_equal(part(net[0](x)).asnumpy(), net(x).asnumpy())
+        with pytest.raises(IndexError):
+            net[3]
+
+
+def test_cast_leaves_the_statistics_of_batches_in_float32():
+    net = stack(lambda: nn.Dense(2, in_units=3), lambda: nn.BatchNorm(in_channels=2))
+    net.initialize()
+    net.cast("float16")
+    assert (net[0].weight.dtype, net[1].gamma.dtype, net[1].running_mean.dtype) == (np.float16, np.float32, np.float32)
+    assert net(mx.nd.ones((4, 3), dtype="float16")).dtype == np.float16
+    net.cast("float64")
+    assert net[1].gamma.dtype == np.float64
+
+
+def test_functions_as_blocks():
+    x = mx.nd.array([-1, 2])
+    assert nn.Lambda("relu")(x).asnumpy().tolist() == [0, 2]
+    assert nn.Lambda(lambda x, y: x + y)(x, x).asnumpy().tolist() == [-2, 4]
+    assert nn.HybridLambda(lambda F, x: F.square(x))(x).asnumpy().tolist() == [1, 4]
+    assert repr(nn.HybridLambda("relu")) == "HybridLambda(relu)"
+    with pytest.raises(mx.UnknownNameError, match="'relu'"):
+        nn.Lambda("rellu")
+    with pytest.raises(mx.DTypeError, match="Unrecognized function"):
+        nn.HybridLambda(3)
+
+
+def test_blocks_take_lists_and_name_what_they_cannot_take():
+    class Sum(HybridBlock):
+        def hybrid_forward(self, F, pair, bias=None):
+            return pair[0] + pair[1]
+
+    assert Sum()([mx.nd.ones(2), mx.nd.ones(2)]).asnumpy().tolist() == [2, 2]
+    for wrong in (3, [], None, np.ones(2)):
+        with pytest.raises(mx.DTypeError, match="takes NDArrays"):
+            Sum()(wrong)
+    with pytest.raises(mx.SparsekitError, match=r"Block has no forward\(\)"):
+        Block()(1)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nn.Dense(0), lambda: nn.Dropout(1.0), lambda: nn.Dropout(-0.1), lambda: nn.LeakyReLU(-1),
+    lambda: nn.Activation("rellu"), lambda: nn.Dense(2, weight_grad_stype="csr"), lambda: mx.gluon.loss.HuberLoss(rho=0),
+    lambda: mx.gluon.loss.LogisticLoss(label_format="both"), lambda: mx.gluon.loss.CTCLoss(layout="CTN"),
+    lambda: mx.gluon.loss.L2Loss(weight="much"), lambda: mx.gluon.loss.SDMLLoss(1.0),
+])
+def test_layers_that_cannot_be(make):
+    with pytest.raises(mx.SparsekitError):
+        make()
+
+
+def test_normalization_along_an_axis_that_is_not_there():
+    layer = nn.BatchNorm(axis=3)
+    layer.initialize()
+    with pytest.raises(mx.RowIndexError, match="along axis 3"):
+        layer(mx.nd.ones((2, 3)))
+
+
+def test_dropout_by_rows_and_only_while_training():
+    mx.random.seed(0)
+    layer, x = nn.Dropout(0.5, axes=(1,)), mx.nd.ones((50, 4))
+    assert (layer(x).asnumpy() == 1).all()
+    with mx.autograd.record():
+        out = layer(x).asnumpy()
+    assert set(out.reshape(-1)) == {0, 2}
+    assert (out == out[:, :1]).all()
+
+
+@pytest.mark.parametrize("stype", ["csr", "default"])
+def test_dense_with_row_sparse_gradient_flattens_what_is_not_flat(stype):
+    layer = nn.Dense(2, weight_grad_stype="row_sparse")
+    layer.initialize()
+    x = np.zeros((3, 6), np.float32)
+    x[:, [1, 4]] = 1
+    given = mx.nd.array(x).tostype("csr") if stype == "csr" else mx.nd.array(x.reshape(3, 2, 3))
+    with mx.autograd.record():
+        out = layer(given)
+    out.backward()
+    np.testing.assert_allclose(out.asnumpy(), x @ layer.weight.data().asnumpy(), rtol=1e-6)
+    assert layer.weight.grad().stype == "row_sparse"
+    np.testing.assert_array_equal(layer.weight.grad().asnumpy(), x.T @ np.ones((3, 2)))
+
+
+def test_sparse_embedding_trains_the_rows_it_looked_up():
+    layer = mx.gluon.contrib.nn.SparseEmbedding(10, 3)
+    layer.initialize(mx.init.One())
+    trainer = mx.gluon.Trainer(layer.collect_params(), "adam", {"learning_rate": 0.5})
+    assert repr(layer) == "SparseEmbedding(10 -> 3, float32)"
+    with mx.Profiler() as prof:
+        with mx.autograd.record():
+            out = layer(mx.nd.array([[2, 7], [7, 7]]))
+        out.backward()
+        trainer.step(1)
+    assert out.shape == (2, 2, 3)
+    assert layer.weight.grad().indices.asnumpy().tolist() == [2, 7]
+    after = layer.weight.data().asnumpy()
+    np.testing.assert_allclose(after[[2, 7]], 0.5, rtol=1e-5)
+    assert (after[[0, 1, 3]] == 1).all()
+    mx.expect(prof).no_densify()
+
+
+# files
+
+
+def test_a_file_of_other_blocks_is_refused(tmp_path):
+    net = stack(lambda: nn.Dense(2, in_units=3), prefix="n_")
+    net.initialize()
+    net.save_parameters(tmp_path / "file")
+    larger = stack(lambda: nn.Dense(2, in_units=3), lambda: nn.Dense(1, in_units=2))
+    with pytest.raises(mx.ParameterError, match=r"'1.weight' is missing in file .*'0.weight', '0.bias'"):
+        larger.load_parameters(tmp_path / "file")
+    larger.load_parameters(tmp_path / "file", allow_missing=True, ctx=mx.cpu(1))
+    assert larger[0].weight.list_ctx() == [mx.cpu(1)]
+    with pytest.raises(mx.InitializationError):
+        larger[1].weight.data()
+    empty = stack(lambda: nn.Dense(2, in_units=3, use_bias=False))
+    with pytest.raises(mx.ParameterError, match=r"'0.bias' loaded from"):
+        empty.load_parameters(tmp_path / "file")
+    empty.load_parameters(tmp_path / "file", ignore_extra=True)
+    np.testing.assert_array_equal(empty[0].weight.data().asnumpy(), net[0].weight.data().asnumpy())
+    mx.nd.save(str(tmp_path / "list"), [mx.nd.ones(2)])
+    with pytest.raises(mx.ParameterError, match="no names"):
+        net.load_parameters(tmp_path / "list")
+    with pytest.raises(mx.DataFileError, match="cannot be read"):
+        net.load_parameters(tmp_path / "none")
+
+
+def test_one_layer_alone_and_old_names(tmp_path):
+    layer, other = (nn.Dense(2, in_units=3, prefix="d_") for _ in range(2))
+    layer.initialize()
+    layer.save_parameters(tmp_path / "alone")
+    other.load_parameters(tmp_path / "alone")
+    np.testing.assert_array_equal(other.weight.data().asnumpy(), layer.weight.data().asnumpy())
+    with pytest.warns(UserWarning, match="save_params is deprecated"):
+        layer.save_params(tmp_path / "old")
+    third = nn.Dense(2, in_units=3, prefix="e_")
+    with pytest.warns(UserWarning, match="load_params is deprecated"):
+        third.load_params(tmp_path / "old")
+    np.testing.assert_array_equal(third.weight.data().asnumpy(), layer.weight.data().asnumpy())
+
+
+def test_names_come_back_with_the_model(tmp_path):
+    with NameManager():
+        net = stack(lambda: nn.Dense(2, in_units=3), lambda: nn.Dense(1, in_units=2))
+    net.initialize()
+    net.save(str(tmp_path / "net"))
+    described = json.loads((tmp_path / "net-model.json").read_text(encoding="utf-8"))
+    assert described["hybridsequential0"]["children"]["hybridsequential0_dense1"] == "1"
+    other = stack(lambda: nn.Dense(2, in_units=3), lambda: nn.Dense(1, in_units=2), prefix="other_")
+    other.load(str(tmp_path / "net"))
+    assert [block.name for block in other] == ["hybridsequential0_dense0", "hybridsequential0_dense1"]
+    assert list(other.collect_params()) == list(net.collect_params())
+    np.testing.assert_array_equal(other[1].weight.data().asnumpy(), net[1].weight.data().asnumpy())
+    with pytest.raises(mx.ParameterError, match="does not describe this network"):
+        stack(lambda: nn.Dropout(0.5)).load(str(tmp_path / "net"))
+    with pytest.raises(mx.DataFileError, match="cannot be read"):
+        other.load(str(tmp_path / "none"))
+
+
+def test_summary_counts_shared_and_fixed_parameters_and_leaves_no_hook(capsys):
+    class Pair(Block):
+        def __init__(self):
+            super().__init__(prefix="pair_")
+            self.a = nn.Dense(3, in_units=3, prefix="d_")
+            self.b = nn.Dense(3, in_units=3, prefix="d_", params=self.a.params)
+
+        def forward(self, x, state):
+            return self.b(self.a(x)), [state, state]
+
+    net = Pair()
+    net.initialize()
+    net.a.bias.grad_req = "null"
+    net.summary(mx.nd.ones((2, 3)), mx.nd.ones((1,)))
+    text = capsys.readouterr().out
+    for line in ("(2, 3), [(1,), (1,)]", "Total params: 24", "Non-trainable params: 6", "graph: 12",
+                 "Unique parameters in model: 12"):
+        assert line in text
+    assert not net._forward_hooks
+    assert not net.a._forward_hooks

@@ -1,0 +1,257 @@
+"""Trainers: stale gradients, several contexts, stores, states, schedules and profiles."""
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.gluon import Parameter, Trainer, nn
+
+TWO = [mx.cpu(0), mx.cpu(1)]
+
+
+def weights(*names, ctx=None, **arguments):
+    made = [Parameter(name, shape=(4, 2), init="ones", **arguments) for name in names]
+    for parameter in made:
+        parameter.initialize(ctx=ctx)
+    return made
+
+
+def backward(*parameters, factor=1.0):
+    """A gradient of ``factor`` times 1, 2 … on each context."""
+    heads = []
+    with mx.autograd.record():
+        for parameter in parameters:
+            heads += [(values * (factor * (place + 1))).sum() for place, values in enumerate(parameter.list_data())]
+    mx.autograd.backward(heads)
+
+
+def test_stale_gradients_stop_the_step_before_anything_changes():
+    one, two = weights("one", "two")
+    trainer = Trainer([one, two], "sgd", {"learning_rate": 1.0})
+    backward(one)
+    with pytest.raises(mx.StaleGradientError, match=r"Parameter `two` on context cpu\(0\)"):
+        trainer.step(1)
+    assert one.data().asnumpy().min() == 1
+    trainer.step(1, ignore_stale_grad=True)
+    assert (one.data().asnumpy().max(), two.data().asnumpy().min()) == (0, 1)
+    trainer.step(1, ignore_stale_grad=True)
+    assert one.data().asnumpy().max() == 0
+    with pytest.raises(UserWarning):
+        trainer.step(1)
+    backward(one, two)
+    trainer.step(2)
+    assert two.data().asnumpy().max() == 0.5
+
+
+@pytest.mark.parametrize("update_on_kvstore", [None, True, False])
+@pytest.mark.parametrize("grad_stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_gradients_of_two_contexts_are_added(stype, grad_stype, update_on_kvstore):
+    weight, = weights("w", ctx=TWO, stype=stype, grad_stype=grad_stype)
+    trainer = Trainer({"w": weight}, "sgd", {"learning_rate": 1.0, "momentum": 0.5}, update_on_kvstore=update_on_kvstore)
+    for _ in range(2):
+        backward(weight)
+        trainer.step(2)
+    # gradients 1 and 2 of a batch of 2: 1.5, then 1.5 and half of the first step
+    for values in weight.list_data():
+        assert values.stype == stype
+        np.testing.assert_allclose(values.asnumpy(), 1 - 1.5 - 2.25)
+
+
+def test_without_a_store_each_context_goes_its_own_way():
+    weight, = weights("w", ctx=TWO)
+    trainer = Trainer([weight], "sgd", {"learning_rate": 1.0}, kvstore=None)
+    backward(weight)
+    trainer.step(1)
+    assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [0, -1]
+
+
+@pytest.mark.parametrize("grad_stype", ["default", "row_sparse"])
+def test_sums_can_be_clipped_before_the_update(grad_stype):
+    weight, = weights("w", ctx=TWO, grad_stype=grad_stype)
+    trainer = Trainer([weight], "sgd", {"learning_rate": 1.0}, update_on_kvstore=False)
+    backward(weight)
+    trainer.allreduce_grads()
+    assert [gradient.asnumpy()[0, 0] for gradient in weight.list_grad()] == [3, 3]
+    assert {gradient.stype for gradient in weight.list_grad()} == {grad_stype}
+    for gradient in weight.list_grad():
+        assert mx.gluon.utils.clip_global_norm([gradient], np.sqrt(8)) == pytest.approx(3 * np.sqrt(8))
+    trainer.update(1)
+    for values in weight.list_data():
+        np.testing.assert_allclose(values.asnumpy(), 0, atol=1e-6)
+
+
+def test_a_store_that_makes_the_step_makes_all_of_it():
+    weight, = weights("w", ctx=TWO)
+    trainer = Trainer([weight], "sgd", update_on_kvstore=True)
+    for name in ("allreduce_grads", "update"):
+        with pytest.raises(mx.UnsupportedError, match="update_on_kvstore=False"):
+            getattr(trainer, name)(*([1] if name == "update" else []))
+    backward(weight)
+    with pytest.raises(mx.SparsekitError, match="batch_size=0"):
+        trainer.step(0)
+
+
+def test_values_and_contexts_may_change_between_steps():
+    weight, = weights("w", ctx=TWO)
+    trainer = Trainer([weight], "sgd", {"learning_rate": 1.0})
+    backward(weight)
+    trainer.step(1)
+    weight.set_data(mx.nd.zeros((4, 2)))
+    backward(weight)
+    trainer.step(1)
+    assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-3, -3]
+    weight.initialize("ones", ctx=TWO, force_reinit=True)
+    backward(weight)
+    trainer.step(1)
+    assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-2, -2]
+    weight.reset_ctx([mx.cpu(0), mx.cpu(1), mx.cpu(2)])
+    backward(weight)
+    trainer.step(1)
+    assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-8] * 3
+
+
+def test_two_trainers_may_share_a_parameter():
+    weight, = weights("w", ctx=TWO, stype="row_sparse", grad_stype="row_sparse")
+    trainers = [Trainer([weight], "sgd", {"learning_rate": 1.0}) for _ in range(2)]
+    for trainer in trainers:
+        backward(weight)
+        trainer.step(1)
+    assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-5, -5]
+
+
+def test_a_parameter_that_waits_for_its_shape_joins_when_it_has_one():
+    net = nn.Dense(1, use_bias=False)
+    net.initialize(mx.init.One(), ctx=TWO)
+    trainer = Trainer(net.collect_params(), "sgd", {"learning_rate": 1.0})
+    with pytest.raises(mx.gluon.DeferredInitializationError):
+        trainer.step(1)
+    with mx.autograd.record():
+        heads = [net(mx.nd.ones((1, 3), ctx)) for ctx in TWO]
+    mx.autograd.backward(heads)
+    trainer.step(1)
+    assert net.weight.data(mx.cpu(1)).asnumpy().tolist() == [[-1, -1, -1]]
+
+
+@pytest.mark.parametrize("update_on_kvstore", [True, False])
+@pytest.mark.parametrize("ctx", [TWO, [mx.cpu(0)]])
+def test_states_are_saved_and_go_on(tmp_path, ctx, update_on_kvstore):
+    options = {"learning_rate": 0.1, "wd": 0.01}
+
+    def trained(parameter, trainer, steps):
+        for _ in range(steps):
+            backward(parameter)
+            trainer.step(2)
+        return parameter.list_data()[-1].asnumpy()
+
+    whole, = weights("w", ctx=ctx)
+    expected = trained(whole, Trainer([whole], "adam", options, update_on_kvstore=update_on_kvstore), 4)
+    weight, = weights("w", ctx=ctx)
+    first = Trainer([weight], "adam", options, update_on_kvstore=update_on_kvstore)
+    trained(weight, first, 2)
+    first.save_states(tmp_path / "states")
+    second = Trainer([weight], "adam", {"learning_rate": 99.0}, update_on_kvstore=update_on_kvstore)
+    second.load_states(tmp_path / "states")
+    assert second.learning_rate == second.optimizer.lr == 0.1
+    assert second.optimizer.param_dict == {0: weight}
+    np.testing.assert_array_equal(trained(weight, second, 2), expected)
+    assert [path.name for path in tmp_path.iterdir()] == ["states"]
+
+
+def test_states_that_are_not_there(tmp_path):
+    weight, = weights("w")
+    trainer = Trainer([weight], "adam")
+    with pytest.raises(mx.DataFileError, match="cannot be read"):
+        trainer.load_states(tmp_path / "none")
+    (tmp_path / "other").write_bytes(b"\x80\x04}.")
+    with pytest.raises(mx.SparsekitError, match="no optimizer states"):
+        trainer.load_states(tmp_path / "other")
+    with pytest.raises(mx.DataFileError, match="cannot be written"):
+        trainer.save_states(tmp_path / "no" / "folder")
+    trainer.save_states(tmp_path / "before the first step")
+    trainer.load_states(tmp_path / "before the first step")
+
+
+def test_rates_multipliers_and_schedules():
+    one, two, fixed = weights("one", "two", "zero")
+    two.lr_mult, fixed.grad_req = 0.5, "null"
+    schedule = mx.lr_scheduler.FactorScheduler(step=1, factor=0.5, base_lr=1.0)
+    trainer = Trainer([one, two, fixed], "sgd", {"lr_scheduler": schedule})
+    assert trainer.learning_rate == 1
+    for _ in range(2):
+        backward(one, two)
+        trainer.step(1)
+    assert one.data().asnumpy()[0, 0] == 1 - 1 - 0.5
+    assert two.data().asnumpy()[0, 0] == 1 - 0.5 - 0.25
+    assert fixed.data().asnumpy()[0, 0] == 1
+    with pytest.raises(mx.SparsekitError, match="lr_scheduler"):
+        trainer.set_learning_rate(3)
+    plain = Trainer([one], "sgd")
+    plain.set_learning_rate(3)
+    assert plain.learning_rate == 3
+
+
+class _Mean(mx.kvstore.KVStoreBase):
+    """A store of somebody else: sums, keeps nothing, makes no steps."""
+
+    def broadcast(self, key, value, out, priority=0):
+        for array in out:
+            value.copyto(array)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        total = sum((array.as_in_context(mx.cpu(0)) for array in value[1:]), value[0].as_in_context(mx.cpu(0)))
+        for array in value if out is None else out:
+            (total / len(value)).copyto(array)
+
+
+def test_a_store_of_somebody_else():
+    mx.kvstore.KVStoreBase.register(_Mean)
+    try:
+        for kvstore in ("_mean", _Mean()):
+            weight, = weights("w", ctx=TWO)
+            trainer = Trainer([weight], "sgd", {"learning_rate": 1.0}, kvstore=kvstore)
+            backward(weight)
+            trainer.step(1)
+            assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-0.5, -0.5]
+        with pytest.raises(mx.UnsupportedError, match="makes no steps"):
+            Trainer([weight], "sgd", kvstore=_Mean(), update_on_kvstore=True)
+        with pytest.warns(UserWarning, match="overriding"):
+            mx.kvstore.KVStoreBase.register(_Mean)
+    finally:
+        del mx.kvstore.KVStoreBase.kv_registry["_mean"]
+
+
+def test_what_is_refused():
+    one, other = weights("a"), weights("b", ctx=TWO)
+    bare = Parameter("c", shape=(1,))
+    wrong = {
+        "dist_sync": (lambda: Trainer(one, "sgd", kvstore="dist_sync"), mx.UnsupportedError, "several machines"),
+        "unknown": (lambda: Trainer(one, "sgd", kvstore="devise"), mx.UnknownNameError, "'device'"),
+        "kind": (lambda: Trainer(one, "sgd", kvstore=3), mx.DTypeError, "kvstore is a int"),
+        "compression": (lambda: Trainer(one, "sgd", compression_params={"type": "2bit"}), mx.UnsupportedError, "compression"),
+        "contexts": (lambda: Trainer([*one, *other], "sgd"), mx.InitializationError, "same set of contexts"),
+        "no values": (lambda: Trainer([bare], "sgd"), mx.InitializationError, "'c' has not been initialized"),
+        "both": (lambda: Trainer(one, mx.optimizer.SGD(), {"wd": 1.0}), mx.SparsekitError, "optimizer_params must be None"),
+        "list": (lambda: Trainer(3, "sgd"), mx.DTypeError, "got int"),
+        "items": (lambda: Trainer([3], "sgd"), mx.DTypeError, "got list of int"),
+    }
+    for act, error, text in wrong.values():
+        with pytest.raises(error, match=text):
+            act()
+
+
+def test_a_profile_knows_whose_update_it_was_and_an_error_does_not_stay_in_it():
+    one, two = weights("one", "two", ctx=TWO)
+    trainer = Trainer([one, two], "sgd", {"learning_rate": 1.0})
+    backward(one, two)
+    with mx.Profiler() as prof:
+        trainer.step(1)
+    steps = [record for record in prof.records if record["name"] == "sgd_update"]
+    assert [record["layer"] for record in steps] == ["one", "two"]
+    assert {record["lane"] for record in steps} == {"update"}
+    one.list_grad()[0]._store[0] = np.nan
+    broken = Trainer([one], mx.optimizer.Optimizer(), kvstore=None)
+    backward(one)
+    with pytest.raises(mx.SparsekitError, match="override update"):
+        broken.step(1)
+    assert mx.core.hooks.state.lane == "forward"

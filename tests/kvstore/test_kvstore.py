@@ -1,0 +1,179 @@
+"""Stores of values by key: sums, storage types, rows, optimizers, states, and what is refused."""
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+
+TWO = [mx.cpu(0), mx.cpu(1)]
+SHAPE = (4, 3)
+
+
+def array(value, stype="default", ctx=None):
+    return mx.nd.full(SHAPE, value, ctx=ctx or mx.cpu()).tostype(stype)
+
+
+def rows(numbers, value):
+    return mx.nd.sparse.row_sparse_array((np.full((len(numbers), 3), value, np.float32), numbers), shape=SHAPE)
+
+
+@pytest.fixture(params=["local", "device"])
+def store(request):
+    return mx.kv.create(request.param)
+
+
+def pulled(store, key, stype="default"):
+    out = mx.nd.zeros(SHAPE).tostype(stype)
+    store.pull(key, out=out, ignore_sparse=False)
+    return out.asnumpy()
+
+
+def test_what_it_is(store):
+    assert store.type in ("local", "device")
+    assert (store.rank, store.num_workers, store.is_capable("optimizer")) == (0, 1, True)
+    assert isinstance(store, mx.kvstore.KVStore)
+    assert mx.kv.create().type == "local"
+    assert mx.kv.create("Local_Allreduce_Device").type == "local_allreduce_device"
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_pushes_replace_by_the_sum_over_contexts(store, stype):
+    start = array(1, stype)
+    store.init("w", start)
+    start[:] = 9
+    assert (pulled(store, "w") == 1).all()
+    pushed = [array(2, stype), array(3, stype, TWO[1])]
+    store.push("w", pushed)
+    assert (pulled(store, "w") == 5).all()
+    pushed[0][:] = 7
+    store.push("w", array(4, stype))
+    out = [array(0), array(0, ctx=TWO[1])]
+    store.pull("w", out=out)
+    assert [part.asnumpy()[0, 0] for part in out] == [4, 4]
+    pushed[0][:] = 8
+    assert (pulled(store, "w", "row_sparse") == 4).all()
+
+
+def test_a_single_push_is_a_copy(store):
+    value = rows([1], 2.0)
+    store.init(0, array(0, "row_sparse"))
+    store.push(0, value)
+    value._store.data[:] = 5
+    assert pulled(store, 0)[1, 0] == 2
+
+
+def test_lists_of_keys(store):
+    keys = [3, "4", 5]
+    store.init(keys, [array(place) for place in range(3)])
+    store.push(keys, [[array(1), array(place, ctx=TWO[1])] for place in range(3)])
+    out = [array(0) for _ in keys]
+    store.pull(keys, out=out)
+    assert [part.asnumpy()[0, 0] for part in out] == [1, 2, 3]
+
+
+def test_push_and_pull_at_once_and_broadcast(store):
+    out = [array(0), array(0, ctx=TWO[1])]
+    store.broadcast("a", array(2), out=out)
+    assert [part.asnumpy()[0, 0] for part in out] == [2, 2]
+    gradients = [array(1), array(4, ctx=TWO[1])]
+    store.pushpull("a", gradients)
+    assert [part.asnumpy()[0, 0] for part in gradients] == [5, 5]
+    store.pushpull("a", array(3), out=out)
+    assert out[1].asnumpy()[0, 0] == 3
+
+
+def test_sparse_sums_stay_sparse_and_sparse_outs_are_left_alone_unless_asked(store):
+    store.init("g", mx.nd.zeros(SHAPE))
+    store.push("g", [rows([0, 2], 1.0), rows([2, 3], 2.0).as_in_context(TWO[1])])
+    out = mx.nd.sparse.zeros("row_sparse", SHAPE)
+    store.pull("g", out=out)
+    assert out.indices.shape == (0,)
+    store.pull("g", out=out, ignore_sparse=False)
+    assert out.indices.asnumpy().tolist() == [0, 2, 3]
+    assert out.asnumpy()[:, 0].tolist() == [1, 0, 3, 2]
+
+
+def test_rows_by_number(store):
+    store.init("w", mx.nd.array(np.arange(12).reshape(SHAPE)).tostype("row_sparse"))
+    out = [mx.nd.sparse.zeros("row_sparse", SHAPE), mx.nd.sparse.zeros("row_sparse", SHAPE, ctx=TWO[1])]
+    store.row_sparse_pull("w", out=out, row_ids=mx.nd.array([[2, 0], [2, 2]]))
+    assert [part.indices.asnumpy().tolist() for part in out] == [[0, 2]] * 2
+    assert out[1].asnumpy()[2].tolist() == [6, 7, 8]
+    store.row_sparse_pull("w", out=out, row_ids=[mx.nd.array([1], dtype="int64"), mx.nd.array([3], ctx=TWO[1])])
+    assert [part.indices.asnumpy().tolist() for part in out] == [[1], [3]]
+    for wrong, error in (([4], mx.RowIndexError), ([-1], mx.RowIndexError), ([0.5], mx.RowIndexError)):
+        with pytest.raises(error, match="the value has 4 rows"):
+            store.row_sparse_pull("w", out=out[0], row_ids=mx.nd.array(wrong))
+    with pytest.raises(mx.StorageTypeError, match="out of row_sparse_pull is default"):
+        store.row_sparse_pull("w", out=array(0), row_ids=mx.nd.array([0]))
+    with pytest.raises(mx.ShapeError, match="3 row_ids"):
+        store.row_sparse_pull("w", out=out, row_ids=[mx.nd.array([0])] * 3)
+    with pytest.raises(mx.DTypeError, match="row_ids are a NoneType"):
+        store.row_sparse_pull("w", out=out[0])
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_an_optimizer_makes_pushes_steps_and_its_states_go_on(store, stype, tmp_path):
+    def fresh():
+        made = mx.kv.create(store.type)
+        made.init("w", array(1, stype))
+        made.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.5))
+        return made
+
+    first, second = fresh(), fresh()
+    gradient = rows([1], 1.0)
+    first.push("w", [gradient, gradient.as_in_context(TWO[1])])
+    assert pulled(first, "w")[:, 0].tolist() == [1, 0, 1, 1]
+    second.push("w", [gradient, gradient])
+    first.save_optimizer_states(tmp_path / "states", dump_optimizer=True)
+    second.load_optimizer_states(tmp_path / "states")
+    for one in (first, second):
+        one.push("w", gradient)
+    assert pulled(first, "w").tolist() == pulled(second, "w").tolist()
+    assert pulled(first, "w")[1, 0] == 0 - 0.5 - 0.5
+
+
+def test_an_updater_of_ones_own(store):
+    store.init(3, array(1))
+
+    def update(key, pushed, value):
+        value += pushed * key
+
+    store._set_updater(update)
+    store.push(3, array(2))
+    assert (pulled(store, 3) == 7).all()
+    with pytest.raises(mx.SparsekitError, match="no optimizer"):
+        store.save_optimizer_states("none")
+
+
+def test_what_is_refused(store):
+    store.init("w", array(1))
+    wrong = {
+        "twice": (lambda: store.init("w", array(1)), mx.SparsekitError, "initialized already"),
+        "unknown": (lambda: store.push("v", array(1)), KeyError, "has not been initialized"),
+        "shape": (lambda: store.push("w", mx.nd.ones(2)), mx.ShapeError, "shape"),
+        "numpy": (lambda: store.push("w", np.ones(SHAPE)), mx.DTypeError, "not an NDArray"),
+        "nothing": (lambda: store.pull("w"), mx.DTypeError, "NoneType"),
+        "key": (lambda: store.init(1.5, array(1)), mx.DTypeError, "A key"),
+        "lists": (lambda: store.push(["w", "w"], [array(1)]), mx.ShapeError, "2 keys"),
+        "empty": (lambda: store.push("w", []), mx.ShapeError, "no array"),
+        "optimizer": (lambda: store.set_optimizer("sgd"), mx.DTypeError, "Optimizer"),
+        "capability": (lambda: store.is_capable("flight"), mx.UnknownNameError, "optimizer"),
+        "compression": (lambda: store.set_gradient_compression({"type": "2bit"}), mx.UnsupportedError, "compression"),
+    }
+    for act, error, text in wrong.values():
+        with pytest.raises(error, match=text):
+            act()
+
+
+@pytest.mark.parametrize("name", ["dist_sync", "dist_async", "dist_device_sync", "nccl", "horovod"])
+def test_kinds_for_several_machines_are_named(name):
+    with pytest.raises(mx.UnsupportedError, match="use 'device' or 'local'"):
+        mx.kv.create(name)
+
+
+def test_names_that_are_unknown():
+    with pytest.raises(mx.UnknownNameError, match="'local'"):
+        mx.kv.create("locale")
+    with pytest.raises(mx.DTypeError, match="must be a string"):
+        mx.kv.create(3)

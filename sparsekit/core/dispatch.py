@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ from .arrays import Layout, array_types, require_arrays, wrap
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
-__all__ = ["Plan", "array_types", "convert_store", "invoke", "plan_for", "resolve", "run", "wrap"]
+__all__ = ["KERNEL_ERRORS", "Plan", "array_types", "convert_store", "fits", "invoke", "named_error", "plan_for", "resolve",
+           "run", "wrap"]
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
 KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError)
@@ -73,6 +75,11 @@ class Plan:
         self.function, self.takes_out = rule.function, rule.takes_out
         self.stype = cast or rule.stype(0)
 
+    def with_function(self, function: Any) -> Plan:
+        """The plan, with another kernel."""
+        self.function = function
+        return self
+
 
 def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rule, bool, str | None]:
     """The row for these storage types, whether it is the dense fallback, and the cast it needs.
@@ -97,6 +104,9 @@ def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rul
 
 def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context) -> Plan:
     """Make the plan of a call for these storage types on this device."""
+    if ctx.device_type == "trace":
+        noted: Plan = ctx.plan(call, stypes)  # type: ignore[attr-defined]
+        return noted
     rule, fallback, cast = resolve(call.op, stypes, call.attrs)
     return Plan(call, rule, fallback, cast, for_device(ctx.device_type))
 
@@ -131,7 +141,7 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     given = stores
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
-    if out is not None and plan.takes_out and plan.cast is None and _fits(out, plan, stores):
+    if out is not None and plan.takes_out and plan.cast is None and fits(out, plan, stores):
         return hooks.quietly(plan.function, plan.k, *stores, plan.attrs, out=out)
     result = hooks.quietly(plan.function, plan.k, *stores, plan.attrs)
     if plan.fallback and plan.op.mutates:
@@ -154,7 +164,7 @@ def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
             before.replace(convert(after, stype_of(before), plan.k.xp))
 
 
-def _fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
+def fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
     """Whether the kernel may write its result straight into ``out``."""
     if stype_of(out) != plan.stype or not isinstance(out, np.ndarray) or not out.flags.carray:
         return False
@@ -233,7 +243,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         else:
             result = state.quietly(function, k, *[array._store for array in inputs], attrs)
     except KERNEL_ERRORS as error:
-        raise _named(call, inputs, error) from error
+        raise named_error(call, inputs, error) from error
     except RuntimeError as error:
         if not hooks.interrupts(error):
             raise
@@ -252,14 +262,16 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
 def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:
     """Run a call that is new, written to ``out``, falls back, or gives several arrays."""
     ctx = inputs[0]._ctx if inputs else ctx
+    if any(array._ctx is not ctx for array in inputs):
+        return invoke(call, _on_one_context(call, inputs), out)
     stores = tuple([array._store for array in inputs])
-    plan = _prepare(call, inputs, stores, ctx)
+    plan = _prepare(call, stores, ctx)
     if out is not None:
         _check_out(call, out)
     try:
         result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
     except KERNEL_ERRORS as error:
-        raise _named(call, inputs, error) from error
+        raise named_error(call, inputs, error) from error
     if node is not None and call.op.saves_outputs:
         node.results = result if type(result) is tuple else (result,)
     if out is not None:
@@ -272,7 +284,7 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
     return array
 
 
-def _named(call: Call, inputs: tuple[Any, ...], error: Exception) -> Exception:
+def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exception:
     """The named error for what numpy refuses in a kernel: element types, numbers that they do not hold, or a shape."""
     if isinstance(error, SparsekitError):
         return error
@@ -286,11 +298,8 @@ def _named(call: Call, inputs: tuple[Any, ...], error: Exception) -> Exception:
     return kind(message, hint="check the arguments, the shapes and the element types of the arrays.")
 
 
-def _prepare(call: Call, inputs: tuple[Any, ...], stores: Any, ctx: Any) -> Plan:
-    """The plan of a call for these arrays, whose contexts and shapes have been checked."""
-    for array in inputs:
-        if array._ctx is not ctx:
-            raise _contexts_differ(call, inputs)
+def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
+    """The plan of a call for these stores, whose shapes have been checked."""
     types = (ctx, *map(type, stores))
     plan = call.plans.get(types)
     if plan is None:
@@ -343,10 +352,15 @@ def _into(out: Any, result: Any, ctx: Any, node: Any, place: int = 0) -> Any:
     return out
 
 
-def _contexts_differ(call: Call, inputs: tuple[Any, ...]) -> SparsekitError:
-    places = ", ".join(str(array._ctx) for array in inputs)
-    return SparsekitError(f"{call.op.label}: the inputs live on different contexts: {places}.",
-                          hint="bring them together with as_in_context(ctx).")
+def _on_one_context(call: Call, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs with those from outside lifted into the trace that the others belong to; otherwise an error."""
+    traced = next((array._ctx for array in inputs if array._ctx.device_type == "trace"), None)
+    lifted = [None] if traced is None else [traced.lift(array) for array in inputs]
+    if any(array is None for array in lifted):
+        places = ", ".join(str(array._ctx) for array in inputs)
+        raise SparsekitError(f"{call.op.label}: the inputs live on different contexts: {places}.",
+                             hint="bring them together with as_in_context(ctx).")
+    return tuple(lifted)
 
 
 class _Conversion:

@@ -11,9 +11,17 @@ from ..base.errors import GradientError
 from . import hooks
 from .op import Call, Want
 
-__all__ = ["CustomNode", "Node", "Variable", "backward", "order"]
+__all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "order", "reserve"]
 
 _numbers = itertools.count(1)
+
+
+def reserve(count: int) -> int:
+    """The first of so many running numbers that no node gets."""
+    global _numbers
+    first = next(_numbers)
+    _numbers = itertools.count(first + count)
+    return first
 
 
 class Node:
@@ -72,6 +80,12 @@ class CustomNode(Node):
     def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Any) -> None:
         super().__init__(None, inputs, None, ctx, hooks.state.layer)
         self.function, self.outputs = function, outputs
+
+
+class ProgramNode(CustomNode):
+    """Many operators that run as one; ``function(gradients, want, retain)`` gives the gradients of its inputs."""
+
+    __slots__ = ()
 
 
 #: Stands in ``values`` of a node whose saved stores have been dropped.
@@ -139,7 +153,7 @@ def backward(
     state = hooks.state
     lane, layer = state.lane, state.layer
     state.lane = "backward"
-    told = hooks.sink is not None or state.recording
+    told = hooks.sink is not None or state.recording or state.tracing
     try:
         for node in nodes:
             given = waiting.pop(node, None)
@@ -159,7 +173,7 @@ def backward(
                 if node not in useful:
                     continue
                 entries = [entry if entry is not None and entry[0] in useful else None for entry in entries]
-            made = _gradients_of(node, entries, given, F, wrap, uses)
+            made = _gradients_of(node, entries, given, F, wrap, uses, retain)
             if node.function is not None:
                 shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
             for entry, gradient in zip(entries, made, strict=False):
@@ -213,9 +227,13 @@ def _want(node: Node, uses: dict[Node, int]) -> Want:
 
 
 def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: Callable[..., Any],
-                  uses: dict[Node, int]) -> Any:
+                  uses: dict[Node, int], retain: bool) -> Any:
     if node.function is not None:
-        return node.function(given if node.outputs > 1 else [given])
+        given = given if node.outputs > 1 else [given]
+        if isinstance(node, ProgramNode):
+            return node.function(given, [entry and _want(entry[0], uses) if entry is None or entry[0].grad is not None else _ANY
+                                         for entry in entries], retain)
+        return node.function(given)
     call: Any = node.call
     op, inputs = call.op, node.values
     if inputs is RELEASED:

@@ -40,7 +40,8 @@ class _State(threading.local):
     """What the calling thread is doing.
 
     ``lane`` and ``layer`` say where its operators belong, ``node`` is the forward node whose gradient
-    is being computed, ``recording`` and ``training`` are autograd's switches.
+    is being computed, ``recording`` and ``training`` are autograd's switches,
+    ``tracing`` whether operators are noted rather than run.
 
     ``quietly(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
     and the like: results are infinite or nan there, as IEEE 754 says.  numpy keeps that setting in a context
@@ -60,6 +61,7 @@ class _State(threading.local):
     node: Any = None
     recording = False
     training = False
+    tracing = False
 
 
 state = _State()

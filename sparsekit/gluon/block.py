@@ -11,11 +11,13 @@ from typing import Any, Self
 
 from .. import ndarray
 from ..base.context import Context
-from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError
+from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnknownNameError
 from ..base.naming import Prefix, current_names
 from ..core import hooks
+from ..core.trace import current
 from ..ndarray.ndarray import NDArray
 from . import model_files
+from .hybrid import Programs, tracing
 from .monitor import Monitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .summary import print_summary
@@ -310,17 +312,10 @@ class Block:
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)
 
-    def hybridize(self, active: bool = True, **_options: Any) -> None:
-        """Not available: blocks run eagerly.
-
-        Raises
-        ------
-        UnsupportedError
-            Unless ``active`` is False.
-        """
-        if active:
-            raise UnsupportedError("hybridize() has nothing to compile to: blocks run eagerly in this version.",
-                                   hint="leave the call out; the results are the same.")
+    def hybridize(self, active: bool = True, **options: Any) -> None:
+        """Hybridize every HybridBlock below; this block itself runs as it is written."""
+        for child in self._children.values():
+            child.hybridize(active, **options)
 
     def summary(self, *inputs: Any) -> None:
         """Print a table of the layers with the shapes of their outputs and the numbers of their parameters.
@@ -340,13 +335,16 @@ class Block:
         outer = state.layer
         state.layer = self._name
         try:
-            out = self.forward(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
+            out = self._run(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
         finally:
             state.layer = outer
         if self._forward_hooks:
             for hook in tuple(self._forward_hooks.values()):
                 hook(self, args, out)
         return out
+
+    def _run(self, *args: Any) -> Any:
+        return self.forward(*args)
 
     def forward(self, *args: Any) -> Any:
         """Compute the output; to be overridden."""
@@ -367,12 +365,18 @@ def _indent(text: str) -> str:
     return "\n".join([first, *("  " + line for line in rest)])
 
 
+#: Options of MXNet's ``hybridize`` that are taken and ignored.
+_OPTIONS = {"static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size"}
+
+
 class HybridBlock(Block):
     """A block whose ``hybrid_forward(F, x, **parameters)`` is written once for every interpreter.
 
     ``F`` is ``mx.nd`` when arrays are given; the block's parameters arrive as keyword arguments under the
     names of the attributes that hold them.
     """
+
+    _programs: Programs | None = None
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Add a child, which must be a HybridBlock too."""
@@ -395,6 +399,31 @@ class HybridBlock(Block):
         self._monitor = None if callback is None else Monitor(callback, monitor_all)
         super().register_op_hook(callback, monitor_all)
 
+    def hybridize(self, active: bool = True, **options: Any) -> None:
+        """Run as a program from now on: traced at the first call, resolved kernels and kept memory afterwards.
+
+        A program is made for each combination of input shapes, element types, storage types, training mode and
+        recording.  Results, gradients and profiler events are those of the block as it is written; what
+        ``hybrid_forward`` does beside calling operators (printing, counting) happens while tracing only.
+
+        Parameters
+        ----------
+        active : bool
+            False goes back to running operator by operator.
+        static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
+            MXNet's options, which mean nothing here: memory is kept and shapes are known in any case.
+        """
+        unknown = set(options) - _OPTIONS
+        if unknown:
+            raise UnknownNameError.of("option of hybridize", unknown.pop(), sorted(_OPTIONS))
+        self._programs = Programs() if active else None
+        super().hybridize(active, **options)
+
+    def _run(self, *args: Any) -> Any:
+        if self._programs is None or self._monitor is not None or tracing():
+            return self.forward(*args)
+        return self._programs.run(self.forward, args)
+
     def infer_shape(self, *args: Any) -> None:
         """Complete the shapes of parameters from the inputs; layers with deferred shapes override it."""
         unknown = [parameter.name for parameter in self._reg_params.values() if not shape_is_known(parameter.shape)]
@@ -405,13 +434,20 @@ class HybridBlock(Block):
         """Call ``hybrid_forward`` with the parameters, completing deferred shapes first."""
         ctx = x._ctx if isinstance(x, NDArray) else self._place((x, *args))
         try:
-            values = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
+            values = self._values(ctx)
         except DeferredInitializationError:
             self.infer_shape(x, *args)
             for parameter in self._reg_params.values():
                 parameter._finish_deferred_init()
-            values = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
+            values = self._values(ctx)
         return self.hybrid_forward(ndarray, x, *args, **values)
+
+    def _values(self, ctx: Context) -> dict[str, Any]:
+        """The parameters' arrays on a context; in a trace, what stands for them."""
+        tracer = current() if ctx.device_type == "trace" else None
+        if tracer is None:
+            return {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
+        return {name: tracer.lift(parameter.data(tracer.ctx), parameter) for name, parameter in self._reg_params.items()}
 
     def _place(self, args: Any) -> Context:
         """The context of the first array among arguments that may be lists."""

@@ -57,12 +57,16 @@ def check_dense(shape: tuple[int, ...], kind: Any) -> None:
 
 def to_device(values: Any, ctx: Context) -> Any:
     """A numpy array as a dense store on ``ctx``."""
+    if ctx.device_type == "trace":
+        return ctx.constant(values)  # type: ignore[attr-defined]
     return values if ctx.device_type == "cpu" else for_device("gpu").xp.asarray(values)
 
 
 def on(store: Any, ctx: Context | None) -> Any:
     """The array of a store of numpy arrays, on the context given, else on the current one."""
     place, here = context_of(ctx), Context("cpu", 0)
+    if place.device_type == "trace":
+        return wrap(place.constant(store), place)  # type: ignore[attr-defined]
     made = wrap(store, here)
     return made if place is here else made.as_in_context(place)
 

@@ -1,0 +1,342 @@
+"""Programs: operators resolved once, and run again and again without looking anything up.
+
+A program is made of what a ``Tracer`` noted, for arrays of given shapes, element types and storage types.  Every
+operator in it is still an event of its own for the profiler.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import GradientError
+from . import graph, hooks
+from .arrays import wrap
+from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, run
+from .graph import ProgramNode
+from .spec import Spec
+from .trace import TRACE, Outline, Step, Tracer
+
+__all__ = ["Program"]
+
+_clock = time.perf_counter_ns
+
+#: Bytes from which the memory of a result is kept for the next run; below, the allocator does as well.
+LARGE = 1 << 16
+
+#: Runs whose memory is kept.
+FRAMES = 4
+
+
+class _Link(NamedTuple):
+    """What the recorder reads of a node: the number that ties a gradient's event to its operator's."""
+
+    id: int
+
+
+class _Instruction:
+    """A step with its kernel.
+
+    Attributes
+    ----------
+    general : bool
+        Whether it takes more than a call of its kernel: a fallback, a cast, several results.
+    buffer : int or None
+        Number of the memory that the kernel writes its result into.
+    target : int or None
+        Number of the input whose gradient this is, and whose gradient buffer may take the result.
+    link : int
+        Which of the program's operators this is, or is the gradient of; -1 for none.
+    spent : tuple of int
+        Slots that nothing reads afterwards.
+    """
+
+    __slots__ = ("buffer", "general", "layer", "link", "outputs", "place", "places", "plan", "specs", "spent", "target")
+
+    def __init__(self, step: Step, plan: Plan, link: int) -> None:
+        self.plan, self.layer, self.link, self.specs = plan, step.layer, link, step.outputs
+        self.places = tuple(store.slot for store in step.inputs)
+        self.outputs = tuple(store.slot for store in step.outputs)
+        self.place = self.outputs[0]
+        self.general = plan.fallback or plan.cast is not None or plan.call.outputs > 1
+        self.buffer: int | None = None
+        self.target: int | None = None
+        self.spent: tuple[int, ...] = ()
+
+    def code(self) -> tuple[Any, ...]:
+        """The instruction as the loop reads it; the last item is itself if a plain call is not enough."""
+        plan, places = self.plan, self.places
+        direct = getattr(plan.k.xp, plan.rule.ufunc) if plan.rule.ufunc and len(places) == 2 else None
+        special = self.general or self.buffer is not None or self.target is not None or self.spent
+        return (direct or plan.function, None if direct else plan.k, plan.attrs, len(places), *(*places, -1, -1)[:2], places,
+                self.place, self if special else None)
+
+
+class _Run:
+    """The stores of one run, kept for its backward pass."""
+
+    __slots__ = ("arrays", "first", "frame", "values")
+
+    def __init__(self, arrays: Sequence[Any], values: list[Any], frame: list[Any], first: int) -> None:
+        self.arrays: Any = arrays
+        self.values: Any = values
+        self.frame, self.first = frame, first
+
+
+class Program:
+    """What a function of arrays computes, and its gradient, for arrays of one kind each.
+
+    Parameters
+    ----------
+    tracer : Tracer
+        After the function ran at work.
+    results : sequence of NDArray
+        What it gave.
+    F : namespace
+        Where gradient rules find operators.
+    """
+
+    def __init__(self, tracer: Tracer, results: Sequence[Any], F: Any) -> None:
+        self.ctx, self.F = tracer.ctx, F
+        lifted = [array if array._ctx is TRACE else tracer.lift(array) for array in results]
+        forward = list(tracer.steps)
+        self.inputs = [array._store.slot for array in tracer.arrays]
+        self.outputs = [array._store.slot for array in lifted]
+        self.entries = [array._entry for array in lifted]
+        self.heads: list[Outline] = []
+        if tracer.recording and any(self.entries):
+            self._trace_backward(tracer, lifted)
+        else:
+            self.entries = [None] * len(lifted)
+        backward = tracer.steps[len(forward):]
+        self.gradients: list[int | None] = [buffer.made._store.slot if buffer is not None and buffer.made is not None else None
+                          for buffer in tracer.buffers] if self.heads else []
+        self.empty: list[Any] = [None] * tracer.slots
+        for slot, store in tracer.constants.items():
+            self.empty[slot] = store
+        self._resolve(forward, backward)
+        self.frames: list[list[Any]] = []
+
+    def _trace_backward(self, tracer: Tracer, results: Sequence[Any]) -> None:
+        with tracer.at_work():
+            hooks.state.recording = False
+            self.heads = [tracer.outline(Spec(array.shape, array.dtype)) for array in results]
+            pairs = [(entry, wrap(head, TRACE)) for entry, head in zip(self.entries, self.heads, strict=True) if entry]
+            graph.backward([entry for entry, _ in pairs], [head for _, head in pairs], self.F, wrap, retain=True)
+
+    def _resolve(self, forward: list[Step], backward: list[Step]) -> None:
+        links = _links(forward, [entry[0] for entry in self.entries if entry])
+        instructions = [_Instruction(step, self._plan(step), number) for number, step in enumerate(forward)]
+        gradients = [_Instruction(step, self._plan(step), links.get(step.node, -1)) for step in backward]
+        self.count = len(instructions)
+        kept = {*self.outputs, *(slot for slot in self.gradients if slot is not None)}
+        self.memory: list[tuple[Any, Any, Any]] = []
+        self._give_targets(gradients)
+        self._give_buffers([*instructions, *gradients], kept)
+        _mark_spent(instructions, {*kept, *self.inputs, *(slot for step in gradients for slot in step.places)})
+        _mark_spent(gradients, {*kept, *self.inputs})
+        self.forward = [instruction.code() for instruction in instructions]
+        self.backward = [instruction.code() for instruction in gradients]
+        self._at = {instruction.place: instruction for instruction in (*instructions, *gradients)}
+        self._instructions = instructions
+
+    def _plan(self, step: Step) -> Plan:
+        return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx)
+
+    def _give_targets(self, instructions: list[_Instruction]) -> None:
+        """Note which instruction may write into the gradient buffer of an input."""
+        number_of = {slot: number for number, slot in enumerate(self.gradients) if slot is not None}
+        read = {slot for instruction in instructions for slot in instruction.places}
+        for instruction in instructions:
+            number = number_of.get(instruction.place)
+            if (number is not None and instruction.plan.takes_out and not instruction.general
+                    and instruction.place not in read and self.gradients.count(instruction.place) == 1):
+                instruction.target = number
+
+    def _give_buffers(self, instructions: list[_Instruction], kept: set[int]) -> None:
+        """Keep the memory of large dense results that nobody outside gets to see."""
+        for instruction in instructions:
+            spec = instruction.specs[0]
+            if (instruction.plan.takes_out and not instruction.general and spec.stype == "default" and spec.nbytes >= LARGE
+                    and instruction.place not in kept):
+                instruction.buffer = len(self.memory)
+                self.memory.append((instruction.plan.k.xp, spec.shape, spec.dtype))
+
+    # running
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run it on arrays of the kinds that it was made for, recorded as one node; a list of the results."""
+        values = self.empty[:]
+        for slot, array in zip(self.inputs, arrays, strict=True):
+            values[slot] = array._store
+        frame = self._frame()
+        first = graph.reserve(self.count) if hooks.sink is not None else 0
+        self._execute(self.forward, values, frame, (), first)
+        stores = [_own(values[slot], frame) for slot in self.outputs]
+        if not self.heads:
+            self._give_back(frame)
+            return [wrap(store, self.ctx) for store in stores]
+        kept = _Run(arrays, values, frame, first)
+        entries = tuple([None if slot is None else array._entry for slot, array in zip(self.gradients, arrays, strict=True)])
+        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx)
+        return [wrap(store, self.ctx, entry and (node, place))
+                for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
+
+    def _send_back(self, kept: _Run, given: Sequence[Any], wants: Sequence[Any], retain: bool) -> list[Any]:
+        """Gradients of the inputs, from those of the results."""
+        if kept.values is None:
+            raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
+                                hint="call backward(retain_graph=True) the first time.")
+        if hooks.state.recording:
+            return self._send_back_recorded(kept.arrays, given)
+        values, buffers = kept.values[:], [None if want is None or want.out is None else want.out for want in wants]
+        for head, gradient in zip(self.heads, given, strict=True):
+            values[head.slot] = _dense(gradient, head)
+        self._execute(self.backward, values, kept.frame, buffers, kept.first)
+        made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
+                else wrap(_own(values[slot], kept.frame), self.ctx)
+                for slot, buffer in zip(self.gradients, buffers, strict=True)]
+        if not retain:
+            self._give_back(kept.frame)
+            kept.values = kept.arrays = None
+        return made
+
+    def _send_back_recorded(self, arrays: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """The same one operator at a time, so that the gradients have gradients."""
+        values: list[Any] = [None if store is None else wrap(store, self.ctx) for store in self.empty]
+        for slot, array in zip(self.inputs, arrays, strict=True):
+            values[slot] = array
+        for instruction in self._instructions:
+            made = invoke(instruction.plan.call, tuple([values[slot] for slot in instruction.places]), ctx=self.ctx)
+            for slot, array in zip(instruction.outputs, made if isinstance(made, list) else [made], strict=False):
+                values[slot] = array
+        heads = [values[slot]._entry for slot in self.outputs]
+        pairs = [(entry, wrap(_dense(gradient, head), self.ctx) if gradient is None else gradient)
+                 for entry, gradient, head in zip(heads, given, self.heads, strict=True) if entry is not None]
+        wanted = [array._entry for slot, array in zip(self.gradients, arrays, strict=True) if slot is not None]
+        found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True, wanted)
+        return [None if slot is None else found.get(array._entry) for slot, array in zip(self.gradients, arrays, strict=True)]
+
+    def _frame(self) -> list[Any]:
+        """Memory for one run."""
+        try:
+            return self.frames.pop()
+        except IndexError:
+            return [xp.empty(shape, dtype) for xp, shape, dtype in self.memory]
+
+    def _give_back(self, frame: list[Any]) -> None:
+        if len(self.frames) < FRAMES:
+            self.frames.append(frame)
+
+    def _execute(self, code: list[Any], values: list[Any], frame: list[Any], buffers: Sequence[Any], first: int) -> None:
+        if hooks.sink is None:
+            hooks.quietly(self._loop, code, values, frame, buffers)
+        else:
+            hooks.quietly(self._loop_told, code, values, frame, buffers, first)
+
+    def _loop(self, code: list[Any], values: list[Any], frame: list[Any], buffers: Sequence[Any]) -> None:
+        place = -1
+        try:
+            for function, k, attrs, count, left, right, places, place, special in code:
+                if special is not None:
+                    _run_special(special, values, frame, buffers)
+                    for slot in special.spent:
+                        values[slot] = None
+                elif k is None:
+                    values[place] = function(values[left], values[right])
+                elif count == 2:
+                    values[place] = function(k, values[left], values[right], attrs)
+                elif count == 1:
+                    values[place] = function(k, values[left], attrs)
+                else:
+                    values[place] = function(k, *[values[slot] for slot in places], attrs)
+        except KERNEL_ERRORS as error:
+            raise self._named(place, values, error) from error
+
+    def _loop_told(self, code: list[Any], values: list[Any], frame: list[Any], buffers: Sequence[Any], first: int) -> None:
+        """The same under the profiler: every operator is an event."""
+        state, sink = hooks.state, hooks.sink
+        layer, place = state.layer, -1
+        try:
+            for *_, place, _special in code:
+                instruction = self._at[place]
+                state.layer = instruction.layer
+                stores = tuple([values[slot] for slot in instruction.places])
+                link = _Link(first + instruction.link) if instruction.link >= 0 else None
+                start = _clock()
+                _run_special(instruction, values, frame, buffers, link)
+                if not instruction.general:
+                    sink.op(instruction.plan, start, _clock(), stores, (values[place],), link)
+                for slot in instruction.spent:
+                    values[slot] = None
+        except KERNEL_ERRORS as error:
+            raise self._named(place, values, error) from error
+        finally:
+            state.layer = layer
+
+    def _named(self, place: int, values: list[Any], error: Exception) -> Exception:
+        instruction = self._at[place]
+        return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
+
+
+def _run_special(instruction: _Instruction, values: list[Any], frame: list[Any], buffers: Sequence[Any],
+                 link: Any = None) -> None:
+    """Run an instruction that is more than a call of its kernel."""
+    plan, stores, out = instruction.plan, [values[slot] for slot in instruction.places], None
+    if instruction.general:
+        made = run(plan, tuple(stores), None, link)
+        for slot, store in zip(instruction.outputs, made if isinstance(made, tuple) else (made,), strict=True):
+            values[slot] = store
+        return
+    if instruction.buffer is not None:
+        out = frame[instruction.buffer]
+    elif instruction.target is not None and instruction.target < len(buffers) and buffers[instruction.target] is not None:
+        out = buffers[instruction.target]._store
+        if not fits(out, plan, stores):
+            out = None
+    if out is None:
+        values[instruction.place] = plan.function(plan.k, *stores, plan.attrs)
+    else:
+        values[instruction.place] = plan.function(plan.k, *stores, plan.attrs, out=out)
+
+
+def _own(store: Any, frame: list[Any]) -> Any:
+    """The store, copied if it lies in memory that the next run uses."""
+    base = getattr(store, "base", None)
+    return store.copy() if base is not None and any(base is memory for memory in frame) else store
+
+
+def _dense(gradient: Any, head: Outline, xp: Any = np) -> Any:
+    """The store of a gradient at a result: dense, and zeros where none arrived."""
+    if gradient is None:
+        return xp.zeros(head.shape, head.dtype)
+    store = (gradient if gradient.stype == "default" else gradient.tostype("default"))._store
+    return store if store.dtype == head.dtype else store.astype(head.dtype)
+
+
+def _links(forward: list[Step], heads: Iterable[Any]) -> dict[Any, int]:
+    """The number of the step that each recorded node is."""
+    found: dict[Any, int] = {}
+    number = 0
+    nodes = [node for node in reversed(graph.order(heads)[0]) if node.call is not None]
+    for node in nodes:
+        while number < len(forward) and forward[number].call is not node.call:
+            number += 1
+        found[node] = number
+        number += 1
+    return found
+
+
+def _mark_spent(instructions: list[_Instruction], kept: set[int]) -> None:
+    """Note after which instruction nothing reads a large store any more."""
+    seen = set(kept)
+    large = {spec.slot for instruction in instructions for spec in instruction.specs
+             if spec.stype != "default" or spec.nbytes >= LARGE}
+    for instruction in reversed(instructions):
+        last = {slot for slot in (*instruction.places, *instruction.outputs) if slot in large and slot not in seen}
+        instruction.spent = tuple(sorted(last))
+        seen |= last

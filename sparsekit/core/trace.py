@@ -1,0 +1,273 @@
+"""Tracing: operators run on arrays that have a shape and no values, and are noted instead of computed.
+
+A traced array is an ordinary NDArray on the context ``TRACE``, whose stores are *outlines*.  So everything that works on
+arrays (functions, methods, Python's operators, recording, the backward pass) works on them unchanged, and what is noted
+is exactly what would have run.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.context import Context
+from ..base.errors import SparsekitError
+from . import hooks
+from .arrays import array_types, wrap
+from .dispatch import Plan
+from .graph import Variable
+from .op import Call, Rule
+from .spec import Spec, infer
+
+__all__ = ["TRACE", "Outline", "OutlineCSR", "OutlineRowSparse", "Step", "Tracer", "TracingError", "current", "outline"]
+
+
+class TracingError(SparsekitError, AttributeError):
+    """What was asked needs values, and there are none while a block is traced."""
+
+
+class Outline:
+    """Stands for a store while tracing: its shape and element type.
+
+    Attributes
+    ----------
+    slot : int
+        Where a program keeps the store that this stands for.
+    """
+
+    stype = "default"
+    __slots__ = ("__weakref__", "dtype", "shape", "slot")
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, slot: int) -> None:
+        self.shape, self.dtype, self.slot = tuple(shape), np.dtype(dtype), slot
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the dense array; of a sparse one nobody knows yet."""
+        return math.prod(self.shape) * self.dtype.itemsize if self.stype == "default" else 0
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise _no_values()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise _no_values()
+
+
+def _no_values() -> TracingError:
+    return TracingError("A hybridized block asked for the values of an array while it was traced.",
+                        hint="compute with operators of F only, whose calls can be repeated; or leave out hybridize().")
+
+
+class OutlineCSR(Outline):
+    """Stands for a csr store."""
+
+    stype = "csr"
+    __slots__ = ()
+
+
+class OutlineRowSparse(Outline):
+    """Stands for a row_sparse store."""
+
+    stype = "row_sparse"
+    __slots__ = ()
+
+
+_OUTLINES = {kind.stype: kind for kind in (Outline, OutlineCSR, OutlineRowSparse)}
+
+
+class Step(NamedTuple):
+    """One operator that was noted.
+
+    Attributes
+    ----------
+    call : Call
+    inputs, outputs : tuple of Outline
+    layer : str
+    node : Node or None
+        The forward node whose gradient the step belongs to.
+    """
+
+    call: Call
+    inputs: tuple[Outline, ...]
+    outputs: tuple[Outline, ...]
+    layer: str
+    node: Any
+
+
+class Buffer:
+    """Stands for the gradient buffer of an array from outside, and keeps what would be put there."""
+
+    _entry = None
+
+    def __init__(self, like: Any) -> None:
+        self._store, self.stype, self.made = outline(like.shape, like.dtype, like.stype), like.stype, None
+
+    def _receive(self, gradient: Any, add: bool = False) -> None:
+        self.made = gradient
+
+
+class Tracer:
+    """What is noted while a ``with`` block of it runs.
+
+    Attributes
+    ----------
+    ctx : Context
+        The device that the traced operators will run on.
+    steps : list of Step
+    sources : list
+        For each array from outside: where it comes from at every later run.
+    arrays : list of NDArray
+        Their outlines as arrays.
+    buffers : list of Buffer or None
+        For each of them that a gradient is wanted of.
+    constants : dict
+        Stores by slot that are the same at every run.
+    """
+
+    def __init__(self, ctx: Context, recording: bool) -> None:
+        self.ctx, self.recording = ctx, recording
+        self.buffers: list[Buffer | None] = []
+        self.steps: list[Step] = []
+        self.sources: list[Any] = []
+        self.arrays: list[Any] = []
+        self.constants: dict[int, Any] = {}
+        self.slots = 0
+        self._lifted: dict[int, int] = {}
+
+    def outline(self, spec: Spec) -> Outline:
+        """A new outline, with a slot of its own."""
+        self.slots += 1
+        return _OUTLINES[spec.stype](spec.shape, spec.dtype, self.slots - 1)
+
+    def lift(self, array: Any, source: Any = None) -> Any:
+        """The traced array that stands for one from outside; ``source`` is asked for it at every run."""
+        key = id(array if source is None else source)
+        if key not in self._lifted:
+            self._lifted[key] = len(self.sources)
+            self.sources.append(array if source is None else source)
+            entry = array._entry
+            variable: Any = None
+            if self.recording and entry is not None:
+                variable = Variable(Buffer(array if entry[0].grad is None else entry[0].grad), "write", TRACE)
+            self.buffers.append(variable and variable.grad)
+            self.arrays.append(wrap(self.outline(Spec(array.shape, array.dtype, array.stype)), TRACE,
+                                    variable and (variable, 0)))
+        return self.arrays[self._lifted[key]]
+
+    def constant(self, store: Any) -> Outline:
+        """The outline of a store that was made while tracing."""
+        made = self.outline(Spec(tuple(store.shape), store.dtype, getattr(store, "stype", "default")))
+        self.constants[made.slot] = store
+        return made
+
+    @contextmanager
+    def at_work(self) -> Iterator[Tracer]:
+        """Note the operators that run inside, unseen by the profiler."""
+        state = hooks.state
+        outer, sink, recording, tracing = _current.tracer, hooks.sink, state.recording, state.tracing
+        _current.tracer, hooks.sink, state.recording, state.tracing = self, None, self.recording, True
+        try:
+            with TRACE:
+                yield self
+        finally:
+            _current.tracer, hooks.sink, state.recording, state.tracing = outer, sink, recording, tracing
+
+
+class _Current(threading.local):
+    tracer: Tracer | None = None
+
+
+_current = _Current()
+
+
+def current() -> Tracer | None:
+    """The tracer at work in this thread."""
+    return _current.tracer
+
+
+def _note(call: Call, k: Any, *given: Any) -> Any:
+    """Stands for a kernel: give the outlines of its results."""
+    inputs, tracer = given[:-1], _current.tracer
+    if tracer is None:
+        raise TracingError("An array of a traced block was used after the block had been traced.",
+                           hint="return it from hybrid_forward, do not keep it.")
+    if call.infer_shape([store.shape for store in inputs]) is None:
+        raise TracingError(f"The shape of what {call.op.name} gives depends on values, and there are none while tracing.",
+                           hint="leave out hybridize() for the block that uses it.")
+    made = infer(call, tuple(Spec(store.shape, store.dtype, store.stype) for store in inputs))
+    outputs = tuple(tracer.outline(spec) for spec in ((made,) if isinstance(made, Spec) else made))
+    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node))
+    return outputs[0] if call.outputs == 1 else outputs
+
+
+class _TraceContext(Context):
+    """The context of traced arrays."""
+
+    __slots__ = ()
+
+    def plan(self, call: Call, stypes: tuple[str, ...]) -> Plan:
+        """How a call runs here: it is noted."""
+        function = functools.partial(_note, call)
+        return Plan(call, Rule(f"{', '.join(stypes)} -> default", {}, _kernel), False, None, _KERNELS).with_function(function)
+
+    def lift(self, array: Any) -> Any:
+        """An array from outside, or one that is traced already, as one that is traced."""
+        if array._ctx is self:
+            return array
+        tracer = _current.tracer
+        if tracer is None or array._ctx is not tracer.ctx:
+            return None
+        return tracer.lift(array)
+
+    def constant(self, store: Any) -> Any:
+        """The outline of a store that was made while tracing."""
+        tracer = _current.tracer
+        if tracer is None:
+            raise _no_values()
+        return tracer.constant(store)
+
+
+def _kernel(k: Any, *stores: Any) -> Any:
+    """Has the signature of a kernel, and is replaced by what notes the call."""
+
+
+#: Stands for the kernels of a device.
+_KERNELS: Any = types.SimpleNamespace(xp=None)
+
+
+def outline(shape: tuple[int, ...], dtype: Any, stype: str) -> Outline:
+    """An outline that no program has a slot for: a gradient buffer, say."""
+    return _OUTLINES[stype](shape, dtype, -1)
+
+
+TRACE: Any = object.__new__(_TraceContext)
+TRACE.device_type, TRACE.device_id = "trace", 0
+
+
+def _register() -> None:
+    """Outlines are stores of the same array classes as what they stand for."""
+    classes = {cls.stype: cls for cls in array_types.values()}
+    for stype, kind in _OUTLINES.items():
+        array_types[kind] = classes[stype]
+
+
+_register()

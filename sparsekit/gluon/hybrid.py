@@ -1,0 +1,102 @@
+"""Hybridized blocks: a block is traced once for each kind of input, and runs as a program from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..base.errors import SparsekitError
+from ..core import hooks
+from ..core.program import Program
+from ..core.trace import Tracer, current
+from ..ndarray.functions import F
+from ..ndarray.ndarray import NDArray
+from .parameter import Parameter
+
+__all__ = ["Programs", "tracing"]
+
+#: Programs that a block keeps; then it forgets them all.
+REMEMBERED = 64
+
+
+def tracing() -> bool:
+    """Whether this thread traces a block now."""
+    return current() is not None
+
+
+def _flatten(value: Any, arrays: list[Any]) -> Any:
+    """Put the arrays in a list, and give what tells how they lay: hashable."""
+    if isinstance(value, NDArray):
+        arrays.append(value)
+        return len(arrays)
+    if isinstance(value, (list, tuple)):
+        return type(value) is list, tuple([_flatten(item, arrays) for item in value])
+    try:
+        hash(value)
+    except TypeError:
+        raise SparsekitError(f"A hybridized block was given a {type(value).__name__}, which is no array.",
+                             hint="pass arrays, lists of arrays, numbers or strings.") from None
+    return None, value
+
+
+def _restore(structure: Any, arrays: Sequence[Any]) -> Any:
+    """What ``_flatten`` took apart, with these arrays."""
+    if isinstance(structure, int):
+        return arrays[structure - 1]
+    kind, items = structure
+    if kind is None:
+        return items
+    made = [_restore(item, arrays) for item in items]
+    return made if kind else tuple(made)
+
+
+def _kind(array: Any) -> tuple[Any, ...]:
+    """What a program depends on of an array: layout, element type, and whether and where its gradient goes."""
+    entry = array._entry
+    if entry is None or not hooks.state.recording:
+        return array._layout, array._store.dtype
+    gradient = entry[0].grad
+    return array._layout, array._store.dtype, "" if gradient is None else gradient.stype
+
+
+def _array_of(source: Any, ctx: Any) -> Any:
+    return source.data(ctx) if isinstance(source, Parameter) else source
+
+
+class Programs:
+    """The programs of one block, by what they were made for."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, list[tuple[Any, ...]]] = {}
+        self._count = 0
+
+    def run(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Call ``function(*args)``, by a program if one was made for such arguments, and make it otherwise."""
+        arrays: list[Any] = []
+        structure = tuple([_flatten(value, arrays) for value in args])
+        if not arrays:
+            return function(*args)
+        state, ctx = hooks.state, arrays[0]._layout.ctx
+        key = (structure, state.training, state.recording, *[_kind(array) for array in arrays])
+        for sources, kinds, program, results in self._known.get(key, ()):
+            others = [_array_of(source, ctx) for source in sources]
+            if [_kind(array) for array in others] == kinds:
+                return _restore(results, program(arrays + others))
+        return self._make(key, function, structure, arrays, ctx)
+
+    def _make(self, key: Any, function: Callable[..., Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+        tracer = Tracer(ctx, hooks.state.recording)
+        with tracer.at_work():
+            given = [tracer.lift(array, object()) for array in arrays]
+            made = function(*_restore((False, structure), given))
+        results: list[Any] = []
+        shape = _flatten(made, results)
+        program = Program(tracer, results, F)
+        sources = tracer.sources[len(arrays):]
+        others = [_array_of(source, ctx) for source in sources]
+        if self._count >= REMEMBERED:
+            self._known.clear()
+            self._count = 0
+        self._count += 1
+        self._known.setdefault(key, []).append((sources, [_kind(array) for array in others], program, shape))
+        return _restore(shape, program(arrays + others))

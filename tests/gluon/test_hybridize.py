@@ -1,0 +1,328 @@
+"""A hybridized block gives what it gives as it is written: values, gradients, storage types, events."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import GradientError, SparsekitError, UnknownNameError
+from sparsekit.core.trace import TracingError
+from sparsekit.gluon import nn
+
+
+class Linear(mx.gluon.HybridBlock):
+    """The tutorial's layer: weights (inputs, units) with a row_sparse gradient."""
+
+    def __init__(self, inputs: int, units: int, **more: Any) -> None:
+        super().__init__(**more)
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(inputs, units), grad_stype="row_sparse")
+            self.bias = self.params.get("bias", shape=(units,))
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+        return F.sparse.dot(x, weight) + bias
+
+
+def dense_net() -> Any:
+    net = nn.HybridSequential()
+    net.add(nn.Dense(300, activation="relu"), nn.BatchNorm(), nn.Dense(300, activation="tanh"), nn.LayerNorm(), nn.Dense(1))
+    return net
+
+
+def sparse_net() -> Any:
+    net = nn.HybridSequential()
+    net.add(Linear(50, 8), nn.Activation("sigmoid"), nn.Dense(1))
+    return net
+
+
+def dropped_net() -> Any:
+    net = nn.HybridSequential()
+    net.add(nn.Dense(20, in_units=50), nn.Dropout(0.5), nn.Dense(1, in_units=20))
+    return net
+
+
+def batch(seed: int = 0, sparse: bool = False, rows: int = 64) -> Any:
+    random = np.random.default_rng(seed)
+    values = random.standard_normal((rows, 50)).astype(np.float32)
+    values[random.random((rows, 50)) < 0.9] = 0
+    return mx.nd.array(values).tostype("csr") if sparse else mx.nd.array(values)
+
+
+def train(make: Callable[[], Any], hybrid: bool, sparse: bool = False, steps: int = 6) -> dict[str, Any]:
+    """Loss and parameters after some steps from the same start, with batches of two sizes."""
+    mx.random.seed(3)
+    net, loss = make(), mx.gluon.loss.L2Loss()
+    net.initialize()
+    if hybrid:
+        net.hybridize()
+        loss.hybridize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05})
+    target, losses = mx.nd.ones((64, 1)), []
+    for step in range(steps):
+        data = batch(step, sparse, 64 if step % 3 else 32)
+        with mx.autograd.record():
+            value = loss(net(data), target[: data.shape[0]])
+        value.backward()
+        trainer.step(data.shape[0])
+        losses.append(value.asnumpy())
+    answer = net(batch(9, sparse)).asnumpy()
+    return {"loss": np.concatenate(losses), "answer": answer,
+            **{str(place): parameter.data().asnumpy() for place, parameter in enumerate(net.collect_params().values())}}
+
+
+@pytest.mark.parametrize(("make", "sparse"), [(dense_net, False), (sparse_net, True), (dropped_net, False)])
+def test_training_is_the_same_to_the_last_bit(make: Callable[[], Any], sparse: bool) -> None:
+    plain, hybrid = (train(make, how, sparse) for how in (False, True))
+    for name, values in plain.items():
+        np.testing.assert_array_equal(values, hybrid[name], err_msg=name)
+
+
+def events(hybrid: bool) -> list[dict[str, Any]]:
+    mx.random.seed(3)
+    net, loss = sparse_net(), mx.gluon.loss.L2Loss()
+    net.initialize()
+    if hybrid:
+        net.hybridize()
+        loss.hybridize()
+    data, target = batch(sparse=True), mx.nd.ones((64, 1))
+
+    def step() -> None:
+        with mx.autograd.record():
+            value = loss(net(data), target)
+        value.backward()
+
+    step()
+    with mx.Profiler() as prof:
+        step()
+    return [event for event in prof.records if event["kind"] == "op" and event["name"] not in ("_full", "_ones")]
+
+
+def test_every_operator_is_an_event_of_its_own() -> None:
+    kinds = []
+    for hybrid in (False, True):
+        found = events(hybrid)
+        assert len(found) > 10
+        kinds.append(sorted((event["name"], event["lane"], event["layer"].strip("0123456789_"), event["fallback"],
+                             str([array["stype"] for array in event["inputs"]])) for event in found))
+        forward = {event["node"]: event["layer"] for event in found if event["lane"] == "forward" and event["node"]}
+        linked = [event for event in found if event["lane"] == "backward" and event["node"] in forward]
+        assert len(linked) >= 5
+        assert all(event["layer"] == forward[event["node"]] for event in linked)
+    assert kinds[0] == kinds[1]
+
+
+def test_the_gradient_of_a_sparse_layer_stays_row_sparse() -> None:
+    net = sparse_net()
+    net.initialize()
+    net.hybridize()
+    with mx.autograd.record():
+        out = net(batch(sparse=True))
+    out.backward()
+    gradient = net[0].weight.grad()
+    assert gradient.stype == "row_sparse"
+    assert 0 < gradient.indices.size <= 50
+
+
+def test_two_graphs_live_at_once() -> None:
+    net = dense_net()
+    net.initialize()
+    first, second = batch(1), batch(2)
+    expected = []
+    for data in (first, second):
+        data.attach_grad()
+        with mx.autograd.record():
+            out = net(data) * net(data).sum()
+        out.backward()
+        expected.append(data.grad.asnumpy())
+    net.hybridize()
+    with mx.autograd.record():
+        outs = [net(data) * net(data).sum() for data in (first, second)]
+    for data, out, gradient in zip((first, second), outs, expected, strict=True):
+        out.backward()
+        np.testing.assert_allclose(data.grad.asnumpy(), gradient, rtol=1e-5, atol=1e-6)
+
+
+def test_a_result_does_not_change_with_the_next_call() -> None:
+    net = nn.HybridSequential()
+    net.add(nn.Dense(300), nn.Dense(300), nn.HybridLambda(lambda F, x: F.reshape(x, shape=(-1,))))
+    net.initialize()
+    net.hybridize()
+    first = net(batch(1))
+    before = first.asnumpy()
+    net(batch(2))
+    np.testing.assert_array_equal(first.asnumpy(), before)
+
+
+@pytest.mark.parametrize("request_", ["add", "null"])
+def test_other_requests_for_gradients(request_: str) -> None:
+    def gradients(hybrid: bool) -> list[Any]:
+        mx.random.seed(1)
+        net = dense_net()
+        net.initialize()
+        net(batch())
+        net[0].weight.grad_req = request_
+        net.collect_params().zero_grad()
+        if hybrid:
+            net.hybridize()
+        for seed in range(2):
+            with mx.autograd.record():
+                out = net(batch(seed))
+            out.backward()
+        return [parameter.grad().asnumpy() for parameter in net.collect_params().values() if parameter.grad_req != "null"]
+
+    for plain, hybrid in zip(gradients(False), gradients(True), strict=True):
+        np.testing.assert_array_equal(plain, hybrid)
+
+
+class Two(mx.gluon.HybridBlock):
+    """Several inputs in a list, several results, a number and a constant."""
+
+    def hybrid_forward(self, F: Any, x: Any, others: Any, power: Any) -> Any:
+        halves = F.split(x, num_outputs=2, axis=1)
+        scale = F.array([2.0]) if F is mx.nd else F.full((1,), 2.0)
+        return [F.broadcast_mul(halves[0], scale) ** power, (halves[1] + others[0] * others[1], x)]
+
+
+def test_lists_and_numbers_and_constants() -> None:
+    x, left, right = (mx.nd.array(np.random.default_rng(seed).random((3, 4))) for seed in range(3))
+    left, right = left[:, :2], right[:, :2]
+    x.attach_grad()
+    block, results = Two(), []
+    for hybrid in (False, True):
+        block.hybridize(hybrid)
+        for power in (2, 3):
+            with mx.autograd.record():
+                first, (second, same) = block(x, [left, right], power)
+                total = (first * second + same[:, :2]).sum()
+            total.backward()
+            results.append((first.asnumpy(), second.asnumpy(), x.grad.asnumpy()))
+    for plain, hybrid in zip(results[:2], results[2:], strict=True):
+        for expected, values in zip(plain, hybrid, strict=True):
+            np.testing.assert_array_equal(values, expected)
+
+
+def test_retain_graph_and_its_absence() -> None:
+    net = nn.Dense(3)
+    net.initialize()
+    net.hybridize()
+    data = batch()
+    data.attach_grad()
+    with mx.autograd.record():
+        out = net(data)
+    out.backward(retain_graph=True)
+    first = data.grad.asnumpy()
+    out.backward()
+    np.testing.assert_array_equal(data.grad.asnumpy(), first)
+    with pytest.raises(GradientError, match="retain_graph"):
+        out.backward()
+
+
+def test_gradients_have_gradients() -> None:
+    net = nn.HybridSequential()
+    net.add(nn.Dense(5, activation="tanh"), nn.Dense(1))
+    net.initialize()
+    data, found = batch(rows=4), []
+    data.attach_grad()
+    for hybrid in (False, True):
+        net.hybridize(hybrid)
+        with mx.autograd.record():
+            [first] = mx.autograd.grad(net(data), [data], create_graph=True)
+            penalty = (first * first).sum()
+        penalty.backward()
+        found.append(data.grad.asnumpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-7)
+
+
+def test_what_changes_about_parameters_is_noticed() -> None:
+    net = nn.Dense(3, in_units=50)
+    net.initialize()
+    net.hybridize()
+    data = batch()
+    net(data)
+    net.weight.set_data(mx.nd.ones((3, 50)))
+    np.testing.assert_allclose(net(data).asnumpy()[:, 0], data.asnumpy().sum(axis=1), rtol=1e-4, atol=1e-5)
+    net.initialize(mx.init.Zero(), force_reinit=True)
+    assert not net(data).asnumpy().any()
+    net.cast("float64")
+    assert net(data.astype("float64")).dtype == np.float64
+
+
+class Asks(mx.gluon.HybridBlock):
+    """Looks at values."""
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        return x * 2 if float(x.sum().asscalar()) > 0 else x
+
+
+class Keeps(mx.gluon.HybridBlock):
+    """Keeps what it must not keep."""
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        self.kept = x * 2
+        return self.kept + 1
+
+
+def test_values_that_are_asked_for_while_tracing_are_a_named_error() -> None:
+    block = Asks()
+    block(mx.nd.ones((2,)))
+    block.hybridize()
+    with pytest.raises(TracingError, match="while it was traced"):
+        block(mx.nd.ones((2,)))
+    block.hybridize(False)
+    assert block(mx.nd.ones((2,))).asnumpy().tolist() == [2, 2]
+
+
+def test_a_traced_array_that_is_kept_is_a_named_error() -> None:
+    block = Keeps()
+    block.hybridize()
+    block(mx.nd.ones((2,)))
+    with pytest.raises(TracingError):
+        block.kept + 1
+    with pytest.raises(TracingError):
+        block.kept.asnumpy()
+
+
+def test_bad_arguments() -> None:
+    net = nn.Dense(2)
+    with pytest.raises(UnknownNameError, match="statik_alloc"):
+        net.hybridize(statik_alloc=True)
+    net.hybridize(static_alloc=True, static_shape=True)
+    net.initialize()
+    with pytest.raises(SparsekitError):
+        net({"data": 1})
+
+
+def test_a_shape_that_does_not_fit_is_refused_as_ever() -> None:
+    net = nn.Dense(2, in_units=50)
+    net.initialize()
+    net.hybridize()
+    net(batch())
+    with pytest.raises(mx.ShapeError):
+        net(mx.nd.ones((2, 7)))
+    assert net(batch()).shape == (64, 2)
+
+
+def test_memory_of_a_graph_is_freed_with_its_last_result() -> None:
+    net = dense_net()
+    net.initialize()
+    net.hybridize()
+    data = batch()
+    data.attach_grad()
+    gc.disable()
+    try:
+        with mx.autograd.record():
+            out = net(data)
+        node = out._entry[0]
+        del out
+        import weakref
+
+        watched = weakref.ref(node)
+        del node
+        assert watched() is None
+    finally:
+        gc.enable()

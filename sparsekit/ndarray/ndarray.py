@@ -262,6 +262,10 @@ class NDArray(NumpyProtocol, Interchange):
         """
         if add:
             other = arithmetic.add(self.detach(), other)
+        elif other._layout is self._layout and self.stype == "default" and other._store.dtype == self._store.dtype:
+            self._check_writable()
+            np.copyto(self._store, other._store)
+            return
         if other.shape != self.shape:
             raise ShapeError(f"An array of shape {self.shape} cannot take values of shape {other.shape}.",
                              hint="the array written to needs the shape of the result.")

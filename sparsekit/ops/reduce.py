@@ -89,7 +89,9 @@ def mean_of(xp: Any, total: Any, count: int) -> Any:
     """The sum of ``count`` elements divided by that, in the same type; a bool is whether any is true, as in MXNet."""
     if total.dtype.kind == "b":
         return total
-    number = total.dtype.type(count) if total.dtype.kind == "f" else xp.asarray(max(1, count))
+    if total.dtype.kind == "f":
+        return total / total.dtype.type(count)
+    number = xp.asarray(max(1, count))
     return divide(xp, total, number).astype(total.dtype, copy=False)
 
 

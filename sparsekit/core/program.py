@@ -193,9 +193,10 @@ class Program:
                                 hint="call backward(retain_graph=True) the first time.")
         if hooks.state.recording:
             return self._send_back_recorded(kept.arrays, given)
-        values, buffers = kept.values[:], [None if want is None or want.out is None else want.out for want in wants]
+        values, buffers = kept.values[:] if retain else kept.values, [want and want.out for want in wants]
         for head, gradient in zip(self.heads, given, strict=True):
-            values[head.slot] = _dense(gradient, head)
+            values[head.slot] = (gradient._store if gradient is not None and gradient.stype == "default"
+                                 and gradient._store.dtype == head.dtype else _dense(gradient, head))
         self._execute(self.backward, values, kept.frame, buffers, kept.first)
         made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
                 else wrap(_own(values[slot], kept.frame), self.ctx)

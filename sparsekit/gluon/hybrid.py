@@ -63,11 +63,40 @@ def _array_of(source: Any, ctx: Any) -> Any:
     return source.data(ctx) if isinstance(source, Parameter) else source
 
 
+class _Made:
+    """A program with what it was made for, beside its arguments: the arrays that it asks for at every run.
+
+    Arrays that are the same objects with the same places in the graph as at the last run are not looked at again.
+    """
+
+    __slots__ = ("arrays", "entries", "kinds", "program", "results", "sources")
+
+    def __init__(self, sources: list[Any], program: Program, results: Any, ctx: Any) -> None:
+        self.sources, self.program, self.results = sources, program, results
+        self.arrays = [_array_of(source, ctx) for source in sources]
+        self.entries = [array._entry for array in self.arrays]
+        self.kinds = [_kind(array) for array in self.arrays]
+
+    def arrays_now(self, ctx: Any) -> list[Any] | None:
+        """The arrays of the sources, or None if the program is not for such."""
+        arrays = [source._arrays.get(ctx) if isinstance(source, Parameter) else source for source in self.sources]
+        for array, known, entry in zip(arrays, self.arrays, self.entries, strict=True):
+            if array is not known or array._entry is not entry:
+                break
+        else:
+            return arrays
+        arrays = [_array_of(source, ctx) for source in self.sources]
+        if [_kind(array) for array in arrays] != self.kinds:
+            return None
+        self.arrays, self.entries = arrays, [array._entry for array in arrays]
+        return arrays
+
+
 class Programs:
     """The programs of one block, by what they were made for."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, list[tuple[Any, ...]]] = {}
+        self._known: dict[Any, list[_Made]] = {}
         self._count = 0
 
     def run(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
@@ -78,10 +107,10 @@ class Programs:
             return function(*args)
         state, ctx = hooks.state, arrays[0]._layout.ctx
         key = (structure, state.training, state.recording, *[_kind(array) for array in arrays])
-        for sources, kinds, program, results in self._known.get(key, ()):
-            others = [_array_of(source, ctx) for source in sources]
-            if [_kind(array) for array in others] == kinds:
-                return _restore(results, program(arrays + others))
+        for made in self._known.get(key, ()):
+            others = made.arrays_now(ctx)
+            if others is not None:
+                return _restore(made.results, made.program(arrays + others))
         return self._make(key, function, structure, arrays, ctx)
 
     def _make(self, key: Any, function: Callable[..., Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
@@ -91,12 +120,10 @@ class Programs:
             made = function(*_restore((False, structure), given))
         results: list[Any] = []
         shape = _flatten(made, results)
-        program = Program(tracer, results, F)
-        sources = tracer.sources[len(arrays):]
-        others = [_array_of(source, ctx) for source in sources]
+        found = _Made(tracer.sources[len(arrays):], Program(tracer, results, F), shape, ctx)
         if self._count >= REMEMBERED:
             self._known.clear()
             self._count = 0
         self._count += 1
-        self._known.setdefault(key, []).append((sources, [_kind(array) for array in others], program, shape))
-        return _restore(shape, program(arrays + others))
+        self._known.setdefault(key, []).append(found)
+        return _restore(shape, found.program(arrays + found.arrays))

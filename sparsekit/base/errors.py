@@ -10,6 +10,7 @@ __all__ = [
     "DTypeError",
     "DataFileError",
     "DensificationError",
+    "DownloadError",
     "FileFormatError",
     "GPUNotFound",
     "GradientError",
@@ -122,6 +123,10 @@ class StaleGradientError(GradientError, UserWarning):
 
 class DataFileError(SparsekitError, OSError):
     """A data file that is missing, truncated or not what its name says."""
+
+
+class DownloadError(DataFileError):
+    """A file that cannot be downloaded, or is not the one that was published; the message names the address."""
 
 
 class FileFormatError(DataFileError, ValueError):

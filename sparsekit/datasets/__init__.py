@@ -1,5 +1,10 @@
-"""Real data that needs no network: the documentation of the packages that are installed."""
+"""Data sets: some that every installation carries, some that are downloaded, checked and kept."""
 
 from .docstrings import DocstringData, Part, load_docstrings
+from .download import data_home
+from .libsvm_sets import LIBSVM_SETS, LibSVMSet, fetch_libsvm, libsvm_file
+from .movielens import MOVIELENS, MovieLens, Ratings, fetch_movielens
+from .text import BPTTBatches, TextData, Vocabulary, load_pydoc
 
-__all__ = ["DocstringData", "Part", "load_docstrings"]
+__all__ = ["LIBSVM_SETS", "MOVIELENS", "BPTTBatches", "DocstringData", "LibSVMSet", "MovieLens", "Part", "Ratings", "TextData",
+           "Vocabulary", "data_home", "fetch_libsvm", "fetch_movielens", "libsvm_file", "load_docstrings", "load_pydoc"]

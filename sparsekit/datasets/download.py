@@ -1,0 +1,273 @@
+"""Files from the network into a folder that keeps them: resumed, checked, and never half there."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..base.errors import DownloadError
+from ..base.version import __version__
+from .progress import Progress, size_text
+
+__all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch"]
+
+BLOCK = 1 << 18
+#: How often a transfer that stops is taken up again without anything having come, and seconds before that.
+RETRIES, WAIT = 4, 1.0
+TIMEOUT = 30.0
+#: Answers of a server after which another attempt makes sense.
+PASSING = (408, 425, 429, 500, 502, 503, 504)
+
+
+class Fetched(NamedTuple):
+    """A file that is there, and its sha256."""
+
+    path: Path
+    sha256: str
+
+
+class Source(NamedTuple):
+    """A file to download.
+
+    Attributes
+    ----------
+    url : str
+    name : str
+        What it is called in the cache.
+    size : int, optional
+        Bytes, where its publisher states them.
+    md5, sha256 : str, optional
+        Its digest, where its publisher states one.  Where none does, that of the first download is kept and
+        everything later is compared with it: trust on first use.
+    """
+
+    url: str
+    name: str
+    size: int | None = None
+    md5: str | None = None
+    sha256: str | None = None
+
+
+def data_home(root: Any = None) -> Path:
+    """The folder that data sets are kept in.
+
+    Parameters
+    ----------
+    root : str or path, optional
+        By default ``SPARSEKIT_DATA``, else ``sparsekit`` in ``XDG_CACHE_HOME``, else ``~/.cache/sparsekit``.
+    """
+    if root is not None:
+        return Path(root).expanduser()
+    if given := os.environ.get("SPARSEKIT_DATA"):
+        return Path(given).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "sparsekit"
+
+
+def digest_of(path: Path, kind: str = "sha256") -> str:
+    """The digest of a file, in hexadecimal digits."""
+    found = hashlib.new(kind, usedforsecurity=False)
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    return found.hexdigest()
+
+
+def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = False) -> Fetched:
+    """The file in the folder, downloaded if it is not there yet.
+
+    It appears under its name when it is complete and has been checked.  A transfer that was cut off is taken up
+    where it stopped, now or by a later call, if the server can do that and the file there is still the same.  A
+    file put there by hand is checked and taken.  Two processes that want the same file wait for each other.
+
+    Parameters
+    ----------
+    source : Source
+    folder : Path
+        Made if it is not there.
+    progress : bool
+        Show how far it is, on standard error.
+    refresh : bool
+        Download again, and forget the digest of the first time.
+
+    Raises
+    ------
+    DownloadError
+        If there is no network or no such file, or what came is not what was published or what came the first time.
+    """
+    target, record = folder / source.name, folder / f"{source.name}.json"
+    with _failures(source, target):
+        folder.mkdir(parents=True, exist_ok=True)
+        with _only_one(folder / f"{source.name}.lock"):
+            if refresh:
+                target.unlink(missing_ok=True)
+                record.unlink(missing_ok=True)
+            if target.exists():
+                return Fetched(target, _check(source, target, record))
+            part = folder / f"{source.name}.part"
+            _download(source, part, progress)
+            try:
+                digest = _check(source, part, record)
+            except DownloadError:
+                part.unlink()
+                raise
+            os.replace(part, target)
+            return Fetched(target, digest)
+
+
+@contextlib.contextmanager
+def _only_one(path: Path) -> Iterator[None]:
+    """Hold a lock that other processes wait for; it is released however this one ends."""
+    with open(path, "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _failures(source: Source, target: Path) -> Iterator[None]:
+    """What goes wrong, in words."""
+    try:
+        yield
+    except DownloadError:
+        raise
+    except urllib.error.HTTPError as error:
+        raise DownloadError(f"{source.url} cannot be downloaded: the server answers {error.code} {error.reason}.",
+                            hint=f"if the file has moved, download it by hand as {target}.") from error
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise DownloadError(f"{source.url} cannot be downloaded: {reason}.",
+                            hint=f"check the network, or put the file there by hand as {target}.") from error
+    except OSError as error:
+        raise DownloadError(f"{target} cannot be written: {error.strerror or error}.",
+                            hint="set SPARSEKIT_DATA to a folder with room that you may write to.") from error
+
+
+def _written(path: Path, facts: dict[str, Any]) -> None:
+    """Write a small file of facts, at once."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    """What such a file says; nothing if it is missing or damaged."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _check(source: Source, path: Path, record: Path) -> str:
+    """Compare a file with what its publisher says of it, and with the first download; its sha256, which is kept."""
+    size, changed = path.stat().st_size, path.stat().st_mtime_ns
+    facts = _facts(record)
+    if facts.get("size") == size and facts.get("changed") == changed and "sha256" in facts:
+        return str(facts["sha256"])  # the very file that was checked before: reading gigabytes again tells nothing
+    if source.size is not None and size != source.size:
+        raise _wrong(source, path, f"{size:,} bytes", f"{source.size:,}")
+    for kind, expected in (("sha256", source.sha256), ("md5", source.md5)):
+        if expected is not None and (other := digest_of(path, kind)) != expected:
+            raise _wrong(source, path, f"the {kind} {other}", f"{expected} as published")
+    known, found = facts.get("sha256"), digest_of(path)
+    if known is not None and known != found:
+        raise _wrong(source, path, f"the sha256 {found}", f"{known} as when it was first downloaded")
+    trust = "published digest" if source.sha256 or source.md5 else "first download"
+    _written(record, {"url": source.url, "size": size, "sha256": found, "trust": trust, "changed": changed})
+    return found
+
+
+def _wrong(source: Source, path: Path, found: str, expected: str) -> DownloadError:
+    return DownloadError(f"{path} from {source.url} has {found}, not {expected}.",
+                         hint="it is damaged or has been changed; refresh=True downloads it again.")
+
+
+def _download(source: Source, part: Path, progress: bool) -> None:
+    """All of the file into ``part``, in as many attempts as bring something new, and some more."""
+    failures = 0
+    while True:
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            if _attempt(source, part, progress):
+                return
+            error: Exception = ConnectionError("the connection ended before the file did")
+        except urllib.error.HTTPError as answer:
+            answer.close()
+            if answer.code == 416 and before:  # there is nothing behind what is here
+                if answer.headers.get("Content-Range") == f"bytes */{before}":
+                    return
+                part.unlink()
+            elif answer.code not in PASSING:
+                raise
+            error = answer
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as broken:
+            error = broken
+        after = part.stat().st_size if part.exists() else 0
+        failures = 0 if after > before else failures + 1
+        if failures > RETRIES or (after == 0 and _nowhere(error)):
+            raise error
+        time.sleep(WAIT * 2 ** max(0, failures - 1) if failures else 0)
+
+
+def _nowhere(error: Exception) -> bool:
+    """Whether there is no network or no such host, so that waiting helps nothing."""
+    reason = getattr(error, "reason", None)
+    return isinstance(reason, OSError) and not isinstance(reason, TimeoutError)
+
+
+def _attempt(source: Source, part: Path, progress: bool) -> bool:
+    """One transfer, which goes on from what is there; whether the file is complete."""
+    start = part.stat().st_size if part.exists() else 0
+    state = part.with_name(f"{part.name}.json")
+    validator = _facts(state).get("validator")
+    request = urllib.request.Request(source.url, headers={"User-Agent": f"sparsekit/{__version__}",
+                                                          "Accept-Encoding": "identity"})
+    if start and validator:
+        request.add_header("Range", f"bytes={start}-")
+        request.add_header("If-Range", validator)  # the rest of another version would be of no use
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        if answer.status != 206 or not str(answer.headers.get("Content-Range", "")).startswith(f"bytes {start}-"):
+            start = 0
+        length = answer.headers.get("Content-Length")
+        total = start + int(length) if length is not None and length.isdigit() else None
+        _check_room(source, part, total, start)
+        etag = answer.headers.get("ETag") or ""
+        _written(state, {"url": source.url, "validator": answer.headers.get("Last-Modified") if etag[:2] in ("", "W/") else etag})
+        shown = Progress(source.name, total, progress)
+        shown.done = start
+        try:
+            with open(part, "r+b" if start else "wb") as file:
+                file.seek(start)
+                while block := answer.read(BLOCK):
+                    file.write(block)
+                    shown.advance(len(block))
+                    if total is not None and file.tell() > total:
+                        raise http.client.HTTPException("more came than was announced")
+                end = file.tell()
+        finally:
+            shown.close()
+    if total is not None and end < total:
+        return False
+    state.unlink(missing_ok=True)
+    return True
+
+
+def _check_room(source: Source, part: Path, total: int | None, start: int) -> None:
+    if total is not None and source.size is not None and total != source.size:
+        raise DownloadError(f"{source.url} is {total:,} bytes long, not {source.size:,}.",
+                            hint="the file there has been changed.")
+    free = shutil.disk_usage(part.parent).free
+    if total is not None and total - start > free:
+        raise DownloadError(f"{source.url} takes {size_text(total - start)}, but {part.parent} has {size_text(free)} left.",
+                            hint="set SPARSEKIT_DATA to a folder with more room.")

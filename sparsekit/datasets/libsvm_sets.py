@@ -1,0 +1,165 @@
+"""Data sets of the LIBSVM site, as csr matrices or as files to stream."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.errors import DataFileError, UnknownNameError
+from ..io.libsvm_reader import LibSVMReader
+from ..ndarray import load, save, wrap
+from ..storage import CSR
+from .archives import open_member, unpack
+from .docstrings import Part
+from .download import Source, data_home, fetch
+
+__all__ = ["LIBSVM_SETS", "LibSVMSet", "fetch_libsvm", "libsvm_file"]
+
+SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+#: Changes when what is kept of a parsed file does.
+FORMAT = 1
+
+
+class LibSVMSet(NamedTuple):
+    """What the LIBSVM site says of a data set.
+
+    Attributes
+    ----------
+    about : str
+    features : int
+        Columns.
+    splits : dict of str to (file, member of the archive or None, rows)
+        Rows are None where nobody has counted them here.
+    """
+
+    about: str
+    features: int
+    splits: dict[str, tuple[str, str | None, int | None]]
+
+
+#: By name.  The site publishes no digests, so files are trusted on first use; the numbers of rows are checked.
+LIBSVM_SETS = {
+    "a9a": LibSVMSet("census income, 14 attributes in 123 binary features", 123,
+                     {"train": ("a9a", None, 32_561), "test": ("a9a.t", None, 16_281)}),
+    "rcv1": LibSVMSet("Reuters news, tf-idf, two classes", 47_236,
+                      {"train": ("rcv1_train.binary.bz2", None, 20_242), "test": ("rcv1_test.binary.bz2", None, 677_399)}),
+    "news20": LibSVMSet("20 newsgroups, two classes", 1_355_191, {"train": ("news20.binary.bz2", None, 19_996)}),
+    "avazu": LibSVMSet("clicks on advertisements in apps", 1_000_000,
+                       {"train": ("avazu-app.tr.bz2", None, 12_642_186), "validation": ("avazu-app.val.bz2", None, 1_953_951),
+                        "test": ("avazu-app.t.bz2", None, 1_719_304)}),
+    "kdd2010": LibSVMSet("students' answers, algebra", 20_216_830,
+                         {"train": ("kdda.bz2", None, 8_407_752), "test": ("kdda.t.bz2", None, 510_302)}),
+    "criteo": LibSVMSet("clicks on advertisements", 1_000_000,
+                        {split: ("criteo.kaggle2014.svm.tar.xz", f"criteo.kaggle2014.svm/{split}.txt.svm", rows)
+                         for split, rows in (("train", 45_840_617), ("test", 6_042_135))}),
+}
+
+
+def _chosen(name: str, split: str) -> tuple[LibSVMSet, tuple[str, str | None, int | None]]:
+    if name not in LIBSVM_SETS:
+        raise UnknownNameError.of("LIBSVM data set", name, LIBSVM_SETS)
+    found = LIBSVM_SETS[name]
+    if split not in found.splits:
+        raise UnknownNameError.of(f"part of {name}", split, found.splits)
+    return found, found.splits[split]
+
+
+def _raw(name: str, split: str, root: Any, site: str, progress: bool, refresh: bool) -> tuple[Path, str, str | None]:
+    """The downloaded file, its digest, and which member of it is meant."""
+    _, (file, member, _) = _chosen(name, split)
+    folder = data_home(root) / "libsvm"
+    return *fetch(Source(f"{site.rstrip('/')}/{file}", file), folder, progress, refresh), member
+
+
+def libsvm_file(name: str, split: str = "train", root: Any = None, site: str = SITE, progress: bool = True,
+                refresh: bool = False) -> Path:
+    """A data set of the LIBSVM site as a text file, to be streamed by ``LibSVMIter`` with ``zero_based=False``.
+
+    Parameters
+    ----------
+    name, split, root, site, progress, refresh
+        As for ``fetch_libsvm``.
+
+    Returns
+    -------
+    pathlib.Path
+        Unpacked beside the file that was downloaded: a stream that is unpacked anew each epoch is slow.
+
+    Examples
+    --------
+    >>> path = mx.datasets.libsvm_file("criteo")  # doctest: +SKIP
+    >>> iterator = mx.io.LibSVMIter(path, data_shape=1_000_000, batch_size=1024, zero_based=False)  # doctest: +SKIP
+    """
+    raw, _, member = _raw(name, split, root, site, progress, refresh)
+    if member is None and raw.suffix not in (".bz2", ".xz", ".gz"):
+        return raw
+    target = raw.with_name(f"{name}.{split}.libsvm")
+    if refresh or not target.exists() or target.stat().st_mtime_ns < raw.stat().st_mtime_ns:
+        unpack(raw, target, member)
+    return target
+
+
+def fetch_libsvm(name: str, split: str = "train", root: Any = None, site: str = SITE, progress: bool = True,
+                 refresh: bool = False) -> Part:
+    """A data set of the LIBSVM site, downloaded once, parsed once, and kept.
+
+    Parameters
+    ----------
+    name : {"a9a", "rcv1", "news20", "avazu", "kdd2010", "criteo"}
+        ``LIBSVM_SETS`` says what each is.  Of criteo, kdd2010 and avazu the parsed matrices take many gigabytes
+        of memory: ``libsvm_file`` with ``LibSVMIter`` reads them in batches.
+    split : {"train", "test", "validation"}
+        Which part, where there are several.
+    root : str or path, optional
+        Folder to keep files in; by default ``SPARSEKIT_DATA``, else ``sparsekit`` in the user's cache.
+    site : str
+        Address of another server with the same files.
+    progress : bool
+        Show how far the download is.
+    refresh : bool
+        Download again, whatever is there.
+
+    Returns
+    -------
+    Part
+        ``data``, CSRNDArray (rows, features) of float32, and ``label``, an array of float32 as in the file: -1 and 1,
+        or 0 and 1.
+
+    Raises
+    ------
+    DownloadError
+        Without network, if the file is gone, or if it is not the one of the first download.  The site publishes no
+        digests, so the first download is trusted, and its sha256 is kept beside it.
+    DataFileError
+        If it is damaged, or has not as many rows as the site says.
+    UnknownNameError
+        For another name or split.
+
+    Examples
+    --------
+    >>> train = mx.datasets.fetch_libsvm("a9a")  # doctest: +SKIP
+    >>> train.data.shape  # doctest: +SKIP
+    (32561, 123)
+    """
+    facts, (_, _, rows) = _chosen(name, split)
+    raw, digest, member = _raw(name, split, root, site, progress, refresh)
+    kept = raw.with_name(f"{name}.{split}.{FORMAT}-{digest[:16]}.params")
+    if kept.exists() and not refresh:
+        try:
+            parts = load(kept)
+            return Part(parts["data"], parts["label"].asnumpy())
+        except DataFileError:
+            kept.unlink()  # parsed again below
+    with open_member(raw, member) as text:
+        found = LibSVMReader(text, zero_based=False).read()
+    if rows is not None and len(found) != rows:
+        raise DataFileError(f"{raw} has {len(found):,} rows, not the {rows:,} of {name}'s {split} part.",
+                            hint="the download is incomplete, or the site has changed it: refresh=True.")
+    width = max(facts.features, int(found.indices.max(initial=-1)) + 1)
+    data = wrap(CSR(found.data, found.indices, found.indptr, (len(found), width), check=False), cpu())
+    label = np.asarray(found.labels, np.float32)
+    save(kept, {"data": data, "label": wrap(label, cpu())})
+    return Part(data, label)

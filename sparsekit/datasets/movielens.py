@@ -1,0 +1,195 @@
+"""MovieLens: ratings of films by users, from GroupLens."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.context import cpu
+from ..base.errors import DataFileError, ShapeError, UnknownNameError
+from ..ndarray import load, save, wrap
+from ..storage import CSR
+from .archives import open_member
+from .download import Source, data_home, fetch
+
+__all__ = ["MOVIELENS", "MovieLens", "Ratings", "fetch_movielens"]
+
+SITE = "https://files.grouplens.org/datasets/movielens"
+FORMAT = 1
+
+
+class _Edition(NamedTuple):
+    file: str
+    member: str
+    md5: str | None
+    ratings: int | None
+
+
+#: By size: the archive, the table of ratings in it, the digest that GroupLens publishes beside it, and how many ratings.
+#: "latest-small" is replaced now and then, so that nothing can be said of it in advance.
+MOVIELENS = {
+    "100k": _Edition("ml-100k.zip", "ml-100k/u.data", "0e33842e24a9c977be4e0107933c0723", 100_000),
+    "1m": _Edition("ml-1m.zip", "ml-1m/ratings.dat", "c4d9eecfca2ab87c1945afe126590906", 1_000_209),
+    "10m": _Edition("ml-10m.zip", "ml-10M100K/ratings.dat", "ce571fd55effeba0271552578f2648bd", 10_000_054),
+    "20m": _Edition("ml-20m.zip", "ml-20m/ratings.csv", "cd245b17a1ae2cc31bb14903e1204af3", 20_000_263),
+    "25m": _Edition("ml-25m.zip", "ml-25m/ratings.csv", "6b51fb2759a8657d3bfcbfc42b592ada", 25_000_095),
+    "latest-small": _Edition("ml-latest-small.zip", "ml-latest-small/ratings.csv", None, None),
+}
+
+
+class Ratings(NamedTuple):
+    """Ratings, one after the other.
+
+    Attributes
+    ----------
+    user, item : arrays of int64, shape (ratings,)
+        Numbers from 0 on, places in ``MovieLens.users`` and ``items``.
+    rating : array of float32
+        Stars, 0.5 to 5.
+    time : array of int64
+        Seconds since 1970.
+    """
+
+    user: Any
+    item: Any
+    rating: Any
+    time: Any
+
+    def matrix(self, users: int, items: int) -> Any:
+        """The ratings as a CSRNDArray of float32, shape (users, items)."""
+        order = np.lexsort((self.item, self.user))
+        user, item = self.user[order], self.item[order]
+        if bool(((user[1:] == user[:-1]) & (item[1:] == item[:-1])).any()):
+            raise DataFileError("A user has rated one film twice.", hint="MovieLens has each rating once.")
+        indptr = np.searchsorted(user, np.arange(users + 1))
+        return wrap(CSR(self.rating[order], item, indptr, (users, items)), cpu())
+
+
+class MovieLens(NamedTuple):
+    """MovieLens, split for training and testing.
+
+    Attributes
+    ----------
+    train, test : Ratings
+    users, items : arrays of int64
+        The numbers that users and films have in the files.
+    """
+
+    train: Ratings
+    test: Ratings
+    users: Any
+    items: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Users and items."""
+        return len(self.users), len(self.items)
+
+
+def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, root: Any = None, site: str = SITE,
+                    progress: bool = True, refresh: bool = False) -> MovieLens:
+    """MovieLens, downloaded once, parsed once, and kept.
+
+    Parameters
+    ----------
+    size : {"100k", "1m", "10m", "20m", "25m", "latest-small"}
+        Ratings, roughly.
+    test_share : float
+        Share of the ratings, drawn at random, that is kept for testing, 0 to 1.
+    seed : int
+        Another seed gives another split.
+    root, site, progress, refresh
+        As for ``fetch_libsvm``.
+
+    Returns
+    -------
+    MovieLens
+
+    Raises
+    ------
+    DownloadError
+        Without network, or if the archive is not the one whose digest GroupLens publishes.
+    DataFileError
+        If it is damaged.
+    UnknownNameError
+        For another size.
+
+    Notes
+    -----
+    The data are for research; their licence is in the archive.  F. M. Harper and J. A. Konstan, "The MovieLens
+    Datasets: History and Context" (2015).
+
+    Examples
+    --------
+    >>> data = mx.datasets.fetch_movielens("100k")  # doctest: +SKIP
+    >>> data.train.matrix(*data.shape)  # doctest: +SKIP
+    <CSRNDArray 943x1682 @cpu(0)>
+    """
+    if size not in MOVIELENS:
+        raise UnknownNameError.of("size of MovieLens", size, MOVIELENS)
+    if not 0 <= test_share <= 1:
+        raise ShapeError(f"test_share is a share from 0 to 1, not {test_share!r}.", hint="0.1 keeps a tenth.")
+    edition = MOVIELENS[size]
+    archive, digest = fetch(Source(f"{site.rstrip('/')}/{edition.file}", edition.file, md5=edition.md5),
+                            data_home(root) / "movielens", progress, refresh)
+    user, item, rating, time = _table(archive, digest, edition, refresh)
+    users, user = np.unique(user, return_inverse=True)
+    items, item = np.unique(item, return_inverse=True)
+    testing = np.zeros(len(rating), bool)
+    testing[np.random.default_rng(seed).permutation(len(rating))[:round(test_share * len(rating))]] = True
+    train, test = (Ratings(user[chosen], item[chosen], rating[chosen], time[chosen]) for chosen in (~testing, testing))
+    return MovieLens(train, test, users, items)
+
+
+def _table(archive: Path, digest: str, edition: _Edition, refresh: bool) -> tuple[Any, ...]:
+    """Users, items, ratings and times as the file has them."""
+    kept = archive.with_name(f"{archive.stem}.{FORMAT}-{digest[:16]}.params")
+    names = ("user", "item", "rating", "time")
+    if kept.exists() and not refresh:
+        try:
+            parts = load(kept)
+            return tuple(parts[name].asnumpy() for name in names)
+        except DataFileError:
+            kept.unlink()
+    with open_member(archive, edition.member) as text:
+        table = _numbers(text, archive.name)
+    if edition.ratings is not None and len(table) != edition.ratings:
+        raise DataFileError(f"{archive} has {len(table):,} ratings, not {edition.ratings:,}.", hint="refresh=True.")
+    columns = [np.ascontiguousarray(table[:, place], np.float32 if place == 2 else np.int64) for place in range(4)]
+    save(kept, {name: wrap(column, cpu()) for name, column in zip(names, columns, strict=True)})
+    return tuple(columns)
+
+
+def _numbers(text: Any, name: str) -> Any:
+    """A table of four numbers a line, between tabs, commas or pairs of colons; a line of headings is passed over."""
+    blocks, rest = [], b""
+    while True:
+        block = text.read(1 << 22)
+        rest, lines = _split(rest + block, not block)
+        if lines.startswith(b"userId"):
+            lines = lines[lines.index(b"\n") + 1:]
+        if lines.strip():
+            blocks.append(_parsed(lines.replace(b"::", b" ").replace(b",", b" "), name))
+        if not block:
+            break
+    return np.concatenate(blocks) if blocks else np.empty((0, 4))
+
+
+def _split(text: bytes, at_end: bool) -> tuple[bytes, bytes]:
+    cut = len(text) if at_end else text.rfind(b"\n") + 1
+    return text[cut:], text[:cut]
+
+
+def _parsed(lines: bytes, name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)  # how numpy says that it met something else than a number
+        try:
+            found = np.fromstring(lines, np.float64, sep=" ")
+        except (DeprecationWarning, ValueError):
+            found = np.empty(1)
+    if found.size != 4 * (lines.count(b"\n") + (not lines.endswith(b"\n"))):
+        raise DataFileError(f"{name} holds lines that are no rating.", hint="it is damaged: refresh=True downloads it again.")
+    return found.reshape(-1, 4)

@@ -1,0 +1,73 @@
+"""How far a download is: a line that is drawn over itself on a terminal and in a notebook, some lines anywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, TextIO
+
+__all__ = ["Progress"]
+
+WIDTH = 24
+#: Seconds between two drawings, and between two lines in a log.
+REDRAW, RELOG = 0.2, 10.0
+
+
+def size_text(count: float) -> str:
+    """Bytes in words: ``1.5 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+class Progress:
+    """Bytes done of a piece of work.
+
+    Parameters
+    ----------
+    name : str
+    total : int, optional
+        Bytes in all, where that is known.
+    shown : bool
+        False shows nothing.
+    stream : text file, optional
+        Standard error if not given.
+    """
+
+    def __init__(self, name: str, total: int | None = None, shown: bool = True, stream: TextIO | None = None) -> None:
+        self.name, self.total, self.done = name, total, 0
+        self._stream: Any = sys.stderr if stream is None else stream
+        self._shown = shown
+        self._redrawn = bool(self._stream.isatty()) or type(self._stream).__name__ == "OutStream"  # a notebook's
+        self._last = self._start = time.monotonic()
+
+    def advance(self, count: int) -> None:
+        """So many bytes more are done."""
+        self.done += count
+        now = time.monotonic()
+        if self._shown and now - self._last > (REDRAW if self._redrawn else RELOG):
+            self._last = now
+            self._write(self.text(now))
+
+    def text(self, now: float) -> str:
+        """What is shown: name, bar, bytes, speed."""
+        speed = f"{size_text(self.done / max(now - self._start, 1e-6))}/s"
+        if not self.total:
+            return f"{self.name}: {size_text(self.done)}, {speed}"
+        full = min(WIDTH, WIDTH * self.done // self.total)
+        bar = "#" * full + "." * (WIDTH - full)
+        return f"{self.name} [{bar}] {size_text(self.done)} of {size_text(self.total)}, {speed}"
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r{text:<100}" if self._redrawn else f"{text}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Take the line away, and say in a log what was done."""
+        if self._shown and self._redrawn:
+            self._stream.write("\r" + " " * 100 + "\r")
+            self._stream.flush()
+        elif self._shown and self.done:
+            self._write(self.text(time.monotonic()))

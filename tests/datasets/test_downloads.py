@@ -1,0 +1,436 @@
+"""Downloads from a server in this process that breaks off, forgets and lies; archives that do the same."""
+
+import bz2
+import gzip
+import hashlib
+import http.server
+import io
+import json
+import lzma
+import os
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import DataFileError, DownloadError, ShapeError, UnknownNameError
+from sparsekit.datasets import download, fetch_libsvm, fetch_movielens, libsvm_file, libsvm_sets, movielens
+from sparsekit.datasets.archives import open_member, unpack
+from sparsekit.datasets.download import Source, data_home, fetch
+from sparsekit.datasets.progress import Progress, size_text
+
+BODY = bytes(range(256)) * 40
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Serves ``server.files`` as ``server.script`` says, an entry an answer: what to do to it."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        server = self.server
+        server.requests.append(dict(self.headers))
+        action = server.script.pop(0) if server.script else {}
+        body = server.files.get(self.path.lstrip("/"))
+        if "status" in action or body is None:
+            self.send_error(action.get("status", 404))
+            return
+        start, asked = 0, self.headers.get("Range")
+        tag = action.get("tag", server.tag)
+        if asked and not action.get("no_range") and self.headers.get("If-Range") == tag:
+            start = int(asked.removeprefix("bytes=").rstrip("-"))
+            if start >= len(body):
+                self.send_response(416)
+                self.send_header("Content-Range", f"bytes */{len(body)}")
+                self.end_headers()
+                return
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        else:
+            self.send_response(200)
+        if tag:
+            self.send_header("ETag", tag)
+        if not action.get("no_length"):
+            self.send_header("Content-Length", str(len(body) - start))
+        self.end_headers()
+        time.sleep(action.get("sleep", 0))
+        self.wfile.write(body[start:][:action.get("cut")])
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr(download, "WAIT", 0.001)
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.daemon_threads = True
+    made.files, made.script, made.requests, made.tag = {"file": BODY}, [], [], '"one"'
+    made.url = f"http://127.0.0.1:{made.server_port}"
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+    thread.join()
+
+
+def get(server, folder, **options):
+    source = Source(f"{server.url}/file", "file", **{name: options.pop(name) for name in ("md5", "sha256", "size")
+                                                      if name in options})
+    return fetch(source, folder, progress=False, **options)
+
+
+def test_a_file_is_downloaded_once(server, tmp_path):
+    digest = hashlib.sha256(BODY).hexdigest()
+    for _ in range(2):
+        path, found = get(server, tmp_path / "new")
+        assert (path.read_bytes(), found) == (BODY, digest)
+    assert len(server.requests) == 1
+    assert json.loads((tmp_path / "new" / "file.json").read_text())["trust"] == "first download"
+    assert sorted(one.name for one in (tmp_path / "new").iterdir()) == ["file", "file.json", "file.lock"]
+
+
+def test_an_interrupted_transfer_goes_on(server, tmp_path):
+    server.script = [{"cut": 3000}, {"cut": 2000}, {"status": 503}]
+    assert get(server, tmp_path).path.read_bytes() == BODY
+    assert [one.get("Range") for one in server.requests] == [None, "bytes=3000-", "bytes=5000-", "bytes=5000-"]
+
+
+def test_a_later_call_goes_on(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "RETRIES", 0)
+    server.script = [{"cut": 3000}, {"status": 500}]
+    with pytest.raises(DownloadError, match="the server answers 500"):
+        get(server, tmp_path)
+    assert (tmp_path / "file.part").stat().st_size == 3000
+    assert not (tmp_path / "file").exists()
+    assert get(server, tmp_path).path.read_bytes() == BODY
+    assert server.requests[-1]["Range"] == "bytes=3000-"
+
+
+@pytest.mark.parametrize("change", [{"no_range": True}, {"tag": '"two"'}, {"tag": ""}], ids=str)
+def test_what_cannot_be_gone_on_with_begins_anew(server, tmp_path, change):
+    server.script = [{"cut": 3000}, change]
+    assert get(server, tmp_path).path.read_bytes() == BODY
+
+
+def test_without_a_validator_nothing_is_pieced_together(server, tmp_path):
+    server.tag = ""
+    server.script = [{"cut": 3000}]
+    assert get(server, tmp_path).path.read_bytes() == BODY
+    assert "Range" not in server.requests[-1]
+
+
+def test_a_weak_tag_is_no_validator(server, tmp_path):
+    server.tag = 'W/"one"'
+    server.script = [{"cut": 3000}]
+    assert get(server, tmp_path).path.read_bytes() == BODY
+    assert "Range" not in server.requests[-1]
+
+
+def test_a_part_that_is_already_all(server, tmp_path):
+    (tmp_path / "file.part").write_bytes(BODY)
+    (tmp_path / "file.part.json").write_text(json.dumps({"validator": '"one"'}))
+    assert get(server, tmp_path).path.read_bytes() == BODY
+    (tmp_path / "file").unlink()
+    (tmp_path / "file.part").write_bytes(BODY + b"more")
+    (tmp_path / "file.part.json").write_text(json.dumps({"validator": '"one"'}))
+    assert get(server, tmp_path).path.read_bytes() == BODY
+
+
+def test_a_transfer_that_always_breaks_off_ends_in_an_error(server, tmp_path):
+    server.script = [{"cut": 100}, *[{"cut": 0}] * 10]
+    with pytest.raises(DownloadError, match="ended before the file did"):
+        get(server, tmp_path)
+    assert len(server.requests) == 2 + download.RETRIES
+
+
+def test_a_server_that_hangs(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "TIMEOUT", 0.1)
+    server.script = [{"sleep": 0.5}]
+    assert get(server, tmp_path).path.read_bytes() == BODY
+    assert len(server.requests) == 2
+
+
+def test_no_such_file(server, tmp_path):
+    with pytest.raises(DownloadError, match=r"cannot be downloaded: the server answers 404(.|\n)*by hand as"):
+        fetch(Source(f"{server.url}/nothing", "nothing"), tmp_path, progress=False)
+    assert len(server.requests) == 1
+
+
+def test_no_network(tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "WAIT", 60)
+    with pytest.raises(DownloadError, match=r"Connection refused(.|\n)*check the network, or put the file there by hand"):
+        fetch(Source("http://127.0.0.1:1/file", "file"), tmp_path, progress=False)
+    with pytest.raises(DownloadError, match="no-such-host"):
+        fetch(Source("http://no-such-host.invalid/file", "file"), tmp_path, progress=False)
+
+
+def test_a_folder_that_cannot_be_written(server, tmp_path):
+    (tmp_path / "in the way").write_text("")
+    with pytest.raises(DownloadError, match=r"cannot be written(.|\n)*SPARSEKIT_DATA"):
+        get(server, tmp_path / "in the way")
+
+
+def test_the_wrong_file_is_not_kept(server, tmp_path):
+    for wrong in ({"md5": "0" * 32}, {"sha256": "0" * 64}, {"size": 7}):
+        with pytest.raises(DownloadError, match=r"not 0000|not 7"):
+            get(server, tmp_path, **wrong)
+        assert not (tmp_path / "file").exists()
+    right = {"md5": hashlib.md5(BODY).hexdigest(), "sha256": hashlib.sha256(BODY).hexdigest(), "size": len(BODY)}
+    assert get(server, tmp_path, **right).path.exists()
+    assert json.loads((tmp_path / "file.json").read_text())["trust"] == "published digest"
+
+
+def test_the_first_download_is_trusted_and_later_ones_are_compared_with_it(server, tmp_path):
+    get(server, tmp_path)
+    (tmp_path / "file").write_bytes(BODY[:-1] + b"x")
+    os.utime(tmp_path / "file", (0, 0))
+    with pytest.raises(DownloadError, match=r"as when it was first downloaded(.|\n)*refresh=True"):
+        get(server, tmp_path)
+    (tmp_path / "file").unlink()
+    server.files["file"] = BODY[::-1]
+    with pytest.raises(DownloadError, match="as when it was first downloaded"):
+        get(server, tmp_path)
+    assert not (tmp_path / "file").exists()
+    assert get(server, tmp_path, refresh=True).path.read_bytes() == BODY[::-1]
+
+
+def test_a_file_put_there_by_hand_is_checked_and_taken(server, tmp_path):
+    (tmp_path / "file").write_bytes(BODY)
+    assert get(server, tmp_path, md5=hashlib.md5(BODY).hexdigest()).sha256 == hashlib.sha256(BODY).hexdigest()
+    assert server.requests == []
+
+
+def test_two_at_once_download_once(server, tmp_path):
+    server.script = [{"sleep": 0.3}]
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(get(server, tmp_path).path.read_bytes())) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [BODY] * 3
+    assert len(server.requests) == 1
+
+
+def test_without_a_length(server, tmp_path):
+    server.script = [{"no_length": True}]
+    assert get(server, tmp_path).path.read_bytes() == BODY
+
+
+def test_a_killed_download_is_gone_on_with(server, tmp_path):
+    program = ("import sys; from pathlib import Path; from sparsekit.datasets.download import *\n"
+               "fetch(Source(sys.argv[1], 'file'), Path(sys.argv[2]))")
+    server.files["file"] = BODY * 100
+    server.script = [{"cut": 600_000}, {"sleep": 60}]
+    with subprocess.Popen([sys.executable, "-c", program, f"{server.url}/file", tmp_path]) as process:
+        deadline = time.monotonic() + 20
+        while len(server.requests) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+    assert not (tmp_path / "file").exists()
+    assert get(server, tmp_path).path.read_bytes() == BODY * 100
+    assert server.requests[-1]["Range"] == "bytes=600000-"
+
+
+def test_where_data_are_kept(monkeypatch, tmp_path):
+    monkeypatch.delenv("SPARSEKIT_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert data_home() == tmp_path / "sparsekit"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert data_home() == Path.home() / ".cache" / "sparsekit"
+    monkeypatch.setenv("SPARSEKIT_DATA", str(tmp_path / "mine"))
+    assert data_home() == tmp_path / "mine"
+    assert data_home(tmp_path) == tmp_path
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress(monkeypatch):
+    log, terminal = io.StringIO(), Terminal()
+    for stream, expected in ((log, ""), (terminal, "\rname [######")):
+        shown = Progress("name", 4000, True, stream)
+        shown._last -= 5
+        shown.advance(1000)
+        assert stream.getvalue().startswith(expected)
+        assert bool(stream.getvalue()) == bool(expected)
+        shown.close()
+    assert log.getvalue().startswith("name [######..................] 1.0 kB of 4.0 kB, ")
+    assert log.getvalue().count("\n") == 1
+    assert terminal.getvalue().endswith("\r")
+    silent = io.StringIO()
+    shown = Progress("name", None, False, silent)
+    shown.advance(10)
+    assert shown.text(shown._start + 1) == "name: 10 B, 10 B/s"
+    shown.close()
+    assert silent.getvalue() == ""
+    assert [size_text(10**power) for power in (0, 3, 6, 9, 12)] == ["1 B", "1.0 kB", "1.0 MB", "1.0 GB", "1.0 TB"]
+
+
+def zipped(**members):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name.replace("__", "/"), text)
+    return file.getvalue()
+
+
+def tarred(mode="w:xz", **members):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as archive:
+        for name, text in members.items():
+            entry = tarfile.TarInfo(name.replace("__", "/"))
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text))
+    return file.getvalue()
+
+
+TEXT = b"1 1:0.5 3:2\n-1 2:1\n" * 500
+
+
+@pytest.mark.parametrize(("packed", "member"), [
+    (TEXT, None), (bz2.compress(TEXT), None), (gzip.compress(TEXT), None), (lzma.compress(TEXT), None),
+    (zipped(a__b=TEXT, c=b"other"), "a/b"), (tarred(c=b"other", a__b=TEXT), "a/b"), (tarred("w:gz", a=TEXT), "a")],
+    ids=["plain", "bz2", "gzip", "xz", "zip", "tar.xz", "tar.gz"])
+def test_packed_text(tmp_path, packed, member):
+    (tmp_path / "packed").write_bytes(packed)
+    with open_member(tmp_path / "packed", member) as text:
+        assert text.read() == TEXT
+    assert unpack(tmp_path / "packed", tmp_path / "text", member).read_bytes() == TEXT
+    if packed is not TEXT:
+        (tmp_path / "short").write_bytes(packed[:len(packed) * 2 // 3])
+        with pytest.raises(DataFileError, match=r"damaged or cut short|no member"):
+            unpack(tmp_path / "short", tmp_path / "other", member)
+    with pytest.raises(DataFileError, match="far more than data of its size"):
+        unpack(tmp_path / "packed", tmp_path / "other", member, limit=len(TEXT) - 1)
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
+        {"packed", "text"} | ({"short"} if packed is not TEXT else set()))
+    if member:
+        with pytest.raises(DataFileError, match="has no member nothing"), open_member(tmp_path / "packed", "nothing"):
+            pass
+    with pytest.raises(DataFileError, match="There is no file"), open_member(tmp_path / "missing"):
+        pass
+
+
+def test_nothing_is_written_where_an_archive_says(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    for number, packed in enumerate((zipped(**{"..__escaped": b"x"}), tarred(**{"..__escaped": b"x"}))):
+        (inner / f"packed{number}").write_bytes(packed)
+        unpack(inner / f"packed{number}", inner / "text", "../escaped")
+    assert sorted(one.name for one in tmp_path.rglob("*")) == ["inner", "packed0", "packed1", "text"]
+
+
+@pytest.fixture
+def sets(server, monkeypatch):
+    """Small sets under the names of large ones."""
+    monkeypatch.setitem(libsvm_sets.LIBSVM_SETS, "a9a", libsvm_sets.LIBSVM_SETS["a9a"]._replace(
+        splits={"train": ("a9a", None, 1000), "test": ("a9a.t", None, 3)}))
+    server.files.update({"a9a": TEXT, "a9a.t": TEXT, "news20.binary.bz2": bz2.compress(TEXT),
+                         "criteo.kaggle2014.svm.tar.xz": tarred(**{"criteo.kaggle2014.svm__test.txt.svm": TEXT})})
+    return server
+
+
+def test_a_set_is_parsed_once_and_kept(sets, tmp_path, monkeypatch):
+    first = fetch_libsvm("a9a", root=tmp_path, site=sets.url, progress=False)
+    assert (first.data.stype, first.data.shape, first.data.dtype) == ("csr", (1000, 123), np.float32)
+    assert first.data[:2, :3].asnumpy().tolist() == [[0.5, 0, 2], [0, 1, 0]]
+    assert (first.label.dtype, first.label[:2].tolist()) == (np.float32, [1, -1])
+    monkeypatch.setattr(libsvm_sets, "LibSVMReader", None)
+    again = fetch_libsvm("a9a", root=tmp_path, site=sets.url, progress=False)
+    assert len(sets.requests) == 1
+    np.testing.assert_array_equal(first.data.asnumpy(), again.data.asnumpy())
+    assert again.label.tolist() == first.label.tolist()
+
+
+def test_a_damaged_kept_set_is_parsed_again(sets, tmp_path):
+    fetch_libsvm("a9a", root=tmp_path, site=sets.url, progress=False)
+    (kept,) = (tmp_path / "libsvm").glob("*.params")
+    kept.write_bytes(kept.read_bytes()[:1000])
+    assert fetch_libsvm("a9a", root=tmp_path, site=sets.url, progress=False).data.shape == (1000, 123)
+
+
+def test_sets_that_are_not_what_they_should_be(sets, tmp_path, monkeypatch):
+    options = {"root": tmp_path, "site": sets.url, "progress": False}
+    with pytest.raises(DataFileError, match="has 1,000 rows, not the 3 of a9a's test part"):
+        fetch_libsvm("a9a", "test", **options)
+    with pytest.raises(UnknownNameError, match=r"LIBSVM data set named 'a9b'(.|\n)*did you mean 'a9a'"):
+        fetch_libsvm("a9b", **options)
+    with pytest.raises(UnknownNameError, match="part of a9a named 'validation'"):
+        fetch_libsvm("a9a", "validation", **options)
+    sets.files["news20.binary.bz2"] = bz2.compress(TEXT)[:-10]
+    with pytest.raises(DataFileError, match=r"damaged or cut short|in the middle of its compressed data"):
+        fetch_libsvm("news20", **options)
+    monkeypatch.setenv("SPARSEKIT_DATA", str(tmp_path / "other"))
+    with pytest.raises(DownloadError, match="404"):
+        fetch_libsvm("rcv1", site=sets.url, progress=False)
+    assert (tmp_path / "other" / "libsvm").is_dir()
+
+
+def test_large_sets_are_streamed(sets, tmp_path):
+    path = libsvm_file("criteo", "test", root=tmp_path, site=sets.url, progress=False)
+    assert path.read_bytes() == TEXT
+    iterator = mx.io.LibSVMIter(path, 1_000_000, 10, zero_based=False)
+    assert next(iterator).data[0].shape == (10, 1_000_000)
+    before = path.stat().st_mtime_ns
+    assert libsvm_file("criteo", "test", root=tmp_path, site=sets.url, progress=False).stat().st_mtime_ns == before
+    assert libsvm_file("a9a", root=tmp_path, site=sets.url, progress=False).name == "a9a"
+
+
+def ratings(sign, head=""):
+    generator = np.random.default_rng(1)
+    places = generator.permutation(40 * 30)[:200]
+    lines = [sign.join(map(str, (place // 30 + 1, place % 30 * 7 + 1, generator.integers(1, 11) / 2, 978300760 + place)))
+             for place in places.tolist()]
+    return (head + "\n".join(lines) + "\n").encode()
+
+
+@pytest.mark.parametrize(("size", "sign", "head"), [
+    ("100k", "\t", ""), ("1m", "::", ""), ("20m", ",", "userId,movieId,rating,timestamp\n")])
+def test_movielens(server, tmp_path, monkeypatch, size, sign, head):
+    edition = movielens.MOVIELENS[size]
+    text = ratings(sign, head)
+    body = zipped(**{edition.member.replace("/", "__"): text})
+    server.files[edition.file] = body
+    options = {"root": tmp_path, "site": server.url, "progress": False}
+    with pytest.raises(DownloadError, match="as published"):
+        fetch_movielens(size, **options)
+    monkeypatch.setitem(movielens.MOVIELENS, size, edition._replace(md5=hashlib.md5(body).hexdigest()))
+    with pytest.raises(DataFileError, match="has 200 ratings, not"):
+        fetch_movielens(size, **options)
+    monkeypatch.setitem(movielens.MOVIELENS, size, movielens.MOVIELENS[size]._replace(ratings=200))
+    data = fetch_movielens(size, **options)
+    assert (len(data.train.rating), len(data.test.rating), data.train.rating.dtype) == (180, 20, np.float32)
+    rows = {tuple(map(float, line.split(sign))) for line in text.decode().splitlines()[bool(head):]}
+    found = {(float(data.users[user]), float(data.items[item]), float(rating), float(moment))
+             for part in (data.train, data.test) for user, item, rating, moment in zip(*part, strict=True)}
+    assert found == rows
+    matrix = data.train.matrix(*data.shape)
+    assert (matrix.stype, matrix.shape, matrix.data.shape) == ("csr", data.shape, (180,))
+    matrix.check_format(full_check=True)
+    user, item, rating = data.train.user[5], data.train.item[5], data.train.rating[5]
+    assert matrix[int(user), int(item)].asnumpy().tolist() == [rating]
+    again = fetch_movielens(size, **options)
+    assert again.test.user.tolist() == data.test.user.tolist()
+    assert fetch_movielens(size, seed=1, **options).test.time.tolist() != data.test.time.tolist()
+
+
+def test_movielens_that_is_none(server, tmp_path):
+    options = {"root": tmp_path, "site": server.url, "progress": False}
+    for text in (b"1,2,three,4\n", b"1,2,3\n", b"1,2,3,4\n5,6"):
+        server.files["ml-latest-small.zip"] = zipped(**{"ml-latest-small__ratings.csv": text})
+        with pytest.raises(DataFileError, match="lines that are no rating"):
+            fetch_movielens("latest-small", refresh=True, **options)
+    with pytest.raises(UnknownNameError, match="size of MovieLens named '2m'"):
+        fetch_movielens("2m", **options)
+    with pytest.raises(ShapeError, match="test_share"):
+        fetch_movielens("100k", 1.5, **options)

@@ -1,0 +1,94 @@
+"""Text for language models: tokens, vocabulary, parts, and the pieces of truncated backpropagation."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import MissingPackageError, RowIndexError, ShapeError, UnknownNameError
+from sparsekit.datasets import BPTTBatches, Vocabulary, load_pydoc
+from sparsekit.datasets.text import split_tokens
+
+
+def test_tokens():
+    text = "The *names* 12 don't\n\n  x_1 == 3.5\n------"
+    assert split_tokens(text) == ["the", "*", "names", "*", "12", "don", "'", "t", "<eos>",
+                                  "x", "_", "1", "==", "3", ".", "5", "<eos>", "---", "<eos>"]
+
+
+def test_vocabulary_is_in_the_order_of_frequency():
+    tokens = ["b"] * 5 + ["a"] * 3 + ["c"] * 3 + ["d"]
+    whole = Vocabulary(tokens)
+    assert (whole.tokens, whole.counts.tolist()) == (("b", "a", "c", "d", "<unk>"), [5, 3, 3, 1, 0])
+    small = Vocabulary(tokens, size=3)
+    assert (small.tokens, small.counts.tolist()) == (("b", "<unk>", "a"), [5, 4, 3])
+    assert Vocabulary(tokens, least=2).tokens == ("b", "a", "c", "<unk>")
+    assert Vocabulary([*tokens, "<unk>"]).counts.sum() == 13
+    assert len(small) == 3
+    assert "a" in small
+    assert "c" not in small
+    assert (small["a"], small["c"]) == (2, 1)
+    numbers = small.to_indices(["b", "c", "a"])
+    assert (numbers.tolist(), numbers.dtype) == ([0, 1, 2], np.int32)
+    assert small.to_tokens(numbers) == ["b", "<unk>", "a"]
+    with pytest.raises(RowIndexError, match="no token 3 among 3"):
+        small.to_tokens([3])
+    with pytest.raises(ShapeError, match="tells nothing apart"):
+        Vocabulary(tokens, size=1)
+
+
+def test_the_manual():
+    data = load_pydoc(size=1500)
+    assert len(data.vocabulary) == 1500
+    assert data.version == ".".join(map(str, sys.version_info[:3]))
+    sizes = [len(part) for part in data[:3]]
+    assert sum(sizes) > 60_000
+    assert 0.08 < sizes[1] / sum(sizes) <= 0.1
+    assert 0.08 < sizes[2] / sum(sizes) <= 0.1
+    assert np.bincount(data.train, minlength=1500).tolist() == data.vocabulary.counts.tolist()
+    assert (np.diff(data.vocabulary.counts) <= 0).all()
+    unknown = data.vocabulary["<unk>"]
+    assert (data.test == unknown).mean() < 0.2
+    again = load_pydoc(size=1500)
+    assert all((one == other).all() for one, other in zip(data[:3], again[:3], strict=True))
+    assert load_pydoc(size=1500, seed=1).test[:50].tolist() != data.test[:50].tolist()
+    larger = load_pydoc(size=None, packages=["numba"])
+    assert sum(map(len, larger[:3])) > sum(sizes) + 10_000
+
+
+def test_what_is_not_there(monkeypatch):
+    with pytest.raises(MissingPackageError, match="no_such_package"):
+        load_pydoc(packages=["no_such_package"])
+    with pytest.raises(ShapeError, match="nothing to train on"):
+        load_pydoc(validation_share=0.5, test_share=0.5)
+    monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
+    with pytest.raises(MissingPackageError, match="without the text of its manual"):
+        load_pydoc()
+
+
+@pytest.mark.parametrize(("length", "batch", "steps"), [(100, 4, 7), (101, 4, 5), (9, 2, 3), (50, 1, 60), (12, 11, 1)])
+def test_pieces_go_on_where_the_last_ended(length, batch, steps):
+    batches = BPTTBatches(np.arange(length), batch, steps)
+    data = np.concatenate([data.asnumpy() for data, _ in batches])
+    target = np.concatenate([target.asnumpy() for _, target in batches])
+    rows = (length - 1) // batch
+    assert data.tolist() == np.arange(batch * rows).reshape(batch, rows).T.tolist()
+    assert target.tolist() == (data + 1).tolist()
+    assert [len(one) for one, _ in batches][:-1] == [steps] * (len(batches) - 1)
+    assert all((one.shape[1], one.dtype) == (batch, np.int32) for one, _ in batches)
+    kept = BPTTBatches(np.arange(length), batch, steps, last="discard")
+    assert len(kept) == rows // steps
+    loader = mx.gluon.data.DataLoader(mx.gluon.data.SimpleDataset(batches), 1, batchify_fn=lambda one: one[0])
+    assert sum(len(one) for one, _ in loader) == rows
+
+
+def test_pieces_that_cannot_be():
+    with pytest.raises(ShapeError, match="no step for 4 columns"):
+        BPTTBatches(range(4), 4, 2)
+    with pytest.raises(ShapeError, match="at least 1"):
+        BPTTBatches(range(4), 0, 2)
+    with pytest.raises(UnknownNameError, match="last named 'pad'"):
+        BPTTBatches(range(9), 2, 2, last="pad")
+    with pytest.raises(RowIndexError, match="no batch 4 among 4"):
+        BPTTBatches(range(9), 2, 1)[4]

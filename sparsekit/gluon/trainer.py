@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ..base.context import Context
@@ -125,7 +123,7 @@ class Trainer:
 
     def _follow(self) -> None:
         """Connect anew if the parameters have moved to other contexts."""
-        if self._params and self._params[0]._arrays.keys() != set(self._contexts):
+        if self._params and list(self._params[0]._arrays) != self._contexts:
             self._contexts = self._common_contexts()
             self._connect()
 
@@ -186,7 +184,7 @@ class Trainer:
         elif self._update_on_kvstore:
             self._update_there(ignore_stale_grad)
         else:
-            self._check_fresh(ignore_stale_grad)
+            self._pending(ignore_stale_grad)
             self._sum_gradients()
             self._update(ignore_stale_grad)
 
@@ -220,60 +218,62 @@ class Trainer:
             raise SparsekitError(f"batch_size={batch_size!r} is not positive.", hint="pass the number of samples of the batch.")
         self._optimizer.rescale_grad = self._scale / batch_size
 
-    def _trained(self) -> Iterator[tuple[int, Parameter]]:
-        """The parameters that have gradients, with their numbers; each is a layer of its own in the profile."""
-        for index, parameter in enumerate(self._params):
-            if parameter._grad_req != "null":
-                if not parameter._arrays:
-                    parameter._explain_absence()
-                hooks.state.layer = parameter.name
-                yield index, parameter
+    def _pending(self, ignore_stale_grad: bool) -> list[tuple[int, Parameter, list[tuple[Any, Any]]]]:
+        """The parameters to update with their numbers, and on each context the variable and its values.
 
-    def _check_fresh(self, ignore_stale_grad: bool) -> None:
-        """Before anything is changed: raise for a gradient that is not new."""
-        if ignore_stale_grad:
-            return
-        for parameter in self._params:
+        Raises
+        ------
+        StaleGradientError
+            If a gradient is not new; nothing has been changed then.
+        """
+        found = []
+        for index, parameter in enumerate(self._params):
             if parameter._grad_req == "null":
                 continue
-            for ctx, values in parameter._arrays.items():
-                if not values._entry[0].fresh:
-                    raise StaleGradientError(
-                        f"Gradient of Parameter `{parameter.name}` on context {ctx} has not been updated by backward since "
-                        "last `step`. This could mean a bug in your model that made it only use a subset of the Parameters "
-                        "(Blocks) for this iteration.",
-                        hint="if you are intentionally only using a subset, call step with ignore_stale_grad=True.")
+            if not parameter._arrays:
+                parameter._explain_absence()
+            pairs = [(values._entry[0], values) for values in parameter._arrays.values()]
+            fresh = True
+            for variable, values in pairs:
+                if not variable.fresh:
+                    if not ignore_stale_grad:
+                        raise _stale(parameter, values)
+                    fresh = False
+            if fresh or any(variable.fresh for variable, _ in pairs):
+                found.append((index, parameter, pairs))
+        return found
 
     def _update(self, ignore_stale_grad: bool) -> None:
         """A step on every context."""
-        self._check_fresh(ignore_stale_grad)
+        pending = self._pending(ignore_stale_grad)
         while len(self._updaters) < len(self._contexts):
             self._updaters.append(Updater(self._optimizer))
-        with _in_lane():
-            for index, parameter in self._trained():
-                for updater, (ctx, values) in zip(self._updaters, parameter._arrays.items(), strict=False):
-                    variable = values._entry[0]
+        with _UpdateLane() as state:
+            for index, parameter, pairs in pending:
+                state.layer = parameter.name
+                for updater, (variable, values) in zip(self._updaters, pairs, strict=False):
                     if variable.fresh:
-                        updater(index, parameter._grads[ctx], values)
+                        updater(index, variable.grad, values)
                         variable.fresh = False
 
     def _sum_gradients(self) -> None:
-        with _in_lane():
-            for index, parameter in self._trained():
-                self._keep(index, parameter)
-                self._kvstore.pushpull(index, parameter.list_grad(), priority=-index)
+        with _UpdateLane() as state:
+            for index, parameter in enumerate(self._params):
+                if parameter._grad_req != "null":
+                    state.layer = parameter.name
+                    self._keep(index, parameter)
+                    self._kvstore.pushpull(index, parameter.list_grad(), priority=-index)
 
     def _update_there(self, ignore_stale_grad: bool) -> None:
         """A step in the store, whose result every context gets."""
-        self._check_fresh(ignore_stale_grad)
-        with _in_lane():
-            for index, parameter in self._trained():
-                variables = [values._entry[0] for values in parameter._arrays.values()]
-                if any(variable.fresh for variable in variables):
-                    self._keep(index, parameter)
-                    self._kvstore.pushpull(index, parameter.list_grad(), out=parameter.list_data(), priority=-index)
-                    for variable in variables:
-                        variable.fresh = False
+        pending = self._pending(ignore_stale_grad)
+        with _UpdateLane() as state:
+            for index, parameter, pairs in pending:
+                state.layer = parameter.name
+                self._keep(index, parameter)
+                self._kvstore.pushpull(index, parameter.list_grad(), out=parameter.list_data(), priority=-index)
+                for variable, _ in pairs:
+                    variable.fresh = False
 
     # states
 
@@ -317,16 +317,24 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-@contextmanager
-def _in_lane() -> Iterator[None]:
-    """What runs inside is an update in the profile."""
-    state = hooks.state
-    before = state.lane, state.layer
-    state.lane = "update"
-    try:
-        yield
-    finally:
-        state.lane, state.layer = before
+class _UpdateLane:
+    """``with`` it, what runs is an update in the profile; gives the state, whose layer may be set."""
+
+    def __enter__(self) -> Any:
+        state = hooks.state
+        self._before = state.lane, state.layer
+        state.lane = "update"
+        return state
+
+    def __exit__(self, *exception: object) -> None:
+        hooks.state.lane, hooks.state.layer = self._before
+
+
+def _stale(parameter: Parameter, values: Any) -> StaleGradientError:
+    return StaleGradientError(
+        f"Gradient of Parameter `{parameter.name}` on context {values.context} has not been updated by backward since last "
+        "`step`. This could mean a bug in your model that made it only use a subset of the Parameters (Blocks) for this "
+        "iteration.", hint="if you are intentionally only using a subset, call step with ignore_stale_grad=True.")
 
 
 def _listed(params: Any) -> list[Parameter]:

@@ -91,7 +91,7 @@ class LARS(SGD):
     ----------
     momentum : float
     lazy_update : bool
-        As for ``SGD``.
+        As for ``SGD``: with a row_sparse gradient, update only the rows it stores.
     eta, eps : float
     momentum_correction : bool
         Scale momentum when the learning rate changes.
@@ -142,6 +142,8 @@ class LBSGD(SGD):
     batch_scale : int
         Gradients that are added up for a step.
     begin_epoch, num_epochs : int
+    lazy_update : bool
+        As for ``SGD``: with a row_sparse gradient, or a sum of them, update only the rows it stores.
     """
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear",

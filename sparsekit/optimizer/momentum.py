@@ -93,7 +93,8 @@ class NAG(_Descent):
     ----------
     momentum : float
     lazy_update : bool
-        As for ``SGD``, but False by default, which is what MXNet computes.
+        As for ``SGD``, update only rows that a row_sparse gradient stores; False by default, which is what MXNet
+        computes.
     """
 
     _ops = (find("sgd_update"), find("nag_mom_update"), find("mp_sgd_update"), find("mp_nag_mom_update"))

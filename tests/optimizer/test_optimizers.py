@@ -1,5 +1,7 @@
 """Optimizers as objects: their registry, multipliers and counts, states as bytes, lists, precision, and what a profile says."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,12 @@ def test_lazy_off_is_dense_over_several_steps(name):
         made.append([weight, *arrays_of(updater.states[0])])
     for dense, sparse in zip(*made, strict=True):
         np.testing.assert_allclose(sparse.asnumpy(), dense.asnumpy(), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if takes_lazy(name) and name != "groupadagrad"])
+def test_lazy_update_is_said_to_change_rows(name):
+    text = inspect.getdoc(registry[name])
+    assert "row" in text[text.index("lazy_update"):]
 
 
 @pytest.mark.parametrize("wd", [0.0, 0.1])

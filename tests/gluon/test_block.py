@@ -100,6 +100,12 @@ def test_hooks_run_in_order_until_detached():
         handles[2].detach()
     net(mx.nd.ones((3, 5)))
     assert seen[3:] == [("after", (3, 2))]
+    again = [net.register_forward_hook(hook) for hook in [lambda *_: seen.append("again")] * 2]
+    net(mx.nd.ones((3, 5)))
+    assert seen[5:] == ["again"] * 2
+    again[0].detach()
+    net(mx.nd.ones((3, 5)))
+    assert seen[8:] == ["again"]
     with pytest.raises(mx.SparsekitError, match="attached twice"):
         handles[1].attach(collections.OrderedDict(), print)
     with pytest.raises(mx.DTypeError, match="A hook is a function"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..base.errors import UnsupportedError
 from ..ndarray.ndarray import NDArray
 
 __all__ = ["print_summary"]
@@ -33,9 +32,6 @@ def print_summary(block: Any, inputs: tuple[Any, ...]) -> None:
         rows.append(_row(f"{type(layer).__name__}-{len(rows)}", layer, outputs, seen))
 
     def listen(layer: Any) -> None:
-        if getattr(layer, "_active", False):
-            raise UnsupportedError(f'"{layer.name}" must not be hybridized to print summary.',
-                                   hint="call hybridize(False) first.")
         if not getattr(layer, "_only_stacks", False):
             handles.append(layer.register_forward_hook(note))
 

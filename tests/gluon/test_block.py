@@ -327,3 +327,6 @@ def test_summary_counts_shared_and_fixed_parameters_and_leaves_no_hook(capsys):
         assert line in text
     assert not net._forward_hooks
     assert not net.a._forward_hooks
+    net.hybridize()
+    net.summary(mx.nd.ones((2, 3)), mx.nd.ones((1,)))
+    assert capsys.readouterr().out == text

@@ -28,6 +28,8 @@ _LAZY = {
     "random": ".random",
     "metric": ".metric", "callback": ".callback",
     "initializer": ".initializer", "init": ".initializer", "test_utils": ".test_utils", "widgets": ".widgets",
+    "sym": ".symbol", "symbol": ".symbol", "executor": ".symbol.executor", "name": ".base.naming",
+    "attribute": ".base.attributes", "AttrScope": ".base.attributes:AttrScope",
     "datasets": ".datasets", "lr_scheduler": ".lr_scheduler", "kernels": ".kernels",
     "kvstore": ".kvstore", "kv": ".kvstore",
     "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",

@@ -1,0 +1,58 @@
+"""Attributes that every symbol made inside a ``with`` block carries: ``mx.AttrScope``."""
+
+from __future__ import annotations
+
+import threading
+from typing import Self
+
+from .errors import DTypeError
+
+__all__ = ["AttrScope", "current_attributes"]
+
+
+class AttrScope:
+    """``with AttrScope(ctx_group="dev1", lr_mult="0.1"):`` gives these attributes to every symbol made inside.
+
+    Inner blocks add to outer ones and win; what a symbol is given itself wins over both.
+
+    Parameters
+    ----------
+    **kwargs : str
+        Attributes, text only, as they are written to files.
+
+    Raises
+    ------
+    DTypeError
+        If a value is no text.
+    """
+
+    def __init__(self, **kwargs: str) -> None:
+        for name, value in kwargs.items():
+            if not isinstance(value, str):
+                raise DTypeError(f"The attribute {name} is a {type(value).__name__}; attributes need to be string.",
+                                 hint=f"write {name}={str(value)!r}.")
+        self._attr = kwargs
+
+    def get(self, attr: dict[str, str] | None) -> dict[str, str]:
+        """The scope's attributes together with a symbol's own, which win."""
+        return {**self._attr, **(attr or {})}
+
+    def __enter__(self) -> Self:
+        _local.stack.append(AttrScope(**{**_local.stack[-1]._attr, **self._attr}))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _local.stack.pop()
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[AttrScope] = [AttrScope()]
+
+
+_local = _Local()
+
+
+def current_attributes() -> AttrScope:
+    """The innermost scope of this thread, with what the outer ones add."""
+    return _local.stack[-1]

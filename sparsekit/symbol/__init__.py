@@ -1,0 +1,42 @@
+"""Symbols and the operators on them: ``mx.sym``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import random
+from .arithmetic import FUNCTIONS as _FUNCTIONS
+from .creation import arange, concatenate, eye, full, histogram, linspace, ones, split_v2, zeros
+from .executor import Executor
+from .functions import F as _F
+from .leaves import Group, Variable, fromjson, load, load_json, var
+from .namespaces import GROUPS as _GROUPS
+from .namespaces import group as _group
+from .spelling import is_known as _is_known
+from .symbol import Symbol
+
+globals().update(_FUNCTIONS)
+
+
+def __getattr__(name: str) -> Any:
+    """An operator as a function, or a group of them as a module, made when first asked for."""
+    if name in _GROUPS:
+        found: Any = _group(name)
+    elif not name.startswith("__") and _is_known(name):
+        found = getattr(_F, name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    from ..core.op import registry
+
+    return sorted({*globals(), *_GROUPS, *(name for name in registry if not name.startswith("_"))})
+
+
+__all__ = [
+    "Executor", "Group", "Symbol", "Variable", "arange", "concatenate", "eye", "fromjson", "full", "histogram", "linspace",
+    "load", "load_json", "ones", "random", "split_v2", "var", "zeros", *_FUNCTIONS,
+]

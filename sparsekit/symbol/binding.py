@@ -1,0 +1,231 @@
+"""From a symbol to an executor: what is given is checked, what is not is inferred and made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.context import Context
+from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError
+from ..core.spec import Spec
+from ..ndarray.creation import zeros
+from ..ndarray.ndarray import NDArray
+from .executor import Executor
+from .gradients import gradient_stypes
+from .inference import NodeStorage, declared_stype, dtypes_of, shapes_of, storage_of
+from .logs import log_storage, wanted
+from .node import Entry, SymbolNode, order, variables
+from .shapes import Partial, complete, from_user, to_user
+
+__all__ = ["bind", "simple_bind"]
+
+REQUESTS = ("write", "add", "null")
+
+
+def requests_of(names: list[str], grad_req: Any) -> list[str]:
+    """What a backward pass does to each argument's gradient.
+
+    Parameters
+    ----------
+    grad_req : str, list of str, or dict of str
+        One for all, one for each, or by name, where those not named are "null".
+    """
+    if isinstance(grad_req, str):
+        found = [grad_req] * len(names)
+    elif isinstance(grad_req, dict):
+        found = [grad_req.get(name, "null") for name in names]
+    elif isinstance(grad_req, (list, tuple)):
+        found = list(grad_req)
+        if len(found) != len(names):
+            raise ParameterError(f"The length of the grad_req list is {len(found)}, and there are {len(names)} arguments.",
+                                 hint=f"they are {', '.join(names)}; a dict names some.")
+    else:
+        raise DTypeError(f"grad_req is a {type(grad_req).__name__}.", hint="it is text, a list or a dict of texts.")
+    for request in found:
+        if request not in REQUESTS:
+            raise UnknownNameError.of("grad_req", request, REQUESTS)
+    return found
+
+
+def check_names(nodes: list[SymbolNode]) -> None:
+    """Raise unless the variables have names of their own."""
+    names = [node.name for node in nodes]
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise ParameterError(f"Several variables are named {', '.join(map(repr, twice))}, so that arrays cannot be given to "
+                             "them by name.", hint="use one Variable in all places, or give each a name of its own.")
+
+
+def _no_groups(group2ctx: Any) -> None:
+    if group2ctx:
+        raise UnsupportedError("group2ctx would place parts of the graph on several contexts.",
+                               hint="leave it out: the whole graph runs on ctx.")
+
+
+class _Facts:
+    """Shapes, element types and storage types of a whole graph."""
+
+    def __init__(self, heads: Sequence[Entry], shapes: dict[SymbolNode, Partial], dtypes: dict[SymbolNode, Any],
+                 stypes: dict[SymbolNode, str]) -> None:
+        self.shapes = shapes_of(heads, shapes)
+        self.dtypes = dtypes_of(heads, dtypes)
+        missing = {node: np.dtype(np.float32) for node in order(heads) if node.call is None and (node, 0) not in self.dtypes}
+        if missing:
+            self.dtypes = dtypes_of(heads, {**missing, **dtypes})
+        self.stypes, self.storages = storage_of(heads, stypes)
+
+    def spec(self, entry: Entry) -> Spec:
+        """All that is known of one array."""
+        return Spec(to_user(self.shapes.get(entry)), self.dtypes.get(entry, np.dtype(np.float32)), self.stypes[entry])
+
+    def check_complete(self, nodes: list[SymbolNode], what: str) -> None:
+        """Raise unless the shapes of these variables are known."""
+        unknown = [f"{node.name}: {to_user(self.shapes.get((node, 0)))}" for node in nodes
+                   if not complete(self.shapes.get((node, 0)))]
+        if unknown:
+            raise ShapeError(f"{what} cannot decide shapes for {'; '.join(unknown)} (0 is an unknown size).",
+                             hint="give them as keywords, or declare them: mx.sym.Variable(name, shape=…).")
+
+
+def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: Any, type_dict: Any, stype_dict: Any, group2ctx: Any,
+                shared_arg_names: Any, shared_exec: Any, shared_buffer: Any, shapes: dict[str, Any]) -> Executor:
+    """An executor with arrays of zeros for whatever the shapes given lead to."""
+    _no_groups(group2ctx)
+    arguments, states = variables(order(heads))
+    leaves = [*arguments, *states]
+    check_names(leaves)
+    by_name = {node.name: node for node in leaves}
+    given = {by_name[name]: from_user(shape, name) for name, shape in shapes.items() if name in by_name}
+    dtypes = {by_name[name]: _dtype(dtype, name) for name, dtype in (type_dict or {}).items() if name in by_name}
+    stypes = {by_name[name]: _stype(stype, name) for name, stype in (stype_dict or {}).items() if name in by_name}
+    facts = _Facts(heads, given, dtypes, stypes)
+    facts.check_complete(leaves, "simple_bind")
+    requests = requests_of([node.name for node in arguments], grad_req)
+    into = _gradient_types(heads, facts, arguments, requests)
+    store = _Shared(ctx, shared_exec, shared_buffer, shared_arg_names)
+    args = [store.array("arg", node.name, facts.spec((node, 0))) for node in arguments]
+    grads = [None if request == "null" else store.array("grad", node.name, facts.spec((node, 0))._replace(stype=into[node]))
+             for node, request in zip(arguments, requests, strict=True)]
+    aux = [store.array("aux", node.name, facts.spec((node, 0))) for node in states]
+    _log(heads, facts.storages, {node.name: into[node] for node, request in zip(arguments, requests, strict=True)
+                                 if request != "null"})
+    return Executor(heads, ctx, args, grads, requests, aux, facts.shapes)
+
+
+def _dtype(dtype: Any, name: str) -> Any:
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise DTypeError(f"type_dict gives {dtype!r} for {name}.", hint="it is an element type, as 'float32'.") from None
+
+
+def _stype(stype: Any, name: str) -> str:
+    if stype not in ("default", "row_sparse", "csr"):
+        raise StorageTypeError(f"stype_dict gives {stype!r} for {name}.", hint="it is 'default', 'row_sparse' or 'csr'.")
+    return str(stype)
+
+
+def _gradient_types(heads: Sequence[Entry], facts: _Facts, arguments: list[SymbolNode], requests: list[str]
+                    ) -> dict[SymbolNode, str]:
+    """The storage type of each argument's gradient."""
+    if all(request == "null" for request in requests):
+        return {}
+    specs = {(node, place): facts.spec((node, place)) for node in order(heads)
+             for place in range(1 if node.call is None else node.call.outputs)}
+    found = gradient_stypes(heads, specs)
+    return {node: found.get(node, "default") for node in arguments}
+
+
+def _log(heads: Sequence[Entry], storages: list[NodeStorage], gradients: dict[str, str]) -> None:
+    if wanted():
+        log_storage(heads, storages, gradients)
+
+
+class _Shared:
+    """Where arrays come from: those of another executor or a pool where they fit, else new ones."""
+
+    def __init__(self, ctx: Context, other: Any, pool: Any, names: Any) -> None:
+        self._ctx, self._pool, self._names = ctx, pool, None if names is None else set(names)
+        self._held = {} if other is None else {"arg": other.arg_dict, "grad": other.grad_dict, "aux": other.aux_dict}
+
+    def array(self, kind: str, name: str, spec: Spec) -> NDArray:
+        """An array of that kind for a variable; one that is shared keeps its values."""
+        if self._names is None or name in self._names or kind == "aux":
+            held = self._held.get(kind, {}).get(name)
+            if held is not None and (held.shape, held.dtype, held.stype) == (spec.shape, spec.dtype, spec.stype):
+                return held
+        key = name if kind == "arg" else f"{kind}:{name}"
+        held = None if self._pool is None else self._pool.get(key)
+        if held is not None and (held.shape, held.dtype, held.stype) == (spec.shape, spec.dtype, spec.stype):
+            found: NDArray = held
+            return found
+        made = zeros(spec.shape, self._ctx, spec.dtype, spec.stype)
+        if self._pool is not None:
+            self._pool[key] = made
+        return made
+
+
+def bind(heads: Sequence[Entry], ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any,
+         group2ctx: Any, shared_exec: Any = None) -> Executor:
+    """An executor on the arrays given, which it reads and writes."""
+    _no_groups(group2ctx)
+    arguments, states = variables(order(heads))
+    names = [node.name for node in arguments]
+    if isinstance(args, dict) or isinstance(args_grad, dict):
+        check_names([*arguments, *states])
+    values = _arrays("args", arguments, args, ctx, False)
+    kept = _arrays("aux_states", states, aux_states, ctx, False)
+    grads = _arrays("args_grad", arguments, args_grad, ctx, True) if args_grad is not None else [None] * len(names)
+    requests = requests_of(names, grad_req)
+    for place, (value, grad) in enumerate(zip(values, grads, strict=True)):
+        if grad is None:
+            requests[place] = "null"
+        elif grad.shape != value.shape:
+            raise ShapeError(f"The gradient of {names[place]} has shape {grad.shape}, the argument {value.shape}.",
+                             hint="they must agree.")
+    leaves = list(zip([*arguments, *states], [*values, *kept], strict=True))
+    _check_declared(leaves)
+    facts = _Facts(heads, {node: array.shape for node, array in leaves}, {node: array.dtype for node, array in leaves},
+                   {node: array.stype for node, array in leaves})
+    _log(heads, facts.storages, {name: grad.stype for name, grad in zip(names, grads, strict=True) if grad is not None})
+    return Executor(heads, ctx, values, grads, requests, kept, facts.shapes)
+
+
+def _arrays(what: str, nodes: list[SymbolNode], given: Any, ctx: Context, partly: bool) -> list[Any]:
+    """One array for each variable, from a list in their order or a dict by name."""
+    names = [node.name for node in nodes]
+    if given is None:
+        given = []
+    if isinstance(given, dict):
+        missing = [name for name in names if name not in given]
+        if missing and not partly:
+            raise ParameterError(f"key `{missing[0]}` is missing in `{what}`; arrays are missing for {', '.join(missing)}.",
+                                 hint=f"give an array for each of {', '.join(names)}.")
+        found = [given.get(name) for name in names]
+    elif isinstance(given, (list, tuple)):
+        found = list(given)
+        if len(found) != len(names):
+            raise ParameterError(f"Length of {what} does not match the number of arguments: {len(found)} were given, and "
+                                 f"there are {len(names)}.", hint=f"they are {', '.join(names) or 'none'}.")
+    else:
+        raise DTypeError(f"{what} is a {type(given).__name__}.", hint="it is a list of NDArrays, or a dict of them.")
+    for name, array in zip(names, found, strict=True):
+        if array is None and partly:
+            continue
+        if not isinstance(array, NDArray):
+            raise DTypeError(f"{what} has a {type(array).__name__} for {name}.", hint="make one with mx.nd.array(…).")
+        if array.context != ctx:
+            raise ParameterError(f"{what}: {name} is on {array.context}, and the symbol is bound to {ctx}.",
+                                 hint="bring it there with as_in_context(ctx).")
+    return found
+
+
+def _check_declared(leaves: list[tuple[SymbolNode, NDArray]]) -> None:
+    """Raise if an array has another storage type than its variable was declared with."""
+    for node, array in leaves:
+        declared = declared_stype(node)
+        if declared is not None and declared != array.stype:
+            raise StorageTypeError(f"{node.name} was declared {declared}, and the array for it is {array.stype}.",
+                                   hint=f"convert it with tostype({declared!r}), or declare the variable otherwise.")

@@ -1,0 +1,106 @@
+"""What a call on symbols makes: a node, and variables for the inputs that were left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ..base.attributes import current_attributes
+from ..base.errors import DTypeError, SparsekitError, UnknownNameError
+from ..base.naming import current_names
+from . import values
+from .node import Entry, SymbolNode
+from .spelling import HIDDEN, PASSED_OVER, Spelling, adjusted
+
+__all__ = ["checked_attributes", "complete_inputs", "make_node"]
+
+#: Optional inputs that a call has if its attributes say so; of other operators only those that were given.
+_WANTED: dict[str, Callable[[dict[str, Any], str], bool]] = {
+    "FullyConnected": lambda attrs, name: not attrs["no_bias"],
+    "LeakyReLU": lambda attrs, name: attrs["act_type"] == "prelu",
+    "RNN": lambda attrs, name: attrs["mode"] == "lstm" if name == "state_cell" else attrs["use_sequence_length"],
+    "CTCLoss": lambda attrs, name: attrs[f"use_{name}"],
+    "softmax": lambda attrs, name: attrs["use_length"],
+    **dict.fromkeys(("SequenceLast", "SequenceMask", "SequenceReverse"), lambda attrs, name: attrs["use_sequence_length"]),
+}
+
+#: Initial values of variables that calls make, where they are not those of any weight: (written, input) -> as in files.
+_INITIAL = {
+    ("BatchNorm", "moving_mean"): ("zero", {}), ("BatchNorm", "moving_var"): ("one", {}),
+    ("LeakyReLU", "gamma"): ("Constant", {"value": 0.25}),
+}
+
+
+def checked_attributes(attr: dict[str, str] | None) -> dict[str, str]:
+    """A symbol's own attributes and those of the scopes around it, hidden ones as ``__key__``."""
+    if attr is not None and not isinstance(attr, dict):
+        raise DTypeError(f"attr is a {type(attr).__name__}.", hint="it is a dict of texts.")
+    found = {}
+    for name, value in current_attributes().get(attr).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise DTypeError(f"The attribute {name} is a {type(value).__name__}; Set Attr only accepts string values.",
+                             hint=f"write {str(value)!r}.")
+        found[f"__{name}__" if name in HIDDEN else name] = value
+    return found
+
+
+def make_node(spelling: Spelling, hint: str, inputs: list[Entry | None], attrs: dict[str, Any], name: str | None = None,
+              attr: dict[str, str] | None = None) -> SymbolNode:
+    """The node of one call.
+
+    Parameters
+    ----------
+    inputs : list of entries
+        None stands for an input that becomes a variable.
+    attrs : dict
+        The operator's attributes, under MXNet's names.
+    """
+    own, params = _attributes(spelling, attrs)
+    call = spelling.op.bind(own)
+    user = checked_attributes(attr)
+    name = current_names().get(name, hint)
+    node = SymbolNode(name, call, (), spelling.name, params, user, spelling.one_shape)
+    node.inputs = complete_inputs(node, inputs)
+    for key, (source, _) in zip(node.input_names(), node.inputs, strict=False):
+        initial = _INITIAL.get((node.written, key))
+        if initial is not None and source.call is None:  # as in MXNet, of variables that were given too
+            source.attrs.setdefault("__init__", json.dumps(initial))
+    return node
+
+
+def _attributes(spelling: Spelling, attrs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The registry's attributes of a call, and the text of those given."""
+    own, params = dict(spelling.fixed), {}
+    for name, value in attrs.items():
+        key = spelling.renamed.get(name, name)
+        if key in spelling.op.attrs:
+            own[key] = value
+        elif name not in PASSED_OVER:
+            known = (*spelling.op.inputs, *spelling.op.attrs, "name", "attr")
+            raise UnknownNameError.of(f"argument of {spelling.op.name}", name, known)
+        params[name] = values.text(value)
+    return adjusted(spelling.op, own), params
+
+
+def complete_inputs(node: SymbolNode, given: list[Entry | None]) -> tuple[Entry, ...]:
+    """The inputs of a node, with variables for those that are missing; optional ones as the attributes say."""
+    call: Any = node.call
+    op = call.op
+    if op.variadic:
+        if None in given or not given:
+            raise SparsekitError(f"{node.name}: {op.name} was given no symbols.", hint=f"{op.name}(x, y, …)")
+        return tuple(entry for entry in given if entry is not None)
+    wanted = _WANTED.get(op.name)
+    found: list[Entry] = []
+    for place, key in enumerate(op.inputs):
+        entry = given[place] if place < len(given) else None
+        if place >= op.needed and entry is None and (wanted is None or not wanted(call.attrs, key)):
+            continue
+        found.append((_variable(node, key), 0) if entry is None else entry)
+    return tuple(found)
+
+
+def _variable(node: SymbolNode, key: str) -> SymbolNode:
+    """A variable for an input that was left out; like MXNet it carries the attributes of the call."""
+    return SymbolNode(f"{node.name}_{key}", params=node.params, attrs=node.attrs)

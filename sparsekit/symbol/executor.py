@@ -1,0 +1,355 @@
+"""A symbol bound to arrays: its graph runs forwards and backwards on them, again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.context import Context
+from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError
+from ..core import hooks
+from ..core.dispatch import wrap
+from ..core.graph import Variable, backward
+from ..ndarray.creation import array as make_array
+from ..ndarray.creation import zeros
+from ..ndarray.functions import F
+from ..ndarray.ndarray import NDArray, head_gradients
+from .inference import shapes_of
+from .node import Entry, SymbolNode, order, variables
+from .program import Program, Step
+from .shapes import Partial, complete, from_user, to_user
+
+__all__ = ["Executor"]
+
+
+class Executor:
+    """Runs a symbol on bound arrays; ``Symbol.bind`` and ``Symbol.simple_bind`` make one.
+
+    Operators run one by one as they do on ``mx.nd``, so that storage types, warnings, the ledger and profiles are the
+    same; the backward pass is autograd's.  In a profile, the layer of an operator is the name of its symbol.
+
+    Attributes
+    ----------
+    arg_arrays, grad_arrays, aux_arrays : list of NDArray
+        In the order of ``list_arguments()`` and ``list_auxiliary_states()``; None where an argument has no gradient.
+    outputs : list of NDArray
+        Results of the last forward pass.  Until ``forward`` has been called they are computed when they are asked for,
+        from the arguments of that moment.
+    """
+
+    def __init__(self, heads: Sequence[Entry], ctx: Context, args: list[Any], grads: list[Any], requests: list[str],
+                 aux: list[Any], shapes: dict[Entry, Partial]) -> None:
+        self._heads, self._ctx, self._requests = list(heads), ctx, requests
+        self._arguments, self._states = variables(order(heads))
+        self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
+        self._program = Program(self._heads, shapes)
+        names = [node.name for node in self._arguments]
+        self._arg_dict, self._grad_dict = dict(zip(names, args, strict=True)), dict(zip(names, grads, strict=True))
+        self._aux_dict = {node.name: array for node, array in zip(self._states, aux, strict=True)}
+        self._monitor: tuple[Callable[[str, NDArray], None], bool] | None = None
+        self._results: list[NDArray] | None = None
+        self._recorded = False
+        self._leaves: list[tuple[NDArray, Variable | None]] = self._mark()
+
+    def _mark(self) -> list[tuple[NDArray, Variable | None]]:
+        """The arrays of the program's variables, each with its place in recorded graphs."""
+        found: dict[SymbolNode, tuple[NDArray, Variable | None]] = {node: (array, None) for node, array in
+                                                                    zip(self._states, self.aux_arrays, strict=True)}
+        for node, array, grad, request in zip(self._arguments, self.arg_arrays, self.grad_arrays, self._requests, strict=True):
+            variable = None if grad is None or request == "null" else Variable(grad, request, self._ctx)
+            found[node] = (array, variable)
+            hooks.assign(array, "input" if variable is None else "parameter", node.name)
+            if variable is not None:
+                hooks.assign(grad, "gradient", node.name)
+        for node, array in zip(self._states, self.aux_arrays, strict=True):
+            hooks.assign(array, "parameter", node.name)
+        return [found[node] for node in self._program.variables]
+
+    # arrays by name
+
+    @property
+    def arg_dict(self) -> dict[str, Any]:
+        """Arguments by name; assign with ``arg_dict[name][:] = values``."""
+        return self._named(self._arg_dict, self._arguments)
+
+    @property
+    def grad_dict(self) -> dict[str, Any]:
+        """Gradients by the argument's name; None for those without."""
+        return self._named(self._grad_dict, self._arguments)
+
+    @property
+    def aux_dict(self) -> dict[str, Any]:
+        """Auxiliary states by name."""
+        return self._named(self._aux_dict, self._states)
+
+    @property
+    def output_dict(self) -> dict[str, Any]:
+        """Outputs by name."""
+        names = [node.output_names()[place] for node, place in self._heads]
+        if len(set(names)) < len(names):
+            raise ParameterError(f"Duplicate names detected, {names}.", hint="use outputs, a list.")
+        return dict(zip(names, self.outputs, strict=True))
+
+    @staticmethod
+    def _named(found: dict[str, Any], nodes: list[SymbolNode]) -> dict[str, Any]:
+        if len(found) < len(nodes):
+            raise ParameterError(f"Duplicate names detected, {[node.name for node in nodes]}.",
+                                 hint="use the lists, or give each variable a name of its own.")
+        return found
+
+    # passes
+
+    def forward(self, is_train: bool = False, **kwargs: Any) -> list[NDArray]:
+        """Compute the outputs.
+
+        Parameters
+        ----------
+        is_train : bool
+            Whether a backward pass is to follow, and layers behave as in training.
+        **kwargs : NDArray or numpy.ndarray
+            New values of arguments.  A dense array fills a sparse argument, as ``[:] =`` does; a sparse array is no
+            value of an argument of another storage type.
+
+        Returns
+        -------
+        list of NDArray
+            New arrays each time.
+
+        Raises
+        ------
+        UnknownNameError, DTypeError, ShapeError, StorageTypeError
+            If a keyword is no argument, or its value does not fit it.
+        """
+        for name, value in kwargs.items():
+            self._feed(name, value)
+        self._results, self._recorded = None, False  # what the last pass held is free before this one starts
+        self._results = self._run(bool(is_train))
+        self._recorded = bool(is_train)
+        return self.outputs
+
+    def _feed(self, name: str, value: Any) -> None:
+        """Give an argument new values, which must be of its shape."""
+        target = self.arg_dict.get(name)
+        if target is None:
+            raise UnknownNameError.of("argument", name, self._arg_dict)
+        if not isinstance(value, (NDArray, np.ndarray)):
+            raise DTypeError(f"{name} is a {type(value).__name__}: only accept keyword argument of NDArrays and numpy.ndarray.",
+                             hint="make an array with mx.nd.array(…).")
+        if tuple(value.shape) != target.shape:
+            raise ShapeError(f"Shape not match! Argument {name}, need: {target.shape}, received: {tuple(value.shape)}.",
+                             hint="reshape() makes an executor for other shapes.")
+        stype = getattr(value, "stype", "default")
+        if stype not in ("default", target.stype):
+            raise StorageTypeError(f"{name} is bound to a {target.stype} array, and was given a {stype} one.",
+                                   hint=f"convert it with tostype({target.stype!r}), or bind a {stype} array.")
+        target[:] = value if isinstance(value, NDArray) else make_array(value, self._ctx, value.dtype)
+
+    def _run(self, is_train: bool) -> list[NDArray]:
+        given = [wrap(array._store, self._ctx, (variable, 0) if is_train and variable is not None else None)
+                 for array, variable in self._leaves]
+        state = hooks.state
+        before = state.recording, state.training
+        state.recording, state.training = is_train, is_train
+        try:
+            return self._program.run(given, self._ctx, None if self._monitor is None else self._show)
+        finally:
+            state.recording, state.training = before
+
+    @property
+    def outputs(self) -> list[NDArray]:
+        """Results of the last forward pass; of one made now, without training, if there was none."""
+        found = self._results if self._results is not None else self._run(False)
+        leaves = {id(array._store) for array, _ in self._leaves}
+        return [array.copy() if id(array._store) in leaves else wrap(array._store, self._ctx)
+                for array in (one.detach() for one in found)]
+
+    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+        """Send gradients from the outputs to the gradient arrays.
+
+        Parameters
+        ----------
+        out_grads : NDArray, list or dict of NDArray, optional
+            Gradient at each output, ones by default; output layers such as ``SoftmaxOutput`` do not look at it.
+        is_train : bool
+            Whether layers behave as in training.
+
+        Raises
+        ------
+        GradientError
+            If the last forward pass was not called with ``is_train=True``, or no output leads to a gradient array.
+        """
+        if not self._recorded or self._results is None:
+            raise GradientError("backward() needs what forward(is_train=True) keeps.", hint="call forward(is_train=True) first.")
+        pairs = list(zip(self._results, self._head_gradients(out_grads), strict=True))
+        heads = [(head, gradient) for head, gradient in pairs if head._entry is not None]
+        entries, gradients = head_gradients([head for head, _ in heads], [gradient for _, gradient in heads])
+        marked = [variable for _, variable in self._leaves if variable is not None]
+        for variable in marked:
+            variable.fresh = False
+        state = hooks.state
+        before = state.recording, state.training
+        state.recording, state.training = False, bool(is_train)
+        try:
+            backward(entries, gradients, F, wrap, True)
+        finally:
+            state.recording, state.training = before
+        for variable in marked:
+            if not variable.fresh and variable.grad_req == "write":
+                _clear(variable.grad)
+
+    def _head_gradients(self, out_grads: Any) -> list[Any]:
+        names = [node.output_names()[place] for node, place in self._heads]
+        if out_grads is None:
+            return [None] * len(names)
+        if isinstance(out_grads, dict):
+            unknown = [name for name in out_grads if name not in names]
+            if unknown:
+                raise UnknownNameError.of("output", unknown[0], names)
+            return [out_grads.get(name) for name in names]
+        found = list(out_grads) if isinstance(out_grads, (list, tuple)) else [out_grads]
+        for gradient in found:
+            if gradient is not None and not isinstance(gradient, NDArray):
+                raise DTypeError(f"out_grads has a {type(gradient).__name__}; inputs must be NDArray.",
+                                 hint="make one with mx.nd.array(…).")
+        if len(found) != len(names):
+            raise ShapeError(f"{len(found)} head gradients were given for {len(names)} outputs.",
+                             hint=f"they are {', '.join(names)}.")
+        return found
+
+    # what else one does with executors
+
+    def set_monitor_callback(self, callback: Any, monitor_all: bool = False) -> None:
+        """Show a function every array that operators compute in forward passes.
+
+        Parameters
+        ----------
+        callback : function or None
+            ``callback(name, array)``, with names such as ``fc1_output``; None takes it away.
+        monitor_all : bool
+            Show inputs too, with names such as ``fc1_data``.
+        """
+        if callback is not None and not callable(callback):
+            raise DTypeError(f"A {type(callback).__name__} is no callback.", hint="callback(name, array)")
+        self._monitor = None if callback is None else (callback, bool(monitor_all))
+
+    def _show(self, step: Step, inputs: tuple[NDArray, ...], outputs: list[NDArray]) -> None:
+        callback, everything = self._monitor or (print, False)
+        state = hooks.state
+        recording, state.recording = state.recording, False
+        try:
+            if everything:
+                for name, (source, _), array in zip(step.node.input_names(), step.node.inputs, inputs, strict=False):
+                    if source.call is None:
+                        callback(source.name, wrap(array._store, self._ctx))
+                    callback(f"{step.node.name}_{name}", wrap(array._store, self._ctx))
+            for name, array in zip(step.node.output_names(), outputs, strict=True):
+                callback(name, wrap(array._store, self._ctx))
+        finally:
+            state.recording = recording
+
+    def copy_params_from(self, arg_params: dict[str, Any], aux_params: dict[str, Any] | None = None,
+                         allow_extra_params: bool = False) -> None:
+        """Give arguments and auxiliary states new values.
+
+        Parameters
+        ----------
+        arg_params, aux_params : dict of NDArray
+        allow_extra_params : bool
+            Pass over names that the symbol does not have.
+
+        Raises
+        ------
+        UnknownNameError
+            If a name is neither; nothing is copied then.
+        ShapeError
+            If a shape differs; nothing is copied then.
+        """
+        pairs = []
+        for given, held, what in ((arg_params, self.arg_dict, "arguments"),
+                                  (aux_params or {}, self.aux_dict, "auxiliary states")):
+            for name, array in given.items():
+                if name in held:
+                    if array.shape != held[name].shape:
+                        raise ShapeError(f"{name} has shape {array.shape}, and is bound with {held[name].shape}.",
+                                         hint="the parameters are those of a network of other sizes.")
+                    pairs.append((held[name], array))
+                elif not allow_extra_params:
+                    raise UnknownNameError(f'Find name "{name}" that is not in the {what}.',
+                                           hint="allow_extra_params=True passes over it.")
+        for target, array in pairs:
+            array.as_in_context(self._ctx).astype(target.dtype, copy=False).copyto(target)
+
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
+        """An executor for other shapes, which shares the arrays whose shapes stay.
+
+        Parameters
+        ----------
+        partial_shaping : bool
+            Let arguments change shape that are not named.
+        allow_up_sizing : bool
+            Let arrays become larger than they are.
+        **kwargs : tuple of int
+            New shapes of arguments.
+
+        Raises
+        ------
+        ShapeError
+            If a shape would change or grow that may not.
+        """
+        nodes = {node.name: node for node in (*self._arguments, *self._states)}
+        for name in kwargs:
+            if name not in nodes:
+                raise UnknownNameError.of("argument", name, nodes)
+        shapes = shapes_of(self._heads, {nodes[name]: from_user(shape, name) for name, shape in kwargs.items()})
+        args, grads = [], []
+        for node, array, grad in zip(self._arguments, self.arg_arrays, self.grad_arrays, strict=True):
+            shape = shapes.get((node, 0))
+            wanted = array.shape if shape is None and not partial_shaping else to_user(shape)
+            if not complete(shape) and wanted != array.shape:
+                raise ShapeError(f"The new shape of {node.name} cannot be decided; {wanted} is known.", hint="name it.")
+            _check_change(node.name, array, wanted, node.name in kwargs or partial_shaping, allow_up_sizing)
+            args.append(_resized(array, wanted))
+            grads.append(None if grad is None else _resized(grad, wanted))
+        aux = [_resized(array, to_user(shapes[node, 0]) if complete(shapes.get((node, 0))) else array.shape)
+               for node, array in zip(self._states, self.aux_arrays, strict=True)]
+        leaves = zip([*self._arguments, *self._states], [*args, *aux], strict=True)
+        return Executor(self._heads, self._ctx, args, grads, self._requests, aux,
+                        shapes_of(self._heads, {node: array.shape for node, array in leaves}))
+
+    def debug_str(self) -> str:
+        """The steps of the graph: each operator, where its inputs come from, and what it gives."""
+        lines = [f"Variable:{node.name} {array.stype} {array.shape}" for node, (array, _) in
+                 zip(self._program.variables, self._leaves, strict=True)]
+        for step in self._program.steps:
+            inputs = ", ".join(f"{name}={source.name}({place})" for name, (source, place) in
+                               zip(step.node.input_names(), step.node.inputs, strict=False))
+            lines.append(f"Op:{step.call.op.name}, Name={step.node.name}, Inputs: {inputs}")
+        total = sum(array.nbytes for array in (*self.arg_arrays, *self.grad_arrays, *self.aux_arrays) if array is not None)
+        return "\n".join([*lines, f"Total {total:,} bytes bound", ""])
+
+    def __repr__(self) -> str:
+        names = ", ".join(node.output_names()[place] for node, place in self._heads)
+        return f"<Executor of {names} @{self._ctx}>"
+
+
+def _clear(grad: NDArray) -> None:
+    """Set a gradient that nothing reached to zero; a sparse one then stores nothing."""
+    grad._receive(zeros(grad.shape, grad.context, grad.dtype, grad.stype))
+
+
+def _check_change(name: str, array: NDArray, shape: tuple[int, ...], named: bool, grow: bool) -> None:
+    if shape == array.shape:
+        return
+    if not named:
+        raise ShapeError(f"Shape of unspecified argument {name} would change from {array.shape} to {shape}.",
+                         hint="the new executor would not share it; partial_shaping=True allows that.")
+    if not grow and int(np.prod(shape)) > array.size:
+        raise ShapeError(f"The new shape {shape} of {name} is larger than {array.shape}.",
+                         hint="make a big executor first and size it down, or set allow_up_sizing=True.")
+
+
+def _resized(array: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """The array itself if the shape stays, else zeros."""
+    return array if shape == array.shape else zeros(shape, array.context, array.dtype, array.stype)

@@ -1,0 +1,269 @@
+"""Symbols as JSON, in MXNet 1.x's layout; reading executes nothing, and says what is wrong and where."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError
+from ..core.op import Op
+from . import values
+from .calls import complete_inputs
+from .node import Entry, SymbolNode, copied, order, rebuilt, states_of
+from .spelling import HIDDEN, PASSED_OVER, Spelling, adjusted, is_known, output_names, spelling_of
+
+__all__ = ["read", "read_file", "write", "write_file"]
+
+#: A larger text is no symbol: a thousand layers take about a megabyte.
+LARGEST = 1 << 28
+
+_VERSION = 10901
+_SEVERAL = frozenset({"concat", "add_n", "stack", "khatri_rao"})
+
+
+# writing
+
+
+def write(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
+    """A graph as the text that MXNet 1.9.1 writes."""
+    if remove_amp_cast:
+        heads = rebuilt(heads, _without_casts)
+    nodes = order(heads)
+    numbers = {node: number for number, node in enumerate(nodes)}
+    rows = [0]
+    for node in nodes:
+        rows.append(rows[-1] + _outputs(node))
+    leaves = [number for number, node in enumerate(nodes) if node.call is None]
+    entries = [f"[{numbers[node]}, {place}, 0]" for node, place in heads]
+    versions: dict[SymbolNode, int] = {}
+    described = ", \n".join(_node(node, numbers, versions) for node in nodes)
+    return (f'{{\n  "nodes": [\n{described}\n  ], \n  "arg_nodes": {_list(leaves)}, \n  "node_row_ptr": {_list(rows)}, \n'
+            f'  "heads": {_list(entries)}, \n  "attrs": {{"mxnet_version": ["int", {_VERSION}]}}\n}}')
+
+
+def _without_casts(node: SymbolNode, inputs: list[Entry]) -> Entry | SymbolNode:
+    """Casts of automatic mixed precision between operators are left out; a result that is one stays."""
+    return copied(node, [source.inputs[0] if source.call is not None and source.call.op.name == "amp_cast" else (source, place)
+                         for source, place in inputs])
+
+
+def _outputs(node: SymbolNode) -> int:
+    if node.call is None:
+        return 1
+    return len(output_names(node.written, node.call))
+
+
+def _list(items: Sequence[Any], indent: str = "  ") -> str:
+    """A list on one line, or of more than ten items on as many, as MXNet writes it."""
+    if len(items) <= 10:
+        return f"[{', '.join(map(str, items))}]"
+    inner = f", \n{indent}  ".join(map(str, items))
+    return f"[\n{indent}  {inner}\n{indent}]"
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)  # MXNet reads no escapes beyond those of quotes and lines
+
+
+def _versions(node: SymbolNode, versions: dict[SymbolNode, int]) -> list[int]:
+    """How often each input had been written to when the operator was done: MXNet's order of reading and writing states."""
+    for place in states_of(node):
+        source = node.inputs[place][0]
+        versions[source] = versions.get(source, 0) + 1
+    return [versions.get(source, 0) for source, _ in node.inputs]
+
+
+def _node(node: SymbolNode, numbers: dict[SymbolNode, int], versions: dict[SymbolNode, int]) -> str:
+    attrs = {**node.params, **node.attrs}
+    if node.call is not None and node.call.op.name in _SEVERAL:
+        attrs["num_args"] = str(len(node.inputs))
+    lines = [f'      "op": {_text(node.written)}', f'      "name": {_text(node.name)}']
+    pairs = [f"{_text(name)}: {_text(attrs[name])}" for name in sorted(attrs)]
+    if len(pairs) == 1:
+        lines.append(f'      "attrs": {{{pairs[0]}}}')
+    elif pairs:
+        lines.append('      "attrs": {\n        ' + ", \n        ".join(pairs) + "\n      }")
+    inputs = [f"[{numbers[source]}, {place}, {version}]" for (source, place), version in
+              zip(node.inputs, _versions(node, versions), strict=True)]
+    lines.append(f'      "inputs": {_list(inputs, "      ")}')
+    return "    {\n" + ", \n".join(lines) + "\n    }"
+
+
+def write_file(path: Any, heads: Sequence[Entry], remove_amp_cast: bool = True) -> None:
+    """Write a file that appears under its name when it is complete."""
+    path = _path(path)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(write(heads, remove_amp_cast))
+        os.replace(temporary, path)
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists.") from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _path(path: Any) -> str:
+    try:
+        return os.fspath(path)
+    except TypeError:
+        raise DTypeError(f"A {type(path).__name__} is no file name.", hint="fname required to be string.") from None
+
+
+# reading
+
+
+def read_file(path: Any) -> list[Entry]:
+    """The graph in a file."""
+    path = _path(path)
+    try:
+        if os.path.getsize(path) > LARGEST:
+            raise FileFormatError(f"{path} has {os.path.getsize(path):,} bytes.", hint="it is no symbol.")
+        with open(path, encoding="utf-8") as file:
+            return read(file.read(), path)
+    except FileNotFoundError as error:
+        raise DataFileError(f"{path} does not exist.", hint="symbols are saved as NAME-symbol.json.") from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path} is no text: {error.reason} at byte {error.start}.",
+                              hint="parameters, in files .params, are read by mx.nd.load.") from error
+    except OSError as error:
+        raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="give the file of a symbol.") from error
+
+
+def read(text: str, source: str = "The text") -> list[Entry]:
+    """The graph that a text describes: ours, or MXNet's of any 1.x version and the older layouts that it reads.
+
+    Raises
+    ------
+    FileFormatError
+        If it is cut off, no JSON, or describes no graph; the message names the node.
+    """
+    if not isinstance(text, str):
+        raise DTypeError(f"A {type(text).__name__} is no JSON text.", hint="give a str; mx.sym.load reads files.")
+    if len(text) > LARGEST:
+        raise FileFormatError(f"{source} has {len(text):,} characters.", hint="it is no symbol.")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"{source} is no JSON: {str(error) or 'it nests too deep'}.",
+                              hint="it may be cut off; symbols are saved by Symbol.save.") from None
+    return _Reader(document, source).heads()
+
+
+class _Reader:
+    """One document, checked while its nodes are made."""
+
+    def __init__(self, document: Any, source: str) -> None:
+        self.source = source
+        nodes = self._need(document, "nodes", list) if isinstance(document, dict) else None
+        if nodes is None:
+            raise self._wrong(f"holds a {type(document).__name__}, not the nodes of a graph")
+        self.given, self.document = nodes, document
+        self.nodes: list[SymbolNode] = []
+
+    def _wrong(self, what: str, hint: str = "it was damaged, or written by something else.") -> FileFormatError:
+        return FileFormatError(f"{self.source} {what}.", hint=hint)
+
+    def _need(self, holder: dict[str, Any], key: str, kind: type) -> Any:
+        value = holder.get(key)
+        if not isinstance(value, kind):
+            raise self._wrong(f"has no {key}" if value is None else f"has a {type(value).__name__} for {key}")
+        return value
+
+    def heads(self) -> list[Entry]:
+        for number, described in enumerate(self.given):
+            if not isinstance(described, dict):
+                raise self._wrong(f"has a {type(described).__name__} for node {number}")
+            name = self._need(described, "name", str)
+            where = f"node {number} {name!r:.80}"
+            self.nodes.append(self._node(described, name, where))
+        found = [self._entry(entry, "its heads", len(self.nodes)) for entry in self._need(self.document, "heads", list)]
+        if not found:
+            raise self._wrong("has no heads")
+        return found
+
+    def _attributes(self, described: dict[str, Any], where: str) -> dict[str, str]:
+        """Attributes under any of the keys that versions of MXNet have used."""
+        found: dict[str, str] = {}
+        for key in ("param", "attr", "attrs"):
+            held = described.get(key, {})
+            if not isinstance(held, dict) or not all(isinstance(value, str) for value in held.values()):
+                raise self._wrong(f"has attributes of {where} that are no texts", "attributes are texts by name.")
+            found.update(held)
+        return found
+
+    def _node(self, described: dict[str, Any], name: str, where: str) -> SymbolNode:
+        attrs = self._attributes(described, where)
+        op_name = self._need(described, "op", str)
+        inputs = [self._entry(entry, where, len(self.nodes)) for entry in self._need(described, "inputs", list)]
+        if op_name == "null":
+            if inputs:
+                raise self._wrong(f"gives inputs to {where}, a variable")
+            params = {key: value for key, value in attrs.items() if not _is_own(key)}
+            return SymbolNode(name, params=params, attrs=_hidden({k: v for k, v in attrs.items() if _is_own(k)}))
+        if not is_known(op_name):
+            raise self._wrong(f"has {where} with the operator {op_name!r:.80}, which is not here",
+                              "DIFFERENCES.md lists what is; convolutions, pooling and image operators are not.")
+        return self._operator(spelling_of(op_name), name, attrs, inputs, where)
+
+    def _operator(self, spelling: Spelling, name: str, attrs: dict[str, str], inputs: list[Entry], where: str) -> SymbolNode:
+        params, user, own = {}, {}, dict(spelling.fixed)
+        for key, value in attrs.items():
+            ours = spelling.renamed.get(key, key)
+            if ours in spelling.op.attrs and not (key == "num_args" and spelling.op.variadic):
+                own[ours] = values.parse(value, spelling.op.attrs[ours], f"{self.source}: {key} of {where}")
+                params[key] = value
+            elif _is_own(key):
+                user[key] = value
+            elif key in PASSED_OVER and key != "num_args":
+                params[key] = value
+            elif key != "num_args" and not key.endswith(HIDDEN):
+                raise self._wrong(f"has {where} with the attribute {key!r:.80}, which {spelling.op.name} does not have")
+        try:
+            call = spelling.op.bind(adjusted(spelling.op, own))
+        except SparsekitError as error:
+            raise self._wrong(f"has {where} with attributes that do not fit: {error.message}") from None
+        node = SymbolNode(name, call, (), spelling.name, params, _hidden(user), spelling.one_shape)
+        self._check_count(spelling.op, inputs, where)
+        node.inputs = self._aligned(node, inputs)
+        return node
+
+    def _check_count(self, op: Op, inputs: list[Entry], where: str) -> None:
+        if not op.variadic and len(inputs) > len(op.inputs):
+            raise self._wrong(f"gives {len(inputs)} inputs to {where}; {op.name} takes {', '.join(op.inputs)}")
+        if op.variadic and not inputs:
+            raise self._wrong(f"gives no inputs to {where}")
+
+    def _aligned(self, node: SymbolNode, inputs: list[Entry]) -> tuple[Entry, ...]:
+        """The inputs; what old files leave out, such as the states of BatchNorm, becomes variables."""
+        call: Any = node.call
+        if call.op.variadic or len(inputs) >= call.op.needed:
+            return tuple(inputs)
+        return complete_inputs(node, list(inputs))
+
+    def _entry(self, entry: Any, where: str, known: int) -> Entry:
+        whole = isinstance(entry, list) and len(entry) in (2, 3) and all(type(item) is int for item in entry)
+        if not whole:
+            raise self._wrong(f"has {str(entry)[:60]!r} as an input of {where}", "an input is [node, output, version].")
+        number, place = entry[:2]
+        if not 0 <= number < known:
+            later = 0 <= number < len(self.given)
+            raise self._wrong(f"has {where} depend on node {number}, which " + (
+                "comes later, so that the graph has a cycle or is out of order" if later else "does not exist"),
+                "each node comes after its inputs.")
+        node = self.nodes[number]
+        if not 0 <= place < node.visible:
+            raise self._wrong(f"has {where} take output {place} of {node.name!r:.80}, which has {node.visible}")
+        return node, place
+
+
+def _is_own(key: str) -> bool:
+    """Whether an attribute is the user's, not the operator's."""
+    return (key.startswith("__") and key.endswith("__")) or key in HIDDEN
+
+
+def _hidden(attrs: dict[str, str]) -> dict[str, str]:
+    return {f"__{key}__" if key in HIDDEN else key: value for key, value in attrs.items()}

@@ -1,0 +1,259 @@
+"""Shapes, element types and storage types of every array in a symbol's graph, before anything is bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import ShapeError, SparsekitError, StorageTypeError
+from ..core import infer as rules
+from ..core.dispatch import resolve
+from ..core.op import Call
+from . import values
+from .node import Entry, SymbolNode, order
+from .shapes import Partial, complete, from_user, guess_inputs, merged, to_user
+
+__all__ = ["NodeStorage", "adjusted_call", "dtypes_of", "shapes_of", "storage_of"]
+
+#: Sizes that stand for unknown ones when an operator's shapes are tried; what follows them is unknown too.
+_PROBES = (5_040, 7_560)
+
+
+def _calls(node: SymbolNode) -> str:
+    call: Any = node.call
+    return f"{node.name} ({call.op.name})"
+
+
+def _described(node: SymbolNode, known: dict[Entry, Any]) -> str:
+    """The inputs of a node: what each is called, where it comes from, and what is known of it."""
+    return ", ".join(f"{name} {to_user(known.get(entry))} from {entry[0].name}"
+                     for name, entry in zip(node.input_names(), node.inputs, strict=False))
+
+
+class _Knowledge:
+    """What is known of each entry's shape, and which node said so."""
+
+    def __init__(self, nodes: Sequence[SymbolNode]) -> None:
+        self.nodes = nodes
+        self.known: dict[Entry, Partial] = {}
+        self.said: dict[Entry, str] = {}
+        self.changed = False
+
+    def learn(self, entry: Entry, shape: Partial, source: str) -> None:
+        """Add to what is known of an entry; contradictions name who says what."""
+        before = self.known.get(entry)
+        if shape is None or shape == before:
+            return
+        try:
+            after = merged(before, shape)
+        except ShapeError:
+            raise ShapeError(f"{entry[0].name} has shape {to_user(before)} by {self.said[entry]}, and {to_user(shape)} by "
+                             f"{source}.", hint="the two operators need the same shape; check their inputs and sizes.") from None
+        if after != before:
+            self.known[entry], self.said[entry], self.changed = after, source, True
+
+    def visit(self, node: SymbolNode) -> None:
+        """Carry what is known through one operator, forwards and backwards."""
+        call: Any = node.call
+        ins = [self.known.get(entry) for entry in node.inputs]
+        if not all(map(complete, ins)):
+            self._guess(node, ins)
+            ins = [self.known.get(entry) for entry in node.inputs]
+        if all(map(complete, ins)):
+            made = self._infer(node, ins)
+        else:
+            made = _tried(call, ins)
+        for place, shape in enumerate(made or ()):
+            self.learn((node, place), shape, _calls(node))
+
+    def _guess(self, node: SymbolNode, ins: list[Partial]) -> None:
+        try:
+            guesses = guess_inputs(node.call, ins, self.known.get((node, 0)), node.one_shape)  # type: ignore[arg-type]
+        except ShapeError as error:
+            raise ShapeError(f"{_calls(node)} cannot take shapes that differ, {error.message}: it has "
+                             f"{_described(node, self.known)}.", hint="elementwise operators need equal shapes; broadcast_* "
+                             "take shapes that broadcast.") from None
+        for entry, shape in zip(node.inputs, guesses, strict=False):
+            self.learn(entry, shape, _calls(node))
+
+    def _infer(self, node: SymbolNode, ins: list[Any]) -> Any:
+        call: Any = node.call
+        if _creates_unknown(call):
+            return [from_user(call.attrs["shape"], node.name)]
+        try:
+            made = call.infer_shape([tuple(shape) for shape in ins])
+        except ShapeError as error:
+            raise ShapeError(f"{_calls(node)} cannot take {_described(node, self.known)}: {error.message}",
+                             hint=error.hint) from None
+        return None if made is None else [tuple(shape) for shape in made] if call.outputs > 1 else [tuple(made)]
+
+
+def _creates_unknown(call: Call) -> bool:
+    """Whether a call makes an array of which some sizes are for its users to say, as the states of a recurrent cell."""
+    shape = call.attrs.get("shape")
+    return not call.op.inputs and isinstance(shape, tuple) and any(size in (0, -1) for size in shape)
+
+
+def adjusted_call(call: Call, shape: Partial) -> Call:
+    """The call with the shape that was inferred for it, if it left sizes open."""
+    return call.op.bind({**call.attrs, "shape": shape}) if _creates_unknown(call) and complete(shape) else call
+
+
+def _tried(call: Call, ins: list[Partial]) -> list[Partial] | None:
+    """What can be said of the outputs with some sizes unknown: those that do not depend on them.
+
+    The shape rule is run twice, with other sizes in the place of the unknown; sizes that come out equal are known.
+    """
+    if any(shape is None for shape in ins):
+        return None
+    found = []
+    for probe in _PROBES:
+        try:
+            made = call.infer_shape([tuple(probe if size is None else size for size in shape or ()) for shape in ins])
+        except SparsekitError:
+            return None
+        if made is None:
+            return None
+        found.append([tuple(shape) for shape in made] if call.outputs > 1 else [tuple(made)])
+    return [tuple(one if one == other else None for one, other in zip(*pair, strict=True)) if len(pair[0]) == len(pair[1])
+            else None for pair in zip(*found, strict=True)]
+
+
+def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial]) -> dict[Entry, Partial]:
+    """The shape of every entry, as far as it follows from those given and those that variables declare.
+
+    Raises
+    ------
+    ShapeError
+        If shapes contradict each other; the error names the operators.
+    """
+    nodes = order(heads)
+    knowledge = _Knowledge(nodes)
+    for node in nodes:
+        if node.call is None:
+            declared = node.attrs.get("__shape__")
+            if declared is not None:
+                shape = values.parse(declared, (), f"{node.name}.__shape__")
+                knowledge.learn((node, 0), from_user(shape, node.name), f"its declaration {declared}")
+            knowledge.learn((node, 0), given.get(node), "the shape given")
+    operators = [node for node in nodes if node.call is not None]
+    knowledge.changed = True
+    while knowledge.changed:
+        knowledge.changed = False
+        for node in operators:
+            knowledge.visit(node)
+        if all(complete(knowledge.known.get((node, 0))) for node in nodes):
+            break
+        for node in reversed(operators):
+            knowledge.visit(node)
+    return knowledge.known
+
+
+# element types
+
+#: Inputs whose element type says nothing of the others': (operator, place).
+_INDICES = {"Embedding": 0, "_contrib_SparseEmbedding": 0, "take": 1, "pick": 1, "gather_nd": 1, "scatter_nd": 1, "one_hot": 0,
+            "batch_take": 1, "where": 0, "_sparse_retain": 1, "SequenceMask": 1, "SequenceLast": 1, "SequenceReverse": 1}
+
+
+def dtypes_of(heads: Iterable[Entry], given: dict[SymbolNode, Any]) -> dict[Entry, Any]:
+    """The element type of every entry, as far as it follows from those given and those that variables declare."""
+    nodes = order(heads)
+    known: dict[Entry, Any] = {}
+    for node in nodes:
+        if node.call is None:
+            dtype = given.get(node)
+            if dtype is None and "__dtype__" in node.attrs:
+                dtype = values.dtype_of(node.attrs["__dtype__"])
+            if dtype is not None:
+                known[node, 0] = np.dtype(dtype)
+    operators = [node for node in nodes if node.call is not None]
+    count = -1
+    while count != len(known):
+        count = len(known)
+        for node in (*operators, *reversed(operators)):
+            _carry_types(node, known)
+    return known
+
+
+def _carry_types(node: SymbolNode, known: dict[Entry, Any]) -> None:
+    call: Any = node.call
+    op = call.op
+    ins = [known.get(entry) for entry in node.inputs]
+    apart = _INDICES.get(op.name)
+    if any(dtype is None for dtype in ins):  # numpy takes None for float64, so `None in ins` would find that
+        alike = next((dtype for place, dtype in enumerate(ins) if dtype is not None and place != apart), None)
+        if alike is None and op.dtype is rules.same:
+            alike = known.get((node, 0))
+        if op.name in ("Embedding", "_contrib_SparseEmbedding"):
+            alike = np.dtype(call.attrs["dtype"])
+        for place, entry in enumerate(node.inputs):
+            if ins[place] is None and place != apart and alike is not None:
+                half = op.name == "BatchNorm" and place and alike == np.float16
+                known[entry] = ins[place] = np.dtype(np.float32) if half else alike
+    if all(dtype is not None for dtype in ins) and (node, 0) not in known:
+        made = op.dtype(ins, call.attrs)
+        made = made if isinstance(made, (list, tuple)) else [made] * call.outputs
+        for place, dtype in enumerate(made):
+            known[node, place] = np.dtype(dtype)
+
+
+# storage types
+
+
+class NodeStorage(NamedTuple):
+    """Storage types of one operator's inputs and outputs, and whether its inputs become dense first.
+
+    Attributes
+    ----------
+    node : SymbolNode
+    inputs, outputs : tuple of str
+    fallback : bool
+        Whether no kernel takes these storage types, so that sparse inputs are made dense.
+    cast : str or None
+        Storage type that the dense result is cast to.
+    """
+
+    node: SymbolNode
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    fallback: bool
+    cast: str | None
+
+
+def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str]) -> tuple[dict[Entry, str], list[NodeStorage]]:
+    """The storage type of every entry, and of each operator how it comes by them.
+
+    Raises
+    ------
+    StorageTypeError
+        If an operator takes no such inputs.
+    """
+    known: dict[Entry, str] = {}
+    found: list[NodeStorage] = []
+    for node in order(heads):
+        if node.call is None:
+            known[node, 0] = given.get(node) or declared_stype(node) or "default"
+            continue
+        call, stypes = node.call, tuple(known[entry] for entry in node.inputs)
+        try:
+            rule, fallback, cast = resolve(call.op, stypes, call.attrs)
+        except StorageTypeError as error:
+            sources = ", ".join(f"{name} from {entry[0].name}" for name, entry in
+                                zip(node.input_names(), node.inputs, strict=False))
+            raise StorageTypeError(f"{_calls(node)} with {sources}: {error.message}", hint=error.hint) from None
+        outputs = tuple(cast if cast and not place else rule.stype(place) for place in range(call.outputs))
+        for place, stype in enumerate(outputs):
+            known[node, place] = stype
+        found.append(NodeStorage(node, stypes, outputs, fallback, cast))
+    return known, found
+
+
+def declared_stype(node: SymbolNode) -> str | None:
+    """The storage type that a variable was declared with."""
+    code = node.attrs.get("__storage_type__")
+    return None if code is None else values.stype_of(code)
+
+

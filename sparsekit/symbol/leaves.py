@@ -1,0 +1,108 @@
+"""Where symbols come from: variables, groups and files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DTypeError, UnknownNameError
+from . import files, values
+from .calls import checked_attributes
+from .node import SymbolNode
+from .shapes import from_user
+from .symbol import Symbol, load_json
+
+__all__ = ["Group", "Variable", "fromjson", "load", "load_json", "var"]
+
+
+def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mult: float | None = None,
+        wd_mult: float | None = None, dtype: Any = None, init: Any = None, stype: str | None = None,
+        profiler_scope: str | None = None, **kwargs: str) -> Symbol:
+    """A symbol that an array is bound to.
+
+    Parameters
+    ----------
+    name : str
+    attr : dict of str, optional
+        Attributes.
+    shape : tuple of int, optional
+        Sizes of 0 or -1 are unknown.
+    lr_mult, wd_mult : float, optional
+        Factors of the learning rate and the weight decay.
+    dtype : optional
+        Element type.
+    init : Initializer or str, optional
+        Initial values, which win over those that ``init_params`` is given.
+    stype : {"default", "row_sparse", "csr"}, optional
+        Storage type.
+    profiler_scope : str, optional
+    **kwargs : str
+        More attributes, named ``__so__``.
+
+    Examples
+    --------
+    >>> mx.sym.Variable("weight", stype="row_sparse", shape=(100, 1))
+    <Symbol weight>
+    """
+    if not isinstance(name, str):
+        raise DTypeError(f"Expect a string for variable `name`, not a {type(name).__name__}.", hint="mx.sym.Variable('data')")
+    attrs = checked_attributes(attr)
+    for key, value in (("shape", shape), ("lr_mult", lr_mult), ("wd_mult", wd_mult), ("profiler_scope", profiler_scope)):
+        if value is not None:
+            attrs[f"__{key}__"] = values.text(tuple(value) if isinstance(value, list) else value)
+    if shape is not None:
+        from_user(shape, name)
+    if dtype is not None:
+        attrs["__dtype__"] = _code(values.DTYPE_CODES, np.dtype(dtype).name, "element type")
+    if stype is not None:
+        attrs["__storage_type__"] = _code(values.STYPE_CODES, stype, "storage type")
+    if init is not None:
+        attrs["__init__"] = _described(init)
+    for key, text in kwargs.items():
+        if not (key.startswith("__") and key.endswith("__")):
+            raise UnknownNameError(f"Attribute name={key} is not supported.",
+                                   hint="additional attributes start and end with double underscores, as __yourattr__.")
+        attrs.update(checked_attributes({key: text}))
+    return Symbol([(SymbolNode(name, attrs=attrs), 0)])
+
+
+Variable = var
+
+
+def _code(codes: dict[str, int], value: str, what: str) -> str:
+    if value not in codes:
+        raise UnknownNameError.of(what, value, codes)
+    return str(codes[value])
+
+
+def _described(init: Any) -> str:
+    """An initializer as files hold it: its name and its settings."""
+    if isinstance(init, str):
+        return init
+    if hasattr(init, "dumps"):
+        return str(init.dumps())
+    return json.dumps([type(init).__name__.lower(), vars(init)])
+
+
+def Group(symbols: Any, create_fn: Any = Symbol) -> Symbol:
+    """One symbol with the outputs of several."""
+    given = list(symbols) if isinstance(symbols, (list, tuple, Symbol)) else []
+    if not given or any(not isinstance(symbol, Symbol) for symbol in given):
+        raise DTypeError("Expected a list of symbols as input.", hint="mx.sym.Group([a, b])")
+    return Symbol([entry for symbol in given for entry in symbol._entries])
+
+
+def load(fname: Any) -> Symbol:
+    """The symbol in a file, ours or MXNet's.
+
+    Raises
+    ------
+    DataFileError
+        If it is missing or damaged.
+    """
+    return Symbol(files.read_file(fname))
+
+
+fromjson = load_json

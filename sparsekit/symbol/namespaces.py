@@ -1,0 +1,41 @@
+"""Groups of operators as modules, ``mx.sym.linalg`` and the like, by the table that those of arrays have."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ..core.op import registry
+from ..ndarray.namespaces import GROUPS as _ARRAY_GROUPS
+from .functions import F, make_function
+from .spelling import is_known
+
+__all__ = ["GROUPS", "Group", "group"]
+
+#: Name of each group, and what its operators' names begin with.
+GROUPS = {**{name: prefixes for name, (prefixes, _) in _ARRAY_GROUPS.items()}, "sparse": ("_sparse_", "")}
+
+
+class Group(types.ModuleType):
+    """A module whose functions are the operators whose names begin with one of ``prefixes``."""
+
+    def __init__(self, name: str, prefixes: tuple[str, ...]) -> None:
+        super().__init__(f"sparsekit.symbol.{name}", f"Operators of ``mx.sym.{name}``.")
+        self._prefixes = prefixes
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            for prefix in self._prefixes:
+                if is_known(prefix + name):
+                    made = make_function(prefix + name, name) if prefix else getattr(F, name)
+                    setattr(self, name, made)
+                    return made
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({name.removeprefix(prefix) for prefix in self._prefixes for name in registry if name.startswith(prefix)})
+
+
+def group(name: str) -> Group:
+    """The module of one group."""
+    return Group(name, GROUPS[name])

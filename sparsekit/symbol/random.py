@@ -1,0 +1,108 @@
+"""Symbols of random arrays: ``mx.sym.random``.
+
+Parameters are all numbers or all symbols; for symbols, ``shape`` values are drawn for each of their entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DTypeError
+from ..ops.random import DISTRIBUTIONS
+from .functions import F, make_function
+from .symbol import Symbol
+
+__all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalized_negative_binomial",
+           "generalized_negative_binomial_like", "multinomial", "negative_binomial", "negative_binomial_like", "normal",
+           "normal_like", "poisson", "poisson_like", "randint", "randn", "shuffle", "uniform", "uniform_like"]
+
+
+def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, kwargs: dict[str, Any]) -> Symbol:
+    symbols = [isinstance(value, Symbol) for value in parameters]
+    given = {**({} if dtype in (None, "None", "_Null") else {"dtype": np.dtype(dtype).name}), **kwargs}
+    if all(symbols):
+        return getattr(F, f"_sample_{name}")(*parameters, **({} if shape is None else {"shape": shape}),
+                                             **given)
+    if any(symbols) or not all(isinstance(value, (int, float, np.number)) for value in parameters):
+        kinds = " and ".join(type(value).__name__ for value in parameters)
+        raise DTypeError(f"The parameters of {name} are numbers or symbols, all of one kind, not {kinds}.",
+                         hint="mx.sym.full makes a symbol of a number.")
+    named = dict(zip(DISTRIBUTIONS[name].parameters, parameters, strict=True))
+    return getattr(F, f"_random_{name}")(**named, **({} if shape is None else {"shape": shape}), **given)
+
+
+def uniform(low: Any = 0, high: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Values drawn evenly from low up to, not including, high."""
+    return _draw("uniform", (low, high), shape, dtype, kwargs)
+
+
+def normal(loc: Any = 0, scale: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Values of a normal distribution with mean loc and standard deviation scale."""
+    return _draw("normal", (loc, scale), shape, dtype, kwargs)
+
+
+def randn(*shape: int, **kwargs: Any) -> Symbol:
+    """Values of a normal distribution; the shape comes first, as in ``randn(2, 3)``."""
+    loc, scale, dtype = kwargs.pop("loc", 0), kwargs.pop("scale", 1), kwargs.pop("dtype", None)
+    return _draw("normal", (loc, scale), shape or None, dtype, kwargs)
+
+
+def gamma(alpha: Any = 1, beta: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Values of a gamma distribution with shape alpha and scale beta."""
+    return _draw("gamma", (alpha, beta), shape, dtype, kwargs)
+
+
+def exponential(scale: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Values of an exponential distribution with mean scale."""
+    return _draw("exponential", (1.0 / scale,), shape, dtype, kwargs)
+
+
+def poisson(lam: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Numbers of a Poisson distribution with rate lam."""
+    return _draw("poisson", (lam,), shape, dtype, kwargs)
+
+
+def negative_binomial(k: Any = 1, p: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Numbers of failures before k successes, each of probability p."""
+    return _draw("negative_binomial", (k, p), shape, dtype, kwargs)
+
+
+def generalized_negative_binomial(mu: Any = 1, alpha: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Numbers of a negative binomial distribution with mean mu and variance ``mu + alpha * mu**2``."""
+    return _draw("generalized_negative_binomial", (mu, alpha), shape, dtype, kwargs)
+
+
+def randint(low: int, high: int, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+    """Whole numbers drawn evenly from low up to, not including, high."""
+    given = {**({} if shape is None else {"shape": shape}), **({} if dtype is None else {"dtype": np.dtype(dtype).name})}
+    return F._random_randint(low=low, high=high, **given, **kwargs)
+
+
+def multinomial(data: Symbol, shape: Any = None, get_prob: bool = True, dtype: Any = "int32", **kwargs: Any) -> Symbol:
+    """Places along the last axis of ``data``, drawn with the probabilities there, and their logarithms unless told not to."""
+    sizes = {} if shape is None else {"shape": shape}
+    return F._sample_multinomial(data, get_prob=get_prob, dtype=np.dtype(dtype).name, **sizes, **kwargs)
+
+
+def shuffle(data: Symbol, **kwargs: Any) -> Symbol:
+    """The data in a random order along the first axis."""
+    return F._shuffle(data, **kwargs)
+
+
+def _like(name: str) -> Callable[..., Symbol]:
+    function = make_function(f"_random_{name}_like", f"{name}_like")
+
+    def like(data: Symbol, **kwargs: Any) -> Symbol:
+        return function(data, **kwargs)
+
+    like.__name__ = like.__qualname__ = f"{name}_like"
+    like.__doc__ = f"{DISTRIBUTIONS[name].doc}  As many as ``data`` holds, of its element type."
+    return like
+
+
+uniform_like, normal_like, gamma_like, exponential_like = map(_like, ("uniform", "normal", "gamma", "exponential"))
+poisson_like, negative_binomial_like, generalized_negative_binomial_like = map(
+    _like, ("poisson", "negative_binomial", "generalized_negative_binomial"))

@@ -1,0 +1,419 @@
+"""Symbols: expressions that are declared first, and computed when arrays are bound to them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..base.context import Context, current_context
+from ..base.errors import (
+    DTypeError,
+    ParameterError,
+    RowIndexError,
+    ShapeError,
+    SparsekitError,
+    StorageTypeError,
+    UnknownNameError,
+    UnsupportedError,
+)
+from . import binding, files, inference, values
+from .calls import checked_attributes
+from .executor import Executor
+from .node import Entry, SymbolNode, copied, order, rebuilt, variables
+from .shapes import from_user, to_user
+
+__all__ = ["Symbol", "load_json"]
+
+
+class Symbol:
+    """One or several outputs of a graph of operators and variables.
+
+    Operators are functions of ``mx.sym``, methods, and Python's own; ``mx.sym.Variable`` makes the leaves.  Calling a
+    symbol puts other symbols in the place of its variables: ``net(data=other)``.
+
+    Examples
+    --------
+    >>> data = mx.sym.Variable("data")
+    >>> net = mx.sym.FullyConnected(data, num_hidden=4, name="fc1")
+    >>> net.list_arguments()
+    ['data', 'fc1_weight', 'fc1_bias']
+    >>> net.infer_shape(data=(2, 3))
+    ([(2, 3), (4, 3), (4,)], [(2, 4)], [])
+    """
+
+    __slots__ = ("__weakref__", "_entries")
+    __array_priority__ = 1000.0
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self._entries = entries
+
+    # what it is
+
+    @property
+    def name(self) -> str | None:
+        """Name of the operator or variable; None for a group of several."""
+        nodes = {node for node, _ in self._entries}
+        return self._entries[0][0].name if len(nodes) == 1 else None
+
+    def __repr__(self) -> str:
+        name = self.name
+        return f"<{type(self).__name__} group [{', '.join(node.name for node, _ in self._entries)}]>" if name is None \
+            else f"<{type(self).__name__} {name}>"
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return (Symbol([entry]) for entry in self._entries)
+
+    def __getitem__(self, index: int | str | slice) -> Symbol:
+        """One output by number or by its listed name, or several by a slice."""
+        if isinstance(index, slice):
+            return Symbol(self._entries[index])
+        if isinstance(index, str):
+            places = [place for place, name in enumerate(self.list_outputs()) if name == index]
+            if not places:
+                raise UnknownNameError(f'Cannot find output that matches name "{index}".',
+                                       hint=f"outputs: {_brief(self.list_outputs())}.")
+            if len(places) > 1:
+                raise SparsekitError(f'There are multiple outputs with name "{index}".', hint="index by number.")
+            index = places[0]
+        if not isinstance(index, (int, np.integer)):
+            raise DTypeError("Symbol only support integer index to fetch i-th output.", hint="or the output's name.")
+        if not 0 <= index < len(self._entries):
+            raise RowIndexError(f"Output {index} of {len(self._entries)} does not exist.", hint="outputs count from 0.")
+        return Symbol([self._entries[int(index)]])
+
+    def list_arguments(self) -> list[str]:
+        """Names of the variables that are inputs and parameters, in the order in which arrays are bound."""
+        return [node.name for node in self._variables()[0]]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Names of the variables that operators write to, such as the averages of BatchNorm."""
+        return [node.name for node in self._variables()[1]]
+
+    def list_inputs(self) -> list[str]:
+        """Names of all variables."""
+        return [node.name for node in order(self._entries) if node.call is None]
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs, as ``fc1_output``."""
+        return [node.output_names()[place] for node, place in self._entries]
+
+    def _variables(self) -> tuple[list[SymbolNode], list[SymbolNode]]:
+        return variables(order(self._entries))
+
+    def get_internals(self) -> Symbol:
+        """A group of every output in the graph: ``net.get_internals()["fc1_output"]`` is a network of its own."""
+        return Symbol([(node, place) for node in order(self._entries) for place in range(node.visible)])
+
+    def get_children(self) -> Symbol | None:
+        """A group of the inputs of these operators; None for a variable."""
+        found = [entry for node in dict.fromkeys(node for node, _ in self._entries) for entry in node.inputs]
+        return Symbol(found) if found else None
+
+    def debug_str(self) -> str:
+        """The graph as text: operators, what they are given, and their attributes."""
+        lines = ["Symbol Outputs:"] + [f"\toutput[{number}]={node.name}({place})"
+                                       for number, (node, place) in enumerate(self._entries)]
+        for node in order(self._entries):
+            if node.call is None:
+                lines.append(f"Variable:{node.name}")
+                continue
+            lines += ["-" * 20, f"Op:{node.written}, Name={node.name}", "Inputs:"]
+            lines += [f"\targ[{number}]={source.name}({place})" + (" version=0" if source.call is None else "")
+                      for number, (source, place) in enumerate(node.inputs)]
+            attrs = {**node.params, **node.attrs}
+            lines += ["Attrs:", *(f"\t{name}={attrs[name]}" for name in sorted(attrs))] if attrs else []
+        return "\n".join(lines) + "\n"
+
+    # attributes
+
+    def attr(self, key: str) -> str | None:
+        """One attribute as text, None if the symbol does not have it."""
+        return self.list_attr().get(key)
+
+    def list_attr(self) -> dict[str, str]:
+        """The symbol's attributes, those of its operator among them."""
+        return self._entries[0][0].listed_attributes() if self.name is not None else {}
+
+    def attr_dict(self) -> dict[str, dict[str, str]]:
+        """The attributes of all symbols of the graph, by name."""
+        found = {node.name: node.listed_attributes() for node in order(self._entries)}
+        return {name: attrs for name, attrs in found.items() if attrs}
+
+    def _set_attr(self, **kwargs: str) -> None:
+        """Set attributes, which are text."""
+        for node in {node for node, _ in self._entries}:
+            node.attrs.update(checked_attributes(kwargs))
+
+    # composition
+
+    def __call__(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> Symbol:
+        """The same graph with other symbols in the place of its variables; this one stays as it is.
+
+        Parameters
+        ----------
+        *args : Symbol
+            In the order of ``list_arguments()``; or keywords, by name, not both.
+        name : str, optional
+            New name of the result.
+        """
+        if args and kwargs:
+            raise DTypeError("compose only accept input Symbols either as positional or keyword arguments, not both.",
+                             hint="name them all.")
+        names = self.list_arguments() if args else self.list_inputs()
+        if len(args) > len(names):
+            raise SparsekitError(f"{len(args)} symbols were given for {len(names)} arguments.", hint=f"{', '.join(names)}")
+        given = dict(zip(names, args, strict=False)) if args else kwargs
+        for key, value in given.items():
+            if not isinstance(value, Symbol):
+                raise DTypeError(f"Compose expect `Symbol` as arguments, but {key} is a {type(value).__name__}.",
+                                 hint="mx.sym.Variable makes one.")
+            if key not in names:
+                raise UnknownNameError.of("argument", key, names)
+            if len(value) != 1:
+                raise ShapeError(f"{key} is given a symbol of {len(value)} outputs.", hint="take one by number, x[0].")
+
+        def replace(node: SymbolNode, inputs: list[Entry]) -> Entry | SymbolNode:
+            if node.call is None:
+                return given[node.name]._entries[0] if node.name in given else node
+            made = copied(node, inputs)
+            if name and node is self._entries[0][0]:
+                made.name = name
+            return made
+
+        return Symbol(rebuilt(self._entries, replace))
+
+    def __copy__(self) -> Symbol:
+        return Symbol(rebuilt(self._entries, copied))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Symbol:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Callable[[str], Symbol], tuple[str]]:
+        return load_json, (files.write(self._entries, remove_amp_cast=False),)
+
+    # inference
+
+    def _by_variable(self, args: tuple[Any, ...], kwargs: dict[str, Any], what: str) -> dict[SymbolNode, Any]:
+        """What is given, by position or by name, for each variable."""
+        arguments, states = self._variables()
+        if args and kwargs:
+            raise ParameterError(f"Can only specify known argument {what} either by positional or kwargs way.", hint="name them.")
+        if args:
+            if len(args) > len(arguments):
+                raise SparsekitError(f"{len(args)} {what} were given for {len(arguments)} arguments.",
+                                     hint=f"they are {', '.join(node.name for node in arguments)}.")
+            return {node: value for node, value in zip(arguments, args, strict=False) if value is not None}
+        leaves = [*arguments, *states]
+        known = {node.name for node in leaves}
+        for name in kwargs:
+            if name not in known:
+                raise UnknownNameError.of("argument", name, known)
+        return {node: kwargs[node.name] for node in leaves if kwargs.get(node.name) is not None}
+
+    def _three(self, of: Callable[[Entry], Any]) -> tuple[list[Any], list[Any], list[Any]]:
+        arguments, states = self._variables()
+        return [of((node, 0)) for node in arguments], [of(entry) for entry in self._entries], [of((node, 0)) for node in states]
+
+    def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """Shapes of arguments, outputs and auxiliary states, inferred forwards and backwards from those given.
+
+        Parameters
+        ----------
+        *args, **kwargs : tuple of int
+            By position or by name; sizes of 0 or -1 are unknown.
+
+        Returns
+        -------
+        arg_shapes, out_shapes, aux_shapes : list of tuple, or None
+            All None, with a warning, if some cannot be decided.
+
+        Raises
+        ------
+        ShapeError
+            If shapes contradict each other; it names the operators.
+        """
+        found = self.infer_shape_partial(*args, **kwargs)
+        names = [*self.list_arguments(), *self.list_auxiliary_states()]
+        unknown = [(name, shape) for name, shape in zip(names, [*found[0], *found[2]], strict=True) if not shape or 0 in shape]
+        if not unknown and all(shape and 0 not in shape for shape in found[1]):
+            return found
+        lines = "".join(f"\n\t{name}: {shape}" for name, shape in unknown)
+        warnings.warn("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
+                      f"Consider providing them as input:{lines}", stacklevel=2)
+        return None, None, None
+
+    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known."""
+        given = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
+        known = inference.shapes_of(self._entries, given)
+        return self._three(lambda entry: to_user(known.get(entry)))
+
+    def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+        """Element types of arguments, outputs and auxiliary states, from those given; all None if some cannot be decided."""
+        found = self.infer_type_partial(*args, **kwargs)
+        unknown = [name for name, dtype in zip([*self.list_arguments(), *self.list_auxiliary_states()],
+                                               [*found[0], *found[2]], strict=True) if dtype is None]
+        if not unknown and all(dtype is not None for dtype in found[1]):
+            return found
+        warnings.warn("Cannot decide type for the following arguments. Consider providing them as input:"
+                      + "".join(f"\n\t{name}: None" for name in unknown), stacklevel=2)
+        return None, None, None
+
+    def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        """As ``infer_type``, with None for types that cannot be decided."""
+        given = {}
+        for node, dtype in self._by_variable(args, kwargs, "types").items():
+            try:
+                given[node] = np.dtype(dtype)
+            except TypeError:
+                raise DTypeError(f"{node.name} is given {dtype!r}, which is no element type.", hint="'float32'") from None
+        known = inference.dtypes_of(self._entries, given)
+        return self._three(lambda entry: known[entry].type if entry in known else None)
+
+    def infer_storage_type(self, *args: str, **kwargs: str) -> tuple[list[str], list[str], list[str]]:
+        """Storage types of arguments, outputs and auxiliary states, before anything is bound.
+
+        Those of single operators come with ``net.get_internals().infer_storage_type(…)``.
+
+        Parameters
+        ----------
+        *args, **kwargs : {"default", "row_sparse", "csr"}
+            By position or by name; of the rest what the variables declare, "default" if they declare nothing.
+
+        Raises
+        ------
+        StorageTypeError
+            If an operator takes no such inputs.
+        """
+        given = self._by_variable(args, kwargs, "storage types")
+        for node, stype in given.items():
+            if stype not in values.STYPE_CODES:
+                raise StorageTypeError(f"{node.name} is given {stype!r}, which is no storage type.",
+                                       hint=f"known: {', '.join(values.STYPE_CODES)}.")
+        known, _ = inference.storage_of(self._entries, given)
+        return self._three(lambda entry: known[entry])
+
+    # running
+
+    def simple_bind(self, ctx: Context, grad_req: Any = "write", type_dict: Any = None, stype_dict: Any = None,
+                    group2ctx: Any = None, shared_arg_names: Any = None, shared_exec: Any = None, shared_buffer: Any = None,
+                    **kwargs: Any) -> Executor:
+        """An executor with new arrays of zeros for all arguments, gradients and states.
+
+        Parameters
+        ----------
+        ctx : Context
+        grad_req : str, list or dict of {"write", "add", "null"}
+            What a backward pass does to gradients: for all, for each argument, or by name.
+        type_dict, stype_dict : dict, optional
+            Element types and storage types of arguments; float32, and what variables declare, by default.
+        shared_exec : Executor, optional
+            Share its arrays where they fit; ``shared_arg_names`` limits that to some.
+        shared_buffer : dict of NDArray, optional
+            Take arrays from here by name where they fit, and put new ones here.
+        **kwargs : tuple of int
+            Shapes of arguments; the rest is inferred.
+
+        Returns
+        -------
+        Executor
+            Its gradients have the storage types in which the backward pass gives them.
+
+        Raises
+        ------
+        ShapeError
+            If a shape cannot be decided, or shapes contradict each other.
+        """
+        return binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec,
+                                   shared_buffer, kwargs)
+
+    def bind(self, ctx: Context, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
+             group2ctx: Any = None, shared_exec: Any = None) -> Executor:
+        """An executor on the arrays given.
+
+        Parameters
+        ----------
+        ctx : Context
+        args : list or dict of NDArray
+            In the order of ``list_arguments()``, or by name.
+        args_grad : list or dict of NDArray, optional
+            Gradient arrays, of any storage type; arguments without one get no gradient.
+        grad_req : str, list or dict of {"write", "add", "null"}
+        aux_states : list or dict of NDArray, optional
+
+        Raises
+        ------
+        ParameterError
+            If an array is missing, or on another context.
+        StorageTypeError
+            If an array has another storage type than its variable declares.
+        """
+        return binding.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+
+    def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
+        """The outputs for these arrays, computed at once: a forward pass without training.
+
+        Parameters
+        ----------
+        ctx : Context, optional
+            The current one by default.
+        **kwargs : NDArray
+            All variables by name.
+        """
+        states = self.list_auxiliary_states()
+        args = {name: array for name, array in kwargs.items() if name not in states}
+        aux = {name: array for name, array in kwargs.items() if name in states}
+        return self.bind(ctx or current_context(), args, aux_states=aux or None, grad_req="null").forward()
+
+    def gradient(self, wrt: Any) -> Any:
+        """Not available, as in MXNet 1.9.1."""
+        raise UnsupportedError("A symbol of gradients cannot be made.", hint="bind() with args_grad, and call backward().")
+
+    # files
+
+    def tojson(self, remove_amp_cast: bool = True) -> str:
+        """The graph as JSON, which MXNet 1.9.1 reads too."""
+        return files.write(self._entries, remove_amp_cast)
+
+    def save(self, fname: Any, remove_amp_cast: bool = True) -> None:
+        """Write the graph as JSON to a file; by custom it is named ``…-symbol.json``."""
+        files.write_file(fname, self._entries, remove_amp_cast)
+
+    # what arrays have and symbols have not
+
+    def __bool__(self) -> bool:
+        raise UnsupportedError("A symbol has no value, so it is neither true nor false.", hint="bind it first; compare names "
+                               "with a.name == b.name, and identity with `is`.")
+
+    def as_nd_ndarray(self) -> Symbol:
+        """The symbol itself."""
+        return self
+
+
+def _brief(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:4])} … {', '.join(names[-4:])}"
+
+
+def _only_on_arrays(name: str) -> Callable[..., Any]:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedError(f"Function {name} is not implemented for Symbol and only available in NDArray.",
+                               hint="bind the symbol, and take the outputs of its executor.")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Only arrays have it."
+    return method
+
+
+for _name in ("wait_to_read", "asnumpy", "asscalar", "copy", "as_in_context", "detach", "backward", "as_np_ndarray"):
+    setattr(Symbol, _name, _only_on_arrays(_name))
+
+
+def load_json(json_str: str) -> Symbol:
+    """The symbol that a JSON text describes, ours or MXNet's."""
+    return Symbol(files.read(json_str))

@@ -1,0 +1,111 @@
+"""Attributes as text, as symbols and files carry them, and back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import DTypeError, FileFormatError
+from ..core.op import REQUIRED
+
+__all__ = ["DTYPE_CODES", "STYPE_CODES", "dtype_of", "parse", "stype_of", "text"]
+
+#: MXNet's numbers of element types and storage types.
+DTYPE_CODES = {"float32": 0, "float64": 1, "float16": 2, "uint8": 3, "int32": 4, "int8": 5, "int64": 6, "bool": 7}
+STYPE_CODES = {"default": 0, "row_sparse": 1, "csr": 2}
+
+#: An attribute longer than this is no attribute.
+LONGEST = 1 << 16
+
+_WORDS: dict[str, Any] = {"None": None, "none": None, "True": True, "true": True, "False": False, "false": False,
+                          "inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+
+
+def text(value: Any) -> str:
+    """An attribute's value as text."""
+    if isinstance(value, (type, np.dtype)):
+        try:
+            return np.dtype(value).name
+        except TypeError:
+            pass
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (tuple, list)):
+        inner = [repr(item) if isinstance(item, str) else text(item) for item in value]
+        return f"[{', '.join(inner)}]" if isinstance(value, list) else f"({', '.join(inner)}{',' * (len(inner) == 1)})"
+    return str(value)
+
+
+def parse(value: str, default: Any = REQUIRED, where: str = "an attribute") -> Any:
+    """The value that a text stands for, given the default that it takes the place of.
+
+    Nothing is executed: numbers, words, tuples of them, and text.
+
+    Raises
+    ------
+    FileFormatError
+        If the text fits the kind of the default in no way.
+    """
+    if not isinstance(value, str):
+        raise FileFormatError(f"{where} is a {type(value).__name__}, not text.", hint="attributes are written as text.")
+    if len(value) > LONGEST:
+        raise FileFormatError(f"{where} is a text of {len(value):,} characters.", hint=f"at most {LONGEST:,} make sense.")
+    if isinstance(default, str):
+        return value
+    found = _literal(value.strip())
+    if isinstance(default, bool) and type(found) in (int, bool) and found in (0, 1):
+        return bool(found)
+    kinds: tuple[type, ...] = {bool: (bool,), int: (int,), float: (int, float), tuple: (tuple, int, type(None))}.get(
+        type(default), (object,))
+    if isinstance(found, bool) and bool not in kinds and object not in kinds:
+        found = int(found)
+    if not isinstance(found, kinds) and found is not None:
+        raise FileFormatError(f"{where} is {value[:80]!r}, which is no {type(default).__name__}.",
+                              hint=f"its default is {default!r}.")
+    return found
+
+
+def _literal(value: str) -> Any:
+    """A number, a word, or a tuple of them; any other text stays text."""
+    if value in _WORDS:
+        return _WORDS[value]
+    try:
+        return int(value) if re.fullmatch(r"[+-]?\d{1,40}", value) else float(value)
+    except ValueError:
+        pass
+    if value[:1] not in ("(", "["):
+        return value
+    try:
+        return _plain(ast.literal_eval(re.sub(r"(?<=\d)L\b", "", value)))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return value
+
+
+def _plain(value: Any) -> Any:
+    return tuple(_plain(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def dtype_of(code: str) -> Any:
+    """The element type of a number of MXNet's, or of a name; None for -1."""
+    for name, number in DTYPE_CODES.items():
+        if code == str(number):
+            return np.dtype(name)
+    if code == "-1":
+        return None
+    try:
+        return np.dtype(code)
+    except TypeError:
+        raise DTypeError(f"There is no element type {code[:40]!r}.", hint=f"known: {', '.join(DTYPE_CODES)}.") from None
+
+
+def stype_of(code: str) -> str | None:
+    """The storage type of a number of MXNet's, or of a name; None for -1."""
+    for name, number in STYPE_CODES.items():
+        if code in (str(number), name):
+            return name
+    if code == "-1":
+        return None
+    raise DTypeError(f"There is no storage type {code[:40]!r}.", hint=f"known: {', '.join(STYPE_CODES)}.")

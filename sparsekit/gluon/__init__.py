@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import contrib, data, loss, nn, parameter, utils
+from . import contrib, data, loss, nn, parameter, rnn, utils
 from .block import Block, HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Trainer",
-           "contrib", "data", "loss", "nn", "parameter", "utils"]
+           "contrib", "data", "loss", "nn", "parameter", "rnn", "utils"]

@@ -1,7 +1,7 @@
-"""Layers beside the standard ones: ``mx.gluon.contrib``."""
+"""Layers and data beside the standard ones: ``mx.gluon.contrib``."""
 
 from __future__ import annotations
 
-from . import data, nn
+from . import data, nn, rnn
 
-__all__ = ["data", "nn"]
+__all__ = ["data", "nn", "rnn"]

@@ -1,0 +1,170 @@
+"""An LSTM with projection, dropout that is the same in all steps, and unrolling by ``contrib.foreach``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....base.errors import UnsupportedError
+from ...rnn import BidirectionalCell, ModifierCell
+from ...rnn.rnn_cell import _Gated
+from ...rnn.sequences import begin_state_for, format_sequence, is_list, mask_sequence
+
+__all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
+
+
+class VariationalDropoutCell(ModifierCell):
+    """Drops the same values of inputs, states and outputs in all steps: Y. Gal and Z. Ghahramani, https://arxiv.org/abs/1512.05287.
+
+    Parameters
+    ----------
+    base_cell : RecurrentCell
+    drop_inputs, drop_states, drop_outputs : float
+        Shares of values dropped in training; of the states only the first is affected.
+    """
+
+    def __init__(self, base_cell: Any, drop_inputs: float = 0.0, drop_states: float = 0.0, drop_outputs: float = 0.0) -> None:
+        if drop_states and isinstance(base_cell, BidirectionalCell):
+            raise UnsupportedError("BidirectionalCell doesn't support variational state dropout.",
+                                   hint="add VariationalDropoutCell to the cells underneath instead.")
+        super().__init__(base_cell)
+        self.drop_inputs, self.drop_states, self.drop_outputs = drop_inputs, drop_states, drop_outputs
+        self._forget()
+
+    def _forget(self) -> None:
+        self.drop_inputs_mask = self.drop_states_mask = self.drop_outputs_mask = None
+
+    def _alias(self) -> str:
+        return "vardrop"
+
+    def reset(self) -> None:
+        """Draw other values to drop for the next sequence."""
+        super().reset()
+        self._forget()
+
+    def _dropped(self, F: Any, kind: str, values: Any) -> Any:
+        """The values with some dropped, the same ones until ``reset``."""
+        share, name = getattr(self, f"drop_{kind}"), f"drop_{kind}_mask"
+        if not share:
+            return values
+        if getattr(self, name) is None:
+            setattr(self, name, F.Dropout(F.ones_like(values), p=share))
+        return F.elemwise_mul(values, getattr(self, name))
+
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+        """One step."""
+        states = [self._dropped(F, "states", states[0]), *states[1:]]
+        output, states = self.base_cell(self._dropped(F, "inputs", inputs), states)
+        return self._dropped(F, "outputs", output), states
+
+    def __repr__(self) -> str:
+        return f"VariationalDropoutCell(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
+
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: Any = None) -> tuple[Any, Any]:
+        """Run the cell over a sequence; see ``RecurrentCell.unroll``."""
+        if self.drop_states:
+            return super().unroll(length, inputs, begin_state, layout, merge_outputs, valid_length=valid_length)
+        self.reset()
+        inputs, axis, F, batch_size = format_sequence(length, inputs, layout, True)
+        states = begin_state_for(self, F, begin_state, inputs, batch_size)
+        if self.drop_inputs:
+            inputs = F.Dropout(inputs, p=self.drop_inputs, axes=(axis,))
+        outputs, states = self.base_cell.unroll(length, inputs, states, layout, merge_outputs=True, valid_length=valid_length)
+        if self.drop_outputs:
+            outputs = F.Dropout(outputs, p=self.drop_outputs, axes=(axis,))
+        merge_outputs = True if merge_outputs is None else merge_outputs
+        if valid_length is not None:
+            return mask_sequence(F, outputs, length, valid_length, axis, merge_outputs), states
+        return format_sequence(length, outputs, layout, merge_outputs)[0], states
+
+
+class LSTMPCell(_Gated):
+    """An LSTM whose hidden state is projected: H. Sak et al., https://arxiv.org/abs/1402.1128.
+
+    States are the projected state and the cell.
+
+    Parameters
+    ----------
+    hidden_size : int
+        Width of the cell.
+    projection_size : int
+        Width of the output, and of the state.
+    i2h_weight_initializer, h2h_weight_initializer, h2r_weight_initializer : Initializer or str, optional
+    i2h_bias_initializer, h2h_bias_initializer : Initializer or str
+    input_size : int
+        0 lets the first input tell.
+    prefix : str, optional
+    params : ParameterDict, optional
+    """
+
+    def __init__(self, hidden_size: int, projection_size: int, i2h_weight_initializer: Any = None,
+                 h2h_weight_initializer: Any = None, h2r_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
+                 h2h_bias_initializer: Any = "zeros", input_size: int = 0, prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(4, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                                                      h2h_bias_initializer), prefix, params, width=projection_size)
+        self._projection_size = projection_size
+        self.h2r_weight = self.params.get("h2r_weight", shape=(projection_size, hidden_size), init=h2r_weight_initializer,
+                                          allow_deferred_init=True)
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape and layout of the projected state and of the cell."""
+        return [{"shape": (batch_size, size), "__layout__": "NC"} for size in (self._projection_size, self._hidden_size)]
+
+    def _alias(self) -> str:
+        return "lstmp"
+
+    def _sizes(self) -> str:
+        return f"{super()._sizes()} -> {self._projection_size}"
+
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, h2r_weight: Any,
+                       i2h_bias: Any, h2h_bias: Any) -> Any:
+        """One step."""
+        both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        entry, forget, new, leave = F.SliceChannel(F.elemwise_add(*both), num_outputs=4)
+        cell = F.elemwise_add(F.elemwise_mul(F.sigmoid(forget), states[1]), F.elemwise_mul(F.sigmoid(entry), F.tanh(new)))
+        hidden = F.elemwise_mul(F.sigmoid(leave), F.tanh(cell))
+        output = F.FullyConnected(hidden, h2r_weight, num_hidden=self._projection_size, no_bias=True)
+        return output, [output, cell]
+
+
+def dynamic_unroll(cell: Any, inputs: Any, begin_state: Any, drop_inputs: float = 0, drop_outputs: float = 0,
+                   layout: str = "TNC", valid_length: Any = None) -> tuple[Any, Any]:
+    """Run a cell over a sequence by ``contrib.foreach``; the number of steps is that of the inputs.
+
+    Parameters
+    ----------
+    cell : RecurrentCell
+    inputs : NDArray
+        In ``layout``.
+    begin_state : list of NDArray
+    drop_inputs, drop_outputs : float
+        Shares of values dropped in training, the same in all steps.
+    layout : {"TNC", "NTC"}
+    valid_length : NDArray, optional
+        (batch,): how many steps of each sample count.
+
+    Returns
+    -------
+    outputs : NDArray
+    states : list of NDArray
+    """
+    inputs, axis, F, _ = format_sequence(None, inputs, layout, True)
+    inputs = inputs if axis == 0 else F.swapaxes(inputs, dim1=0, dim2=axis)
+    if drop_inputs:
+        inputs = F.Dropout(inputs, p=drop_inputs, axes=(0,))
+    states = list(begin_state) if is_list(begin_state) else [begin_state]
+
+    def step(data: Any, states: Any) -> tuple[Any, list[Any]]:
+        output, new = cell(data, states[:-1])
+        if valid_length is not None:
+            counts = F.broadcast_greater(valid_length, states[-1])
+            new = [F.where(counts, one, before) for one, before in zip(new, states[:-1], strict=True)]
+        return output, [*new, states[-1] + 1]
+
+    outputs, states = F.contrib.foreach(step, inputs, [*states, F.zeros((1,), ctx=inputs.context)])
+    if drop_outputs:
+        outputs = F.Dropout(outputs, p=drop_outputs, axes=(0,))
+    outputs = outputs if axis == 0 else F.swapaxes(outputs, dim1=0, dim2=axis)
+    if valid_length is not None:
+        outputs = F.SequenceMask(outputs, valid_length, use_sequence_length=True, axis=axis)
+    return outputs, states[:-1]

@@ -1,0 +1,292 @@
+"""Recurrent cells: one step of a network, and ``unroll`` for whole sequences."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import ndarray
+from ...base.errors import SparsekitError
+from ..block import Block, HybridBlock
+from ..nn import LeakyReLU
+from .sequences import begin_state_for, format_sequence, mask_sequence
+
+__all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
+
+
+class RecurrentCell(Block):
+    """Base of recurrent cells: ``cell(inputs, states)`` gives the output of one step and the new states.
+
+    A cell of one's own overrides ``state_info`` and ``forward`` (or ``hybrid_forward``, see ``HybridRecurrentCell``).
+
+    Parameters
+    ----------
+    prefix : str, optional
+    params : ParameterDict, optional
+    """
+
+    def __init__(self, prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(prefix=prefix, params=params)
+        self._modified = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what is left of an earlier sequence; to be called before stepping through a new one."""
+        self._init_counter = self._counter = -1
+        for cell in self._children.values():
+            if isinstance(cell, RecurrentCell):
+                cell.reset()
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape and layout of each state; to be overridden."""
+        raise SparsekitError(f"{type(self).__name__} does not say what states it has.", hint="override state_info(batch_size).")
+
+    def _check_not_modified(self) -> None:
+        if self._modified:
+            raise SparsekitError(f"{self.name} belongs to a modifier, such as ZoneoutCell, and cannot be called directly.",
+                                 hint="call the modifier cell instead.")
+
+    def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
+        """States to begin with.
+
+        Parameters
+        ----------
+        batch_size : int
+        func : callable
+            ``func(shape=…, name=…)`` makes one; ``mx.nd.zeros`` by default.
+        **kwargs
+            Arguments of ``func``, such as ``ctx`` and ``dtype``.
+
+        Returns
+        -------
+        list of NDArray
+        """
+        self._check_not_modified()
+        states = []
+        for info in self.state_info(batch_size):
+            self._init_counter += 1
+            states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**(info or {}), **kwargs}))
+        return states
+
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: Any = None) -> tuple[Any, Any]:
+        """Run the cell over a sequence.
+
+        Parameters
+        ----------
+        length : int
+            Number of steps.
+        inputs : NDArray or list of NDArray
+            The whole sequence in ``layout``, or its steps, (batch, features) each.
+        begin_state : list of NDArray, optional
+            Zeros by default.
+        layout : {"NTC", "TNC"}
+        merge_outputs : bool, optional
+            Give one array, or a list of steps; by default whichever is at hand.
+        valid_length : NDArray, optional
+            (batch,): how many steps of each sample count.  Outputs behind them are zero, and the states are those of
+            the last that counts.
+
+        Returns
+        -------
+        outputs : NDArray or list of NDArray
+        states : list of NDArray
+            After the last step.
+        """
+        self.reset()
+        inputs, axis, F, batch_size = format_sequence(length, inputs, layout, False)
+        states = begin_state_for(self, F, begin_state, inputs, batch_size)
+        outputs: Any = []
+        every = []
+        for step in inputs:
+            output, states = self(step, states)
+            outputs.append(output)
+            every.append(states)
+        if valid_length is not None:
+            states = [F.SequenceLast(F.stack(*state, axis=0), valid_length, use_sequence_length=True, axis=0)
+                      for state in zip(*every, strict=True)]
+            outputs = mask_sequence(F, outputs, length, valid_length, axis, merge=True)
+        outputs, _, _, _ = format_sequence(length, outputs, layout, merge_outputs)
+        return outputs, states
+
+    def _get_activation(self, F: Any, inputs: Any, activation: Any, **kwargs: Any) -> Any:
+        """An activation that is given by name, as a layer, or as a function."""
+        if activation in ("tanh", "relu", "sigmoid", "softsign"):
+            return getattr(F, activation)(inputs, **kwargs)
+        if isinstance(activation, str):
+            return F.Activation(inputs, act_type=activation, **kwargs)
+        if isinstance(activation, LeakyReLU):
+            return F.LeakyReLU(inputs, act_type="leaky", slope=activation._alpha, **kwargs)
+        return activation(inputs, **kwargs)
+
+    def forward(self, inputs: Any, states: Any) -> Any:
+        """One step.
+
+        Parameters
+        ----------
+        inputs : NDArray
+            (batch, features)
+        states : list of NDArray
+
+        Returns
+        -------
+        output : NDArray
+        states : list of NDArray
+        """
+        self._counter += 1
+        return super().forward(inputs, states)
+
+
+class HybridRecurrentCell(RecurrentCell, HybridBlock):
+    """Base of cells whose step is ``hybrid_forward(F, inputs, states, **parameters)``."""
+
+
+class _Gated(HybridRecurrentCell):
+    """A cell with sums for some gates, of its inputs and of its first state, ``width`` wide."""
+
+    i2h_weight: Any
+
+    def __init__(self, gates: int, hidden_size: int, input_size: int, initializers: tuple[Any, Any, Any, Any], prefix: Any,
+                 params: Any, width: int | None = None) -> None:
+        super().__init__(prefix=prefix, params=params)
+        self._hidden_size, self._input_size, self._sums = hidden_size, input_size, gates * hidden_size
+        shapes = ((self._sums, input_size), (self._sums, hidden_size if width is None else width), (self._sums,), (self._sums,))
+        for name, shape, init in zip(("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias"), shapes, initializers, strict=True):
+            setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
+
+    def infer_shape(self, inputs: Any, *args: Any) -> None:
+        """The first inputs tell their number."""
+        self.i2h_weight.shape = (self._sums, math.prod(inputs.shape[1:]))
+
+    def _both_sums(self, F: Any, inputs: Any, state: Any, *parameters: Any) -> tuple[Any, Any]:
+        i2h_weight, h2h_weight, i2h_bias, h2h_bias = parameters
+        return (F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=self._sums),
+                F.FullyConnected(state, h2h_weight, h2h_bias, num_hidden=self._sums))
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape and layout of the state."""
+        return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
+
+    def _sizes(self) -> str:
+        sums, inputs = self.i2h_weight.shape
+        return f"{inputs or None} -> {sums}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._sizes()})"
+
+
+class RNNCell(_Gated):
+    """Elman's cell: ``activation(i2h_weight · x + i2h_bias + h2h_weight · h + h2h_bias)``.
+
+    Parameters
+    ----------
+    hidden_size : int
+    activation : str or Block
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
+    input_size : int
+        0 lets the first input tell.
+    prefix : str, optional
+    params : ParameterDict, optional
+    """
+
+    def __init__(self, hidden_size: int, activation: Any = "tanh", i2h_weight_initializer: Any = None,
+                 h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+                 input_size: int = 0, prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(1, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                                                      h2h_bias_initializer), prefix, params)
+        self._activation = activation
+
+    def _alias(self) -> str:
+        return "rnn"
+
+    def _sizes(self) -> str:
+        return f"{super()._sizes()}, {self._activation}"
+
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any,
+                       h2h_bias: Any) -> Any:
+        """One step."""
+        both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        output = self._get_activation(F, F.elemwise_add(*both), self._activation)
+        return output, [output]
+
+
+class LSTMCell(_Gated):
+    """A long short-term memory: S. Hochreiter and J. Schmidhuber 1997, with gates in the order input, forget, cell, output.
+
+    States are the hidden state and the cell.
+
+    Parameters
+    ----------
+    hidden_size : int
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
+        ``"lstmbias"`` for one bias starts the forget gate at 1.
+    input_size : int
+        0 lets the first input tell.
+    prefix : str, optional
+    params : ParameterDict, optional
+    activation, recurrent_activation : str or Block
+        Of the cell, and of the gates.
+    """
+
+    def __init__(self, hidden_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
+                 i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
+                 prefix: str | None = None, params: Any = None, activation: Any = "tanh",
+                 recurrent_activation: Any = "sigmoid") -> None:
+        super().__init__(4, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                                                      h2h_bias_initializer), prefix, params)
+        self._activation, self._recurrent_activation = activation, recurrent_activation
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape and layout of the hidden state and of the cell."""
+        return super().state_info(batch_size) * 2
+
+    def _alias(self) -> str:
+        return "lstm"
+
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any,
+                       h2h_bias: Any) -> Any:
+        """One step."""
+        both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        parts = F.SliceChannel(F.elemwise_add(*both), num_outputs=4)
+        kinds = (self._recurrent_activation, self._recurrent_activation, self._activation, self._recurrent_activation)
+        entry, forget, new, leave = (self._get_activation(F, part, kind) for part, kind in zip(parts, kinds, strict=True))
+        cell = F.elemwise_add(F.elemwise_mul(forget, states[1]), F.elemwise_mul(entry, new))
+        hidden = F.elemwise_mul(leave, self._get_activation(F, cell, self._activation))
+        return hidden, [hidden, cell]
+
+
+class GRUCell(_Gated):
+    """A gated recurrent unit: K. Cho et al. 2014, https://arxiv.org/abs/1406.1078, with the reset gate behind the product.
+
+    Gates are in the order reset, update, new.
+
+    Parameters
+    ----------
+    hidden_size : int
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
+    input_size : int
+        0 lets the first input tell.
+    prefix : str, optional
+    params : ParameterDict, optional
+    """
+
+    def __init__(self, hidden_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
+                 i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
+                 prefix: str | None = None, params: Any = None) -> None:
+        super().__init__(3, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
+                                                      h2h_bias_initializer), prefix, params)
+
+    def _alias(self) -> str:
+        return "gru"
+
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any,
+                       h2h_bias: Any) -> Any:
+        """One step."""
+        both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
+        (reset, update, new), (back_reset, back_update, back_new) = (F.SliceChannel(sums, num_outputs=3) for sums in both)
+        reset = F.sigmoid(F.elemwise_add(reset, back_reset))
+        update = F.sigmoid(F.elemwise_add(update, back_update))
+        new = F.tanh(F.elemwise_add(new, F.elemwise_mul(reset, back_new)))
+        rest = F.elemwise_sub(F.ones_like(update), update)
+        hidden = F.elemwise_add(F.elemwise_mul(rest, new), F.elemwise_mul(update, states[0]))
+        return hidden, [hidden]

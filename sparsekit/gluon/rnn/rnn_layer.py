@@ -1,0 +1,339 @@
+"""Recurrent layers: whole sequences by the operator ``RNN``."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ... import ndarray
+from ...base.errors import ShapeError, SparsekitError, UnknownNameError, UnsupportedError
+from ...ndarray.ndarray import NDArray
+from ...ops.recurrent import MODES
+from ..block import HybridBlock
+from .composed import BidirectionalCell, DropoutCell, HybridSequentialRNNCell
+from .rnn_cell import GRUCell, LSTMCell, RNNCell
+
+__all__ = ["GRU", "LSTM", "RNN"]
+
+_NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
+
+class _RNNLayer(HybridBlock):
+    """What the three kinds have in common."""
+
+    def __init__(self, hidden_size: int, num_layers: int, layout: str, dropout: float, bidirectional: bool, input_size: int,
+                 initializers: dict[str, Any], mode: str, dtype: Any, projection_size: int | None = None,
+                 use_sequence_length: bool = False, clip: tuple[Any, Any, bool] = (None, None, False), **kwargs: Any) -> None:
+        if layout not in ("TNC", "NTC"):
+            raise UnknownNameError.of("layout", layout, ("TNC", "NTC"))
+        if mode not in MODES:
+            raise UnknownNameError.of("activation", mode.removeprefix("rnn_"), ("relu", "tanh"))
+        super().__init__(**kwargs)
+        self._hidden_size, self._num_layers, self._mode, self._layout = hidden_size, num_layers, mode, layout
+        self._projection_size = projection_size or None
+        self._dropout, self._dir, self._input_size = dropout, 2 if bidirectional else 1, input_size
+        self._gates, self._dtype, self._use_sequence_length = MODES[mode], dtype, use_sequence_length
+        self._initializers, self._clip = initializers, clip
+        self.skip_states: bool | None = None
+        inputs = input_size
+        for layer in range(num_layers):
+            for direction in "lr"[:self._dir]:
+                self._register_layer(f"{direction}{layer}", inputs)
+            inputs = self._width * self._dir
+
+    @property
+    def _width(self) -> int:
+        """Width of the states, and of the output of one direction."""
+        return self._projection_size or self._hidden_size
+
+    def _register_layer(self, name: str, inputs: int) -> None:
+        sums = self._gates * self._hidden_size
+        shapes = {"i2h_weight": (sums, inputs), "h2h_weight": (sums, self._width), "i2h_bias": (sums,), "h2h_bias": (sums,)}
+        if self._projection_size:
+            shapes["h2r_weight"] = (self._projection_size, self._hidden_size)
+        for kind, shape in shapes.items():
+            setattr(self, f"{name}_{kind}", self.params.get(
+                f"{name}_{kind}", shape=shape, init=self._initializers[kind], allow_deferred_init=True, dtype=self._dtype))
+
+    def infer_shape(self, inputs: Any, *args: Any) -> None:
+        """The first inputs tell their number."""
+        if len(inputs.shape) != 3:
+            raise ShapeError(f"{self.name} takes data in the layout {self._layout}; these have shape {inputs.shape}.",
+                             hint="add an axis for time or batch with expand_dims().")
+        for direction in "lr"[:self._dir]:
+            self._reg_params[f"{direction}0_i2h_weight"].shape = (self._gates * self._hidden_size, inputs.shape[2])
+
+    def __repr__(self) -> str:
+        sums, inputs = self._reg_params["l0_i2h_weight"].shape
+        more = "".join([f", num_layers={self._num_layers}" if self._num_layers != 1 else "",
+                        f", dropout={self._dropout}" if self._dropout else "", ", bidirectional" if self._dir == 2 else ""])
+        return f"{type(self).__name__}({inputs or None} -> {sums // self._gates}, {self._layout}{more})"
+
+    def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Any]:
+        """Names in files, those of the cells that an unfused network has, as MXNet writes them."""
+        prefix += "." if prefix else ""
+        found = {}
+        for key, parameter in self._reg_params.items():
+            direction, layer, kind, what = _NAME.match(key).groups()  # type: ignore[union-attr]
+            cell = f"{direction}_cell." if self._dir == 2 else ""
+            found[f"{prefix}_unfused.{layer}.{cell}{kind}_{what}"] = parameter
+        return found
+
+    def _unfuse(self) -> HybridSequentialRNNCell:
+        """A stack of cells that computes the same, with the same parameters."""
+        if self._projection_size or self._clip[0] is not None:
+            raise UnsupportedError("Cells have neither projection nor bounds of the state.",
+                                   hint="use gluon.contrib.rnn.LSTMPCell for a projection.")
+        kinds: dict[str, Any] = {
+            "rnn_relu": lambda **given: RNNCell(self._hidden_size, activation="relu", **given),
+            "rnn_tanh": lambda **given: RNNCell(self._hidden_size, activation="tanh", **given),
+            "lstm": lambda **given: LSTMCell(self._hidden_size, **given),
+            "gru": lambda **given: GRUCell(self._hidden_size, **given)}
+        stack, inputs = HybridSequentialRNNCell(prefix=self.prefix, params=self.params), self._input_size
+        given = {f"{name}_initializer": self._initializers[name]
+                 for name in ("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias")}
+        with stack.name_scope():
+            for layer in range(self._num_layers):
+                cells = [kinds[self._mode](prefix=f"{direction}{layer}_", input_size=inputs, **given)
+                         for direction in "lr"[:self._dir]]
+                stack.add(BidirectionalCell(*cells) if self._dir == 2 else cells[0])
+                if self._dropout > 0 and layer != self._num_layers - 1:
+                    stack.add(DropoutCell(self._dropout))
+                inputs = self._hidden_size * self._dir
+        return stack
+
+    def cast(self, dtype: Any) -> None:
+        """Change the element type of the parameters, and of the states to begin with."""
+        super().cast(dtype)
+        self._dtype = dtype
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape, layout and element type of each state."""
+        shape = (self._num_layers * self._dir, batch_size, self._width)
+        return [{"shape": shape, "__layout__": "LNC", "dtype": self._dtype}]
+
+    def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
+        """States to begin with.
+
+        Parameters
+        ----------
+        batch_size : int
+        func : callable
+            ``func(shape=…, name=…, dtype=…)`` makes one; ``mx.nd.zeros`` by default.
+        **kwargs
+            Arguments of ``func``, such as ``ctx`` and ``dtype``.
+
+        Returns
+        -------
+        list of NDArray
+        """
+        return [func(name=f"{self.prefix}h0_{place}", **{**(info or {}), **kwargs})
+                for place, info in enumerate(self.state_info(batch_size))]
+
+    def __call__(self, inputs: Any, states: Any = None, sequence_length: Any = None,  # type: ignore[override]
+                 **kwargs: Any) -> Any:
+        """Run the network over a batch of sequences.
+
+        Parameters
+        ----------
+        inputs : NDArray
+            In the layer's layout.
+        states : NDArray or list of NDArray, optional
+            (layers * directions, batch, hidden_size) each; zeros by default, and then none are given back.
+        sequence_length : NDArray, optional
+            (batch,): how many steps of each sample count, for ``use_sequence_length=True``.
+
+        Returns
+        -------
+        NDArray, or (NDArray, list of NDArray)
+        """
+        self.skip_states = states is None
+        if states is None:
+            states = self._states_for(inputs)
+        elif not isinstance(states, (list, tuple)):
+            states = [states]
+        if self._use_sequence_length != (sequence_length is not None):
+            raise SparsekitError(f"sequence_length was {'not ' if self._use_sequence_length else ''}given, and "
+                                 f"use_sequence_length={self._use_sequence_length}.", hint="give both or neither.")
+        lengths = (sequence_length,) if self._use_sequence_length else ()
+        return super().__call__(inputs, list(states), *lengths, **kwargs)
+
+    def _states_for(self, inputs: Any) -> list[Any]:
+        if not isinstance(inputs, NDArray) or len(inputs.shape) != 3:
+            raise ShapeError(f"{self.name} takes arrays of three axes in the layout {self._layout}, not "
+                             f"{getattr(inputs, 'shape', type(inputs).__name__)}.",
+                             hint="add an axis for time or batch with expand_dims().")
+        return self.begin_state(inputs.shape[self._layout.find("N")], ctx=inputs.context, dtype=inputs.dtype)
+
+    def hybrid_forward(self, F: Any, x: Any, states: Any, sequence_length: Any = None,
+                       **parameters: Any) -> Any:
+        """The output, and the last states unless they are left out."""
+        if isinstance(x, NDArray):
+            self._check_states(x, states)
+        if self._layout == "NTC":
+            x = F.swapaxes(x, dim1=0, dim2=1)
+        more = [] if sequence_length is None else [sequence_length]
+        low, high, stop = self._clip
+        made = F.RNN(x, self._packed(F, parameters), *states, *more, state_size=self._hidden_size,
+                     num_layers=self._num_layers, bidirectional=self._dir == 2, mode=self._mode, p=self._dropout,
+                     state_outputs=True, projection_size=self._projection_size, lstm_state_clip_min=low,
+                     lstm_state_clip_max=high, lstm_state_clip_nan=stop, use_sequence_length=self._use_sequence_length)
+        output = made[0] if self._layout == "TNC" else F.swapaxes(made[0], dim1=0, dim2=1)
+        return output if self.skip_states else (output, [made[place] for place in range(1, len(states) + 1)])
+
+    def _packed(self, F: Any, parameters: dict[str, Any]) -> Any:
+        """All parameters in one vector: weights, then biases."""
+        kinds = [("weight", kind) for kind in ("i2h", "h2h", *(["h2r"] if self._projection_size else []))], [
+            ("bias", kind) for kind in ("i2h", "h2h")]
+        names = [f"{direction}{layer}_{kind}_{what}" for pairs in kinds for layer in range(self._num_layers)
+                 for direction in "lr"[:self._dir] for what, kind in pairs]
+        return F._internal._rnn_param_concat(*[F.reshape(parameters[name], shape=(-1,)) for name in names], dim=0)
+
+    def _check_states(self, inputs: Any, states: Any) -> None:
+        wanted = [info["shape"] for info in self.state_info(inputs.shape[self._layout.find("N")])]
+        if [tuple(state.shape) for state in states] != wanted:
+            raise ShapeError(f"Invalid recurrent state shape. Expecting {', '.join(map(str, wanted))}, got "
+                             f"{', '.join(str(tuple(state.shape)) for state in states)}.",
+                             hint="begin_state(batch_size) makes such states.")
+
+
+class RNN(_RNNLayer):
+    """Elman's network of several layers: ``h = activation(i2h_weight · x + i2h_bias + h2h_weight · h + h2h_bias)``.
+
+    Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
+    the output; where states were given, a list of the last states comes behind it.
+
+    Parameters
+    ----------
+    hidden_size : int
+    num_layers : int
+    activation : {"relu", "tanh"}
+    layout : {"TNC", "NTC"}
+        Order of time, batch and features, in data and output.
+    dropout : float
+        Share of values dropped between layers, in training.
+    bidirectional : bool
+        Run each layer in both directions, and put their outputs beside each other.
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
+    input_size : int
+        0 lets the first input tell.
+    dtype : str or dtype
+    **kwargs
+        ``prefix`` and ``params``, as of every block, and ``use_sequence_length=True``, which makes lengths the third
+        argument of a call.
+
+    Examples
+    --------
+    >>> layer = mx.gluon.rnn.RNN(100, 3)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((5, 2, 10))).shape
+    (5, 2, 100)
+    >>> output, states = layer(mx.nd.ones((5, 2, 10)), layer.begin_state(2))
+    """
+
+    def __init__(self, hidden_size: int, num_layers: int = 1, activation: str = "relu", layout: str = "TNC", dropout: float = 0,
+                 bidirectional: bool = False, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
+                 i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
+                 dtype: Any = "float32", **kwargs: Any) -> None:
+        super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
+            "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
+            "h2h_bias": h2h_bias_initializer}, f"rnn_{activation}", dtype, **kwargs)
+
+
+class LSTM(_RNNLayer):
+    """Long short-term memory of several layers: S. Hochreiter and J. Schmidhuber 1997; gates as those of ``LSTMCell``.
+
+    Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
+    the output; where states were given, a list of the last states comes behind it.
+
+    Parameters
+    ----------
+    hidden_size : int
+    num_layers : int
+    layout : {"TNC", "NTC"}
+        Order of time, batch and features, in data and output.
+    dropout : float
+        Share of values dropped between layers, in training.
+    bidirectional : bool
+        Run each layer in both directions, and put their outputs beside each other.
+    input_size : int
+        0 lets the first input tell.
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
+    projection_size : int, optional
+        Width of the hidden state behind a projection: H. Sak et al., https://arxiv.org/abs/1402.1128.
+    h2r_weight_initializer : Initializer or str, optional
+        That of the projection.
+    state_clip_min, state_clip_max : float, optional
+        Bounds of the cell.
+    state_clip_nan : bool
+        Put the lower bound for nan.
+    dtype : str or dtype
+    **kwargs
+        ``prefix`` and ``params``, as of every block, and ``use_sequence_length=True``, which makes lengths the third
+        argument of a call.
+
+    Examples
+    --------
+    >>> layer = mx.gluon.rnn.LSTM(100, 3)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((5, 2, 10))).shape
+    (5, 2, 100)
+    >>> output, states = layer(mx.nd.ones((5, 2, 10)), layer.begin_state(2))
+    """
+
+    def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
+                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Any = None,
+                 h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+                 projection_size: int | None = None, h2r_weight_initializer: Any = None, state_clip_min: float | None = None,
+                 state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: Any = "float32",
+                 **kwargs: Any) -> None:
+        super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
+            "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
+            "h2h_bias": h2h_bias_initializer, "h2r_weight": h2r_weight_initializer}, "lstm", dtype, projection_size,
+            clip=(state_clip_min, state_clip_max, state_clip_nan), **kwargs)
+
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
+        """Shape, layout and element type of the hidden state and of the cell."""
+        hidden, = super().state_info(batch_size)
+        return [hidden, {**hidden, "shape": (*hidden["shape"][:2], self._hidden_size)}]
+
+
+class GRU(_RNNLayer):
+    """Gated recurrent units of several layers: K. Cho et al. 2014, https://arxiv.org/abs/1406.1078; gates as ``GRUCell``'s.
+
+    Called with data in ``layout``, and optionally with the states to begin with, an array or a list of them.  The result is
+    the output; where states were given, a list of the last states comes behind it.
+
+    Parameters
+    ----------
+    hidden_size : int
+    num_layers : int
+    layout : {"TNC", "NTC"}
+        Order of time, batch and features, in data and output.
+    dropout : float
+        Share of values dropped between layers, in training.
+    bidirectional : bool
+        Run each layer in both directions, and put their outputs beside each other.
+    input_size : int
+        0 lets the first input tell.
+    i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
+    dtype : str or dtype
+    **kwargs
+        ``prefix`` and ``params``, as of every block, and ``use_sequence_length=True``, which makes lengths the third
+        argument of a call.
+
+    Examples
+    --------
+    >>> layer = mx.gluon.rnn.GRU(100, 3)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((5, 2, 10))).shape
+    (5, 2, 100)
+    >>> output, states = layer(mx.nd.ones((5, 2, 10)), layer.begin_state(2))
+    """
+
+    def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
+                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Any = None,
+                 h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+                 dtype: Any = "float32", **kwargs: Any) -> None:
+        super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
+            "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
+            "h2h_bias": h2h_bias_initializer}, "gru", dtype, **kwargs)

@@ -1,0 +1,92 @@
+"""Sequences as one array or as a list of steps, and what masks and reverses them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import ndarray
+from ...base.errors import DTypeError, ShapeError, UnknownNameError
+from ...ndarray.ndarray import NDArray
+
+__all__ = ["as_list", "begin_state_for", "format_sequence", "is_list", "mask_sequence", "operators_of", "reverse_sequence"]
+
+
+def is_list(inputs: Any) -> bool:
+    """Whether a sequence comes step by step."""
+    return isinstance(inputs, (list, tuple))
+
+
+def as_list(found: Any) -> list[Any]:
+    """What an operator gave, as a list also where it is one array."""
+    return list(found) if is_list(found) else [found]
+
+
+def operators_of(inputs: Any) -> Any:
+    """The namespace of the operators that compute on these arrays."""
+    array = inputs[0] if is_list(inputs) and inputs else inputs
+    if isinstance(array, NDArray):
+        return ndarray
+    raise DTypeError(f"A recurrent network takes NDArrays, not {type(array).__name__}.", hint="make one with mx.nd.array(…).")
+
+
+def format_sequence(length: int | None, inputs: Any, layout: str, merge: bool | None) -> tuple[Any, int, Any, int]:
+    """A sequence as one array, as a list of steps, or as it comes.
+
+    Parameters
+    ----------
+    length : int, optional
+        Number of steps, which is checked.
+    inputs : array or list of arrays
+    layout : str
+        Such as ``"NTC"``: the order of batch, time and features.  Steps have no time axis.
+    merge : bool or None
+        True for one array, False for a list, None for no change.
+
+    Returns
+    -------
+    tuple
+        The sequence, the time axis, the namespace of operators, and the size of the batch.
+    """
+    if not {"T", "N"} <= set(layout):
+        raise UnknownNameError.of("layout", layout, ("NTC", "TNC"))
+    if inputs is None:
+        raise DTypeError("unroll() was given no inputs.", hint="give the sequence as one array or as a list of steps.")
+    axis, F = layout.find("T"), operators_of(inputs)
+    if is_list(inputs):
+        _check_length(length, len(inputs))
+        batch = inputs[0].shape[layout.replace("T", "").find("N")]
+        return (F.stack(*inputs, axis=axis) if merge else inputs), axis, F, batch
+    batch, steps = inputs.shape[layout.find("N")], inputs.shape[axis]
+    if merge is False:
+        _check_length(length, steps)
+        inputs = as_list(F.split(inputs, num_outputs=steps, axis=axis, squeeze_axis=True))
+    return inputs, axis, F, batch
+
+
+def _check_length(length: int | None, steps: int) -> None:
+    if length not in (None, steps):
+        raise ShapeError(f"The sequence has {steps} steps, not {length}.", hint="give unroll() the length of the sequence.")
+
+
+def begin_state_for(cell: Any, F: Any, begin_state: Any, inputs: Any, batch_size: int) -> Any:
+    """The states given, or zeros like the inputs."""
+    if begin_state is not None:
+        return begin_state
+    like = inputs[0] if is_list(inputs) else inputs
+    return cell.begin_state(func=F.zeros, batch_size=batch_size, ctx=like.context, dtype=like.dtype)
+
+
+def mask_sequence(F: Any, data: Any, length: int, valid_length: Any, axis: int, merge: bool | None) -> Any:
+    """Zeros behind the end of each sample's sequence; as one array, or as a list unless ``merge``."""
+    data = F.stack(*data, axis=axis) if is_list(data) else data
+    data = F.SequenceMask(data, valid_length, use_sequence_length=True, axis=axis)
+    return data if merge else as_list(F.split(data, num_outputs=length, axis=axis, squeeze_axis=True))
+
+
+def reverse_sequence(steps: Any, valid_length: Any = None) -> list[Any]:
+    """The steps from last to first; with lengths, each sample's own, and what is behind them stays."""
+    if valid_length is None:
+        return list(reversed(steps))
+    F = operators_of(steps)
+    turned = F.SequenceReverse(F.stack(*steps, axis=0), valid_length, use_sequence_length=True)
+    return as_list(F.split(turned, num_outputs=len(steps), axis=0, squeeze_axis=True))

@@ -1,0 +1,279 @@
+"""Recurrent cells and layers against MXNet 1.9.1: names, files, outputs, states, gradients, words and refusals."""
+
+import base64
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "gluon_rnn.json").read_text(encoding="utf-8"))
+
+#: Where MXNet fails, by stacking along the wrong axis, and what computes the same there.
+BETTER = {
+    case["expression"]: case["expression"].replace("valid_length", "merge_outputs=True, valid_length")
+    for case in GOLDEN["cases"] if "error" in case}
+
+#: Where it gives what cannot be used, and this library raises.
+WORSE = {"rnn.LSTM(3, state_clip_min=-1)(wave(2, 2, 2))": "one bound alone"}
+
+
+@pytest.fixture(autouse=True)
+def quietly():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+def names():
+    found = {"mx": mx, "np": np}
+    exec(GOLDEN["setup"], found)
+    return found
+
+
+@pytest.mark.parametrize("case", [case for case in GOLDEN["cases"] if "error" not in case], ids=lambda case: case["expression"])
+def test_values_and_gradients_are_those_of_mxnet(case):
+    scope = names()
+    call, data, net = eval(case["expression"], scope)
+    data.attach_grad()
+    with mx.autograd.record(train_mode="Dropout" not in case["expression"]):
+        found = call(data)
+    outputs = scope["flat"](found)
+    assert [list(output.shape) for output in outputs] == case["shapes"]
+    assert (isinstance(found, tuple) and not isinstance(found[0], list)) == case["merged"]
+    for output, expected in zip(outputs, case["outputs"], strict=True):
+        np.testing.assert_allclose(output.asnumpy().ravel(), expected, rtol=1e-5, atol=2e-6)
+    if "gradient" not in case:
+        return
+    mx.autograd.backward(*scope["heads"](outputs))
+    np.testing.assert_allclose(data.grad.asnumpy().ravel(), case["gradient"], rtol=1e-4, atol=5e-6)
+    parameters = net.collect_params()
+    assert sorted(parameters) == sorted(case["totals"])
+    for name, expected in case["totals"].items():
+        np.testing.assert_allclose(parameters[name].grad().asnumpy().ravel()[::3], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("expression", BETTER)
+def test_merged_by_default_as_when_asked(expression):
+    scope = names()
+    assert BETTER[expression] != expression
+    first, second = ([output.asnumpy() for output in scope["flat"](call(data))]
+                     for call, data, _ in (eval(one, scope) for one in (expression, BETTER[expression])))
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def recorded(value):
+    return [recorded(item) for item in value["items"]] if "items" in value else value["value"]
+
+
+@pytest.mark.parametrize("case", GOLDEN["words"], ids=lambda case: case["expression"])
+def test_words_and_refusals(case):
+    scope = names()
+    if "error" in case or case["expression"] in WORSE:
+        with pytest.raises(mx.MXNetError, match="Hint"):
+            eval(case["expression"], scope)
+        return
+    result = eval(case["expression"], scope)
+    if "items" in case and "stype" in case["items"][0]:
+        assert [(array.shape, array.dtype) for array in result] == [
+            (tuple(item["shape"]), np.dtype(item["dtype"])) for item in case["items"]]
+        for array, item in zip(result, case["items"], strict=True):
+            np.testing.assert_array_equal(array.asnumpy(), item["value"])
+    else:
+        shapes = isinstance(result, list) and isinstance(result[0], tuple)
+        assert (list(map(list, result)) if shapes else result) == recorded(case)
+
+
+@pytest.mark.parametrize("case", GOLDEN["files"], ids=lambda case: case["expression"])
+def test_files_are_those_of_mxnet(case, tmp_path):
+    path, again = tmp_path / "theirs.params", tmp_path / "ours.params"
+    path.write_bytes(base64.b64decode(case["file"]))
+    scope = names()
+    net = eval(case["expression"], scope)
+    net.load_parameters(str(path))
+    net.save_parameters(str(again))
+    assert again.read_bytes() == path.read_bytes()
+    filled = eval(case["expression"], scope)
+    data = mx.nd.ones((1, 2, 3))
+    scope["fill"](filled, lambda: filled.unroll(2, data) if hasattr(filled, "unroll") else filled(data))
+    for name, parameter in filled.collect_params().items():
+        np.testing.assert_array_equal(net.collect_params()[name].data().asnumpy(), parameter.data().asnumpy())
+
+
+LAYERS = ["RNN(3, 2)", "RNN(3, activation='tanh', bidirectional=True)", "LSTM(3, 2, bidirectional=True)", "LSTM(3, layout='NTC')",
+          "GRU(3, 2, bidirectional=True, layout='NTC')"]
+
+
+@pytest.mark.parametrize("text", LAYERS)
+@pytest.mark.parametrize("lengths", [None, [2, 4, 1]])
+def test_a_layer_is_its_cells(text, lengths):
+    """The fused operator and the cells, with the same parameters: two ways to the same numbers and gradients."""
+    scope = names()
+    layer = eval(f"rnn.{text[:-1]}, prefix='x_', use_sequence_length={lengths is not None})", scope)
+    data = scope["wave"](4, 3, 2, speed=1.1)
+    data = data if layer._layout == "TNC" else data.swapaxes(0, 1)
+    given = [] if lengths is None else [mx.nd.array(lengths)]
+    scope["fill"](layer, lambda: layer(data, None, *given))
+    cells, results = layer._unfuse(), []
+    assert sorted(cells.collect_params()) == sorted(layer.collect_params())
+    for fused in (True, False):
+        data.attach_grad()
+        with mx.autograd.record():
+            if fused:
+                output, states = layer(data, layer.begin_state(3), *given)
+            else:
+                output, states = cells.unroll(4, data, layout=layer._layout, merge_outputs=True,
+                                              valid_length=given[0] if given else None)
+            total = (output * scope["wave"](*output.shape, speed=0.4)).sum()
+        total.backward()
+        results.append([output, data.grad.copy(), *(parameter.grad().copy() for parameter in layer.collect_params().values())])
+    hidden = [mx.nd.concat(*[state.expand_dims(0) for state in states[place::len(layer.state_info())]], dim=0)
+              for place in range(len(layer.state_info()))]
+    for one, other in zip(results[0], results[1], strict=True):
+        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
+    for one, other in zip(layer(data, layer.begin_state(3), *given)[1], hidden, strict=True):
+        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_projected_layer_is_its_cell():
+    scope = names()
+    layer, cell = (eval(text, scope) for text in ("rnn.LSTM(5, projection_size=3, prefix='a_')",
+                                                  "contrib.LSTMPCell(5, 3, prefix='a_l0_')"))
+    data = scope["wave"](4, 2, 2, speed=1.1)
+    scope["fill"](layer, lambda: layer(data))
+    scope["fill"](cell, lambda: cell.unroll(4, data, layout="TNC"))
+    gradients = []
+    for net, call in ((layer, lambda: layer(data)), (cell, lambda: cell.unroll(4, data, layout="TNC", merge_outputs=True)[0])):
+        with mx.autograd.record():
+            output = call()
+        output.backward(scope["wave"](*output.shape, speed=0.4))
+        gradients.append([output, *(parameter.grad() for _, parameter in sorted(net.collect_params().items()))])
+    for one, other in zip(*gradients, strict=True):
+        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_bounds_of_the_cell_in_a_layer():
+    net = mx.gluon.rnn.LSTM(3, state_clip_min=-0.1, state_clip_max=0.1, state_clip_nan=True)
+    net.initialize(mx.init.Uniform(2))
+    _, (_, cell) = net(mx.nd.ones((5, 2, 4)), net.begin_state(2))
+    assert np.abs(cell.asnumpy()).max() == np.float32(0.1)
+
+
+def test_lengths_and_use_sequence_length_go_together():
+    plain, with_lengths = mx.gluon.rnn.GRU(3), mx.gluon.rnn.GRU(3, use_sequence_length=True)
+    for net, given in ((plain, [None, mx.nd.array([1, 2])]), (with_lengths, [])):
+        net.initialize()
+        with pytest.raises(mx.MXNetError, match="both or neither"):
+            net(mx.nd.ones((4, 2, 3)), *given)
+
+
+def test_types_and_castings():
+    net = mx.gluon.rnn.GRU(3, dtype="float64")
+    net.initialize()
+    assert net(mx.nd.ones((4, 2, 3), dtype="float64")).dtype == np.float64
+    net.cast("float32")
+    assert net.begin_state(2)[0].dtype == np.float32
+    assert net(mx.nd.ones((4, 2, 3))).dtype == np.float32
+    with pytest.raises(mx.DTypeError):
+        net(mx.nd.ones((4, 2, 3), dtype="float64"))
+    with pytest.raises(mx.ShapeError, match="three axes"):
+        net(mx.nd.ones((4, 2)))
+    cell = mx.gluon.rnn.LSTMCell(3)
+    cell.cast("float64")
+    cell.initialize()
+    assert cell.unroll(2, mx.nd.ones((2, 2, 3), dtype="float64"))[1][1].dtype == np.float64
+
+
+def trained(cell, steps=40, **more):
+    cell.initialize(mx.init.Constant(0.5))
+    mx.random.seed(6)
+    with mx.autograd.train_mode():
+        return cell.unroll(steps, mx.nd.random.normal(shape=(50, steps, 4)), merge_outputs=True, **more)
+
+
+def test_zoneout_keeps_the_step_before():
+    output, _ = trained(mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(4), zoneout_outputs=0.3))
+    values = output.asnumpy()
+    kept = (values[:, 1:] == values[:, :-1]).mean()
+    assert 0.25 < kept < 0.35
+    _, (state,) = trained(mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(4), zoneout_states=0.3), steps=1)
+    assert 0.15 < (state.asnumpy() == 0).mean() < 0.45
+    plain = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(4), 0.5, 0.5)
+    plain.initialize(mx.init.Constant(0.5))
+    assert (plain.unroll(3, mx.nd.ones((5, 3, 4)), merge_outputs=True)[0].asnumpy() != 0).all()
+
+
+@pytest.mark.parametrize("states", [0.0, 0.4])
+def test_variational_dropout_is_the_same_in_all_steps(states):
+    cell = mx.gluon.contrib.rnn.VariationalDropoutCell(mx.gluon.rnn.RNNCell(4), 0.2, states, 0.4)
+    values = trained(cell)[0].asnumpy()
+    dropped = values == 0
+    assert (dropped == dropped[:, :1]).all()
+    assert 0.3 < dropped.mean() < 0.5
+    cell.reset()
+    assert cell.drop_outputs_mask is None
+
+
+def test_dropout_between_cells_is_of_the_training():
+    stack = mx.gluon.rnn.HybridSequentialRNNCell()
+    stack.add(mx.gluon.rnn.RNNCell(8))
+    stack.add(mx.gluon.rnn.DropoutCell(0.5))
+    values = trained(stack, steps=3)[0].asnumpy()
+    assert 0.4 < (values == 0).mean() < 0.6
+    assert (stack.unroll(3, mx.nd.ones((50, 3, 4)), merge_outputs=True)[0].asnumpy() != 0).all()
+
+
+@pytest.mark.parametrize("layout", ["TNC", "NTC"])
+@pytest.mark.parametrize("lengths", [None, [2, 4, 1]])
+def test_dynamic_unroll(layout, lengths):
+    scope = names()
+    cell = mx.gluon.rnn.LSTMCell(3, prefix="a_")
+    data = scope["wave"](4, 3, 2, speed=1.1) if layout == "TNC" else scope["wave"](3, 4, 2, speed=1.1)
+    scope["fill"](cell, lambda: cell.unroll(4, data, layout=layout))
+    lengths = None if lengths is None else mx.nd.array(lengths)
+    expected = cell.unroll(4, data, layout=layout, merge_outputs=True, valid_length=lengths)
+    found = mx.gluon.contrib.rnn.rnn_cell.dynamic_unroll(cell, data, cell.begin_state(3), layout=layout, valid_length=lengths)
+    for one, other in zip(scope["flat"](found), scope["flat"](expected), strict=True):
+        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_a_cell_of_ones_own():
+    class Sum(mx.gluon.rnn.HybridRecurrentCell):
+        def state_info(self, batch_size=0):
+            return [{"shape": (batch_size, 2), "__layout__": "NC"}]
+
+        def hybrid_forward(self, F, x, states):
+            total = F.elemwise_add(x, states[0])
+            return total, [total]
+
+    output, states = Sum().unroll(3, mx.nd.ones((1, 3, 2)), merge_outputs=True)
+    assert output.asnumpy()[0, :, 0].tolist() == [1, 2, 3]
+    assert states[0].asnumpy().tolist() == [[3, 3]]
+
+
+def test_layers_learn_to_remember():
+    """The first of eight inputs tells the class; a network that carries nothing stays at chance."""
+    mx.random.seed(3)
+    signs = mx.nd.array(np.sign(np.sin(np.arange(64) * 2.3)))
+    data = mx.nd.random.normal(shape=(64, 8, 1)) * 0.1
+    data[:, 0, 0] = signs
+    label = signs > 0
+    encoder, head, loss = mx.gluon.rnn.LSTM(16, layout="NTC"), mx.gluon.nn.Dense(2), mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    encoder.initialize(mx.init.Xavier())
+    head.initialize(mx.init.Xavier())
+    parameters = encoder.collect_params()
+    parameters.update(head.collect_params())
+    trainer = mx.gluon.Trainer(parameters, "adam", {"learning_rate": 0.02})
+    for _ in range(60):
+        with mx.autograd.record():
+            _, (hidden, _) = encoder(data, encoder.begin_state(64))
+            value = loss(head(hidden[0]), label)
+        value.backward()
+        trainer.step(64)
+    accuracy = mx.metric.Accuracy()
+    accuracy.update([label], [head(encoder(data, encoder.begin_state(64))[1][0][0])])
+    assert accuracy.get()[1] > 0.95

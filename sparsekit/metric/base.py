@@ -243,14 +243,14 @@ class CompositeEvalMetric(EvalMetric):
             raise RowIndexError(f"Metric index {index} is out of range 0 and {len(self.metrics)}.",
                                 hint="metrics are numbered from 0.") from None
 
-    def update_dict(self, label: dict[str, Any], pred: dict[str, Any]) -> None:
+    def update_dict(self, labels: dict[str, Any], preds: dict[str, Any]) -> None:
         """Take in a batch whose arrays have names."""
         if self.label_names is not None:
-            label = {name: array for name, array in label.items() if name in self.label_names}
+            labels = {name: array for name, array in labels.items() if name in self.label_names}
         if self.output_names is not None:
-            pred = {name: array for name, array in pred.items() if name in self.output_names}
+            preds = {name: array for name, array in preds.items() if name in self.output_names}
         for metric in self.metrics:
-            metric.update_dict(label, pred)
+            metric.update_dict(labels, preds)
 
     def update(self, labels: Any, preds: Any) -> None:
         """Take in a batch."""

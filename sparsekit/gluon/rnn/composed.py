@@ -189,6 +189,11 @@ class ModifierCell(HybridRecurrentCell):
             states: list[Any] = self.base_cell.begin_state(func=func, **kwargs)
         return states
 
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+        """One step, of operators of ``F``; to be overridden."""
+        raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
+                             hint="override hybrid_forward(self, F, inputs, states).")
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_cell!r})"
 

@@ -138,7 +138,18 @@ class RecurrentCell(Block):
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
-    """Base of cells whose step is ``hybrid_forward(F, inputs, states, **parameters)``."""
+    """Base of cells whose step is ``hybrid_forward(F, inputs, states, **parameters)``.
+
+    Parameters
+    ----------
+    prefix : str, optional
+    params : ParameterDict, optional
+    """
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        """One step, of operators of ``F``; to be overridden."""
+        raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
+                             hint="override hybrid_forward(self, F, inputs, states, …).")
 
 
 class _Gated(HybridRecurrentCell):

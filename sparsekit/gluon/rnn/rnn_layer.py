@@ -164,16 +164,16 @@ class _RNNLayer(HybridBlock):
                              hint="add an axis for time or batch with expand_dims().")
         return self.begin_state(inputs.shape[self._layout.find("N")], ctx=inputs.context, dtype=inputs.dtype)
 
-    def hybrid_forward(self, F: Any, x: Any, states: Any, sequence_length: Any = None,
-                       **parameters: Any) -> Any:
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, sequence_length: Any = None,  # type: ignore[override]
+                       **kwargs: Any) -> Any:
         """The output, and the last states unless they are left out."""
-        if isinstance(x, NDArray):
-            self._check_states(x, states)
+        if isinstance(inputs, NDArray):
+            self._check_states(inputs, states)
         if self._layout == "NTC":
-            x = F.swapaxes(x, dim1=0, dim2=1)
+            inputs = F.swapaxes(inputs, dim1=0, dim2=1)
         more = [] if sequence_length is None else [sequence_length]
         low, high, stop = self._clip
-        made = F.RNN(x, self._packed(F, parameters), *states, *more, state_size=self._hidden_size,
+        made = F.RNN(inputs, self._packed(F, kwargs), *states, *more, state_size=self._hidden_size,
                      num_layers=self._num_layers, bidirectional=self._dir == 2, mode=self._mode, p=self._dropout,
                      state_outputs=True, projection_size=self._projection_size, lstm_state_clip_min=low,
                      lstm_state_clip_max=high, lstm_state_clip_nan=stop, use_sequence_length=self._use_sequence_length)

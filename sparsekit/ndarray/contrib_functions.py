@@ -14,7 +14,8 @@ from .functions import F
 from .ndarray import NDArray
 from .random import rand_zipfian
 
-__all__ = ["boolean_mask", "cond", "foreach", "rand_zipfian", "while_loop"]
+__all__ = ["boolean_mask", "cond", "foreach", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update",
+           "multi_mp_lamb_update", "rand_zipfian", "while_loop"]
 
 
 def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | None = None) -> NDArray:
@@ -113,3 +114,73 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
     """``then_func()`` if the array ``pred`` is nonzero, else ``else_func()``."""
     return then_func() if bool(pred) else else_func()
+
+
+def _interleaved(*lists: Any) -> list[Any]:
+    """The arrays of the first weight, then those of the second …"""
+    if len({len(arrays) for arrays in lists}) != 1:
+        raise ShapeError(f"lists of {', '.join(str(len(arrays)) for arrays in lists)} arrays do not fit.",
+                         hint="give lists of equal length.")
+    return [each for together in zip(*lists, strict=True) for each in together]
+
+
+def _factor(rescale_grad: Any, like: Any) -> NDArray:
+    return rescale_grad if isinstance(rescale_grad, NDArray) else array([rescale_grad], like.context)
+
+
+def multi_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, rescale_grad: Any, lrs: Any, wds: Any, etas: Any,
+                       out: Any = None, name: str | None = None, size: int = 0, **attrs: Any) -> Any:
+    """``adamw_update`` of a list of weights in one call.
+
+    Parameters
+    ----------
+    weights, grads, mean, var : list of NDArray
+        ``mean`` and ``var`` are written, the weights if they are ``out``.
+    rescale_grad : NDArray or float
+        Factor of the gradients; nothing changes where it is zero, infinite or nan.
+    lrs, wds, etas : list of float
+        Learning rate, weight decay and factor of the step of each weight.
+    size : int
+        Their number; that of the list by default.
+    **attrs
+        ``beta1``, ``beta2``, ``epsilon``, ``clip_gradient``.
+    """
+    return F._multi_adamw_update(*_interleaved(weights, grads, mean, var), _factor(rescale_grad, weights[0]), out=out, lrs=lrs,
+                                 wds=wds, etas=etas, num_weights=size or len(weights), **attrs)
+
+
+def multi_mp_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, weights32: Any, rescale_grad: Any, lrs: Any, wds: Any,
+                          etas: Any, out: Any = None, name: str | None = None, size: int = 0, **attrs: Any) -> Any:
+    """``multi_adamw_update`` of float16 weights by their float32 copies ``weights32``, which are written."""
+    arrays = _interleaved(weights, grads, mean, var, weights32)
+    return F._multi_mp_adamw_update(*arrays, _factor(rescale_grad, weights[0]), out=out, lrs=lrs, wds=wds, etas=etas,
+                                    num_weights=size or len(weights), **attrs)
+
+
+def multi_lamb_update(weights: Any, grads: Any, mean: Any, var: Any, step_count: Any, lrs: Any, wds: Any, out: Any = None,
+                      num_tensors: int = 0, **attrs: Any) -> Any:
+    """Both phases of LAMB of a list of weights in one call.
+
+    Parameters
+    ----------
+    weights, grads, mean, var : list of NDArray
+        ``mean`` and ``var`` are written, the weights if they are ``out``.
+    step_count : list of int
+        Which step of each weight this is, from 1.
+    lrs, wds : list of float
+        Learning rate and weight decay of each weight.
+    num_tensors : int
+        Number of weights; that of the list by default.
+    **attrs
+        ``beta1``, ``beta2``, ``epsilon``, ``rescale_grad``, ``clip_gradient``, ``bias_correction``, and ``lower_bound`` and
+        ``upper_bound`` of a weight's norm.
+    """
+    return F._multi_lamb_update(*_interleaved(weights, grads, mean, var), out=out, learning_rates=lrs, wds=wds,
+                                step_count=step_count, num_tensors=num_tensors or len(weights), **attrs)
+
+
+def multi_mp_lamb_update(weights: Any, grads: Any, mean: Any, var: Any, weights32: Any, step_count: Any, lrs: Any, wds: Any,
+                         out: Any = None, num_tensors: int = 0, **attrs: Any) -> Any:
+    """``multi_lamb_update`` of float16 weights by their float32 copies ``weights32``, which are written."""
+    return F._multi_mp_lamb_update(*_interleaved(weights, grads, mean, var, weights32), out=out, learning_rates=lrs, wds=wds,
+                                   step_count=step_count, num_tensors=num_tensors or len(weights), **attrs)

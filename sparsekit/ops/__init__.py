@@ -18,6 +18,7 @@ from . import (
     normalize,
     order,
     output,
+    patches,
     random,
     reduce,
     rnn,
@@ -36,15 +37,15 @@ from . import (
     unary,
     update,
     update_adaptive,
+    update_lists,
     update_many,
     update_momentum,
     update_precision,
 )
 
 __all__ = [
-    "binary", "cast", "creation", "ctc", "density", "dot", "embedding", "facts", "gather", "index", "join",
-    "linalg", "matrix", "neural", "normalize", "order", "output", "random", "reduce", "rnn", "scalar", "sequence", "shape",
-    "slices", "softmax", "sparse_dot", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle", "unary",
-    "update",
-    "update_adaptive", "update_many", "update_momentum", "update_precision",
+    "binary", "cast", "creation", "ctc", "density", "dot", "embedding", "facts", "gather", "index", "join", "linalg",
+    "matrix", "neural", "normalize", "order", "output", "patches", "random", "reduce", "rnn", "scalar", "sequence", "shape",
+    "slices", "softmax", "sparse_dot", "sparse_pairs", "sparse_reduce", "sparse_rows", "special", "tile", "triangle",
+    "unary", "update", "update_adaptive", "update_lists", "update_many", "update_momentum", "update_precision",
 ]

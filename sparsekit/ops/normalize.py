@@ -349,3 +349,39 @@ def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     share = F._power_scalar(base, scalar=-attrs["beta"])
     mixed = F._channel_window_sum(g * out / base, size=attrs["nsize"])
     return g * share - data * mixed * (2 * attrs["alpha"] * attrs["beta"] / attrs["nsize"])
+
+
+def _average_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    data, average = shapes
+    if len(data) != 2 or tuple(average) != tuple(data[1:]):
+        raise ShapeError(f"data of shape {tuple(data)} and moving_avg of shape {tuple(average)} do not fit.",
+                         hint="data is (batch, units), and moving_avg has one number a unit.")
+    return [data, average]
+
+
+sparse_activation = Op(
+    "IdentityAttachKLSparseReg", "data moving_avg", mutates=(1,), flat=(1,), shape=_average_shape, outputs=2, visible=1,
+    dtype=lambda dtypes, attrs: [dtypes[0]] * 2, sparseness_target=0.1, penalty=0.001, momentum=0.9,
+    sample=lambda: [([1 / (1 + np.exp(-samples.grid())), np.full(5, 0.5, np.float32)], {"penalty": 0.5})],
+    doc="""The data itself, activations between 0 and 1, whose gradient keeps most of them small.
+
+To the gradient from above it adds that of ``penalty`` times the Kullback-Leibler divergence of each unit's activation,
+averaged over the batch, from ``sparseness_target``: ``penalty * ((1 - target) / (1 - average) - target / average)``.
+Training moves ``moving_avg``, one number a unit, towards the batch's averages by ``1 - momentum`` when the operator runs
+(MXNet waits for the backward pass, and takes no arrays but from a Symbol).""")
+
+
+@sparse_activation.forward("default, default -> default...")
+def _(k: Any, data: Any, average: Any, attrs: Any) -> Any:
+    floating("IdentityAttachKLSparseReg", data, average)
+    if hooks.state.training:
+        average *= average.dtype.type(attrs["momentum"])
+        average += (wide(data).mean(axis=0) * (1 - attrs["momentum"])).astype(average.dtype, copy=False)
+    return data.copy(), average.astype(data.dtype)
+
+
+@sparse_activation.gradient
+def _(F: Any, g: Any, _data: Any, _average: Any, out: Any, attrs: Any, want: Any) -> Any:
+    target, average = attrs["sparseness_target"], F.Reshape(out[1], shape=(1, -1))
+    slope = F._rdiv_scalar(F._rminus_scalar(average, scalar=1.0), scalar=1 - target) - F._rdiv_scalar(average, scalar=target)
+    return F.broadcast_add(_first(g), slope * attrs["penalty"]), None

@@ -65,14 +65,17 @@ class Update(Op):
     step : Step or None
     group : int
         Arrays a weight: with several weights, each is the first of so many inputs.
+    counter : str
+        Attribute that says how many weights there are then.
     """
 
     step: Step
     group = 0
+    counter = "num_weights"
 
     def weights(self, attrs: dict[str, Any]) -> range:
         """Places of the weights among the inputs, one a result."""
-        return range(0, self.group * attrs["num_weights"], self.group) if self.group else range(1)
+        return range(0, self.group * attrs[self.counter], self.group) if self.group else range(1)
 
 
 def first_type(dtypes: Any, attrs: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ CPU = mx.cpu()
 #: Operators whose gradient is by definition not the derivative of their value.
 NOT_A_DERIVATIVE = {
     "make_loss", "BlockGrad", "_contrib_round_ste", "_contrib_sign_ste", "LinearRegressionOutput",
-    "LogisticRegressionOutput", "MAERegressionOutput", "MakeLoss", "SVMOutput", "SoftmaxOutput",
+    "LogisticRegressionOutput", "IdentityAttachKLSparseReg", "MAERegressionOutput", "MakeLoss", "SVMOutput", "SoftmaxOutput",
 }
 
 

@@ -320,3 +320,34 @@ def test_ctc_loss_of_what_no_path_reaches_is_infinite_and_flat():
 def test_refused_by_name_where_mxnet_reads_anything(call):
     with pytest.raises(mx.SparsekitError, match="Hint"):
         eval(call, namespace())
+
+
+@pytest.mark.parametrize("case", GOLDEN["regular"], ids=lambda case: str(case["settings"]))
+def test_activations_that_are_kept_sparse(case):
+    data, head = (mx.nd.array(case[name]) for name in ("data", "head"))
+    average = mx.nd.full((3,), 0.5)
+    data.attach_grad()
+    for step in case["steps"]:
+        with mx.autograd.record():
+            value = mx.nd.IdentityAttachKLSparseReg(data, average, **case["settings"])
+        value.backward(head)
+        for array, name in ((value, "value"), (data.grad, "gradient"), (average, "average")):
+            np.testing.assert_allclose(array.asnumpy(), step[name], rtol=1e-5, atol=1e-6)
+    before = average.asnumpy()
+    mx.nd.IdentityAttachKLSparseReg(data, average)
+    assert average.asnumpy().tolist() == before.tolist()  # only training moves it
+    with pytest.raises(mx.ShapeError, match="moving_avg"):
+        mx.nd.IdentityAttachKLSparseReg(data, mx.nd.ones((2,)))
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 7), (2, 3, 4, 5), (1, 2, 3, 4, 5)])
+def test_columns_of_images_of_any_number_of_axes(shape):
+    """col2im is the adjoint of im2col, and a kernel of all ones makes sums of blocks."""
+    x = mx.nd.array(np.arange(np.prod(shape)).reshape(shape) % 7 - 2)
+    kernel = (2,) * (len(shape) - 2)
+    columns = mx.nd.im2col(x, kernel=kernel, pad=(1,) * len(kernel))
+    weight = mx.nd.array(np.sin(np.arange(columns.size)).reshape(columns.shape))
+    image = mx.nd.col2im(weight, output_size=shape[2:], kernel=kernel, pad=(1,) * len(kernel))
+    np.testing.assert_allclose((columns * weight).sum().asscalar(), (x * image).sum().asscalar(), rtol=1e-4)
+    with pytest.raises(mx.ShapeError, match="kernel"):
+        mx.nd.im2col(x, kernel=(2,) * (len(kernel) + 1))

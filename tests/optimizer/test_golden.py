@@ -107,7 +107,7 @@ def test_operator_as_a_function_gives_and_writes_what_mxnets_does(case):
     result = eval(case["call"], {"nd": mx.nd, **arrays})
     listed = result if isinstance(result, list) else [result]
     assert len(listed) == len(case["results"])
-    rough = 1e-4 if "t=2" in case["call"] else 2e-6  # 1 - beta ** t is small
+    rough = 1e-4 if "t=2" in case["call"] or "multi_lamb" in case["call"] else 2e-6  # 1 - beta ** t is small
     for one, expected in zip(listed, case["results"], strict=True):
         assert (one.dtype.name, list(one.shape)) == (expected["dtype"], expected["shape"])
         agrees(one, expected["value"], rough)

@@ -8,6 +8,7 @@ import sys
 
 import expressions
 import mxnet as mx
+import numpy as np
 import recording
 
 SETUP = [
@@ -41,6 +42,9 @@ SETUP = [
     "shares, alphas = mx.nd.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]]), mx.nd.array([[2, 1, 0.5], [1, 1, 3]])",
     "fw, fb = mx.nd.array(np.arange(10).reshape(2, 5) / 5 - 1), mx.nd.array([0.5, -0.25])",
     "cw = mx.nd.array(np.arange(24).reshape(2, 12) / 16 - 1)",
+    "picture = mx.nd.array(np.arange(84).reshape(1, 2, 6, 7) % 11 - 3)",
+    "blocks = mx.nd.array(np.arange(300).reshape(1, 12, 25) % 13 - 4)",
+    "wider = mx.nd.array(np.arange(144).reshape(1, 12, 12) % 13 - 4)",
     "half = lambda a: a.astype('float16')",
 ]
 
@@ -202,7 +206,26 @@ SHAPES = [
         "random.uniform(0, 1, shape=(-1, 2))", "random.uniform(shape=(3, 3), out=mx.nd.zeros((2, 3)))",
         "random.randint(p, q)", "random_uniform(ctx='here', shape=2)")),
 ]
-CASES = [*LAYERS, *SOFTMAX, *OUTPUTS, *NORMALIZATION, *TABLES, *SPEECH, *DENSITIES, *SHAPES]
+PATCHES = [
+    *((f"mx.nd.Crop(picture, {rest})", "picture") for rest in (
+        "h_w=(3, 4)", "h_w=(3, 4), offset=(1, 2)", "h_w=(3, 4), center_crop=True, offset=(1, 1)", "h_w=(6, 7)",
+        "mx.nd.zeros((1, 1, 2, 3)), offset=(1, 2), num_args=2", "mx.nd.zeros((1, 1, 2, 3)), center_crop=True")),
+    *((f"mx.nd.Crop(picture, {rest})", "") for rest in ("h_w=(9, 4)", "h_w=(3, 4), offset=(4, 4)", "num_args=1")),
+    ("mx.nd.Crop(cube, h_w=(1, 1))", ""),
+    *((f"mx.nd.im2col(picture, {rest})", "picture") for rest in (
+        "kernel=(2, 3)", "kernel=(2, 3), stride=(2, 1), dilate=(1, 2), pad=(1, 0)", "kernel=(6, 7)",
+        "kernel=(1, 1), stride=(5, 5)")),
+    ("mx.nd.im2col(picture.astype('float64'), kernel=(2, 2))", ""), ("mx.nd.im2col(half(picture), kernel=(2, 2))", ""),
+    *((f"mx.nd.im2col(picture, {rest})", "") for rest in ("kernel=(9, 3)", "kernel=(2, 3, 4)", "stride=(1, 1)", "kernel=(0, 1)")),
+    ("mx.nd.im2col(picture.astype('int32'), kernel=(2, 3))", ""),
+    ("mx.nd.col2im(blocks, output_size=(6, 7), kernel=(2, 3))", "blocks"),
+    ("mx.nd.col2im(blocks, output_size=(5, 8), kernel=(2, 3), stride=(1, 2), pad=(0, 2), dilate=(1, 1))", ""),
+    ("mx.nd.col2im(wider, output_size=(6, 7), kernel=(2, 3), stride=(2, 1), dilate=(1, 2), pad=(1, 0))", "wider"),
+    *((f"mx.nd.col2im(blocks, {rest})", "") for rest in (
+        "output_size=(6, 8), kernel=(2, 3)", "output_size=(6, 7), kernel=(2, 4)", "kernel=(2, 3)", "output_size=(6, 7)")),
+    ("mx.nd.col2im(blocks[0], output_size=(6, 7), kernel=(2, 3))", ""),
+]
+CASES = [*LAYERS, *SOFTMAX, *OUTPUTS, *NORMALIZATION, *TABLES, *SPEECH, *DENSITIES, *SHAPES, *PATCHES]
 
 
 def record(expression, variables, states=""):
@@ -229,11 +252,30 @@ def record(expression, variables, states=""):
     return {**case, "result": out, "gradients": gradients, "after": after}
 
 
+#: Settings of IdentityAttachKLSparseReg, which MXNet runs in a symbol only.
+REGULAR = [{}, {"penalty": 0.5}, {"penalty": 0.5, "sparseness_target": 0.3, "momentum": 0.5}]
+
+
+def record_regular(settings):
+    """The value, and the gradient and the moving averages after each of two steps."""
+    data, head = np.array([[0.2, 0.5, 0.9], [0.4, 0.9, 0.1]], np.float32), np.array([[1, 2, 0], [-1, 0.5, 3]], np.float32)
+    symbol = mx.sym.IdentityAttachKLSparseReg(mx.sym.var("data"), **settings)
+    bound = symbol.bind(mx.cpu(), {"data": mx.nd.array(data)}, args_grad={"data": mx.nd.zeros((2, 3))},
+                        aux_states=[mx.nd.full(3, 0.5)])
+    steps = []
+    for _ in range(2):
+        value = bound.forward(is_train=True)[0]
+        bound.backward(mx.nd.array(head))
+        steps.append({name: recording.plain(array.asnumpy()) for name, array in (
+            ("value", value), ("gradient", bound.grad_arrays[0]), ("average", bound.aux_arrays[0]))})
+    return {"settings": settings, "data": recording.plain(data), "head": recording.plain(head), "steps": steps}
+
+
 def main():
     records = recording.record_each(len(CASES), lambda number: record(*CASES[number]))
     for case, found in zip(CASES, records, strict=True):
         found.setdefault("expression", case[0])
-    recording.save(sys.argv[1], {"setup": SETUP, "cases": records})
+    recording.save(sys.argv[1], {"setup": SETUP, "cases": records, "regular": [record_regular(each) for each in REGULAR]})
 
 
 if __name__ == "__main__":

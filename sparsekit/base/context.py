@@ -6,7 +6,7 @@ import importlib.util
 import threading
 from typing import Any, ClassVar, Self
 
-from .errors import GPUNotFound, UnknownNameError
+from .errors import DTypeError, GPUNotFound, UnknownNameError
 
 __all__ = ["Context", "cpu", "current_context", "gpu", "num_gpus"]
 
@@ -98,7 +98,9 @@ def num_gpus() -> int:
 
 
 def require(ctx: Context) -> Context:
-    """Return ``ctx`` if arrays can be made there, else raise ``GPUNotFound``."""
+    """Return ``ctx`` if arrays can be made there, else raise ``GPUNotFound``, or ``DTypeError`` for what is no context."""
+    if not isinstance(ctx, Context):
+        raise DTypeError(f"A {type(ctx).__name__} is no context.", hint="contexts are mx.cpu() and mx.gpu(0).")
     if ctx.device_type == "gpu" and ctx.device_id >= num_gpus():
         raise GPUNotFound(
             f"{ctx} was asked for, but {num_gpus()} GPUs are usable here.",

@@ -169,5 +169,18 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
     """A worker did not finish a batch in time."""
 
 
+def named(error: Exception, message: str) -> Exception:
+    """The named error for what Python or numpy raised: ``message``, then what they said; it is still one of theirs."""
+    if isinstance(error, SparsekitError):
+        return error
+    message = f"{message}: {(str(error) or type(error).__name__).splitlines()[0]}"
+    if isinstance(error, MemoryError):
+        return InsufficientMemoryError(message, hint="take a slice first, or a smaller element type.")
+    if isinstance(error, (TypeError, OverflowError)):
+        return DTypeError(message, hint="check the types of the arguments; astype() casts arrays, to float32 for instance.")
+    kind = RowIndexError if isinstance(error, IndexError) else ShapeError
+    return kind(message, hint="check the arguments, the shapes and the element types of the arrays.")
+
+
 class StorageFallbackWarning(UserWarning):
     """A sparse array was made dense because no sparse kernel fits the call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import warnings
@@ -16,18 +17,17 @@ from ..base.errors import (
     DensificationError,
     DTypeError,
     GradientError,
-    InsufficientMemoryError,
-    RowIndexError,
-    ShapeError,
     SparsekitError,
     StorageFallbackWarning,
     StorageTypeError,
+    named,
 )
 from ..kernels import for_device
 from ..kernels.cpu import jit
 from ..storage import RowSparse, convert, stype_of
+from ..storage.check import PLENTY, check_memory, check_room
 from . import hooks
-from .arrays import Layout, array_types, require_arrays, wrap
+from .arrays import array_types, require_arrays, wrap
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
@@ -36,6 +36,9 @@ __all__ = ["KERNEL_ERRORS", "Plan", "array_types", "convert_store", "fits", "inv
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
 KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError)
+
+#: Bytes of a dense result up to which the next call of its kind does not ask again whether there is room.
+LARGE = 1 << 22
 
 _clock = time.perf_counter_ns
 _new = object.__new__
@@ -280,7 +283,7 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
         return _visible(call, result, ctx, node)
     array = wrap(result, ctx, None if node is None else (node, 0))
     if not plan.fallback and plan.cast is None:
-        _remember(call, plan, inputs, stores, array._layout)
+        _remember(call, plan, inputs, array)
     return array
 
 
@@ -289,31 +292,58 @@ def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exceptio
     if isinstance(error, SparsekitError):
         return error
     what = ", ".join(f"{array.dtype} of shape {array.shape}" for array in inputs) or "nothing"
-    message = f"{call!r} cannot be computed on {what}: {(str(error) or type(error).__name__).splitlines()[0]}"
-    if isinstance(error, MemoryError):
-        return InsufficientMemoryError(message, hint="take a slice first, or a smaller element type.")
-    if isinstance(error, (TypeError, OverflowError)):
-        return DTypeError(message, hint="cast the arrays with astype(), to float32 for instance.")
-    kind = RowIndexError if isinstance(error, IndexError) else ShapeError
-    return kind(message, hint="check the arguments, the shapes and the element types of the arrays.")
+    return named(error, f"{call!r} cannot be computed on {what}")
 
 
 def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
+    shapes = call.infer_shape([tuple(store.shape) for store in stores])
     types = (ctx, *map(type, stores))
     plan = call.plans.get(types)
     if plan is None:
         plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
-    call.infer_shape([tuple(store.shape) for store in stores])
+    if plan.stype == "default" and shapes is not None and not plan.fallback:
+        _check_size(plan, stores, shapes if call.outputs > 1 else [shapes])
     return plan
 
 
-def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], stores: Any, layout: Layout) -> None:
+def _check_size(plan: Plan, stores: Any, shapes: Any) -> None:
+    """Raise before a kernel starts on a dense result that is larger than its dense inputs, and too large.
+
+    Raises
+    ------
+    DensificationError
+        If an input is sparse and the result is beyond ``config.densify_limit``.
+    InsufficientMemoryError
+        If the machine has not as much memory free.
+    """
+    elements = [math.prod(shape) for shape in shapes]
+    largest = max(elements)
+    dense = [store.size for store in stores if stype_of(store) == "default"]
+    sparse = len(dense) < len(stores)
+    if largest * 8 <= (min(PLENTY, config.densify_limit) if sparse else PLENTY):
+        return
+    if max(dense, default=0) >= largest or plan.op.mutates:
+        return
+    if plan.op.lane == "convert":
+        return  # which counts the pages that it writes to
+    dtype: Any = plan.op.dtype([store.dtype for store in stores], plan.attrs)
+    dtype = np.result_type(*dtype) if isinstance(dtype, (list, tuple)) else np.dtype(dtype)
+    shape = tuple(shapes[elements.index(largest)])
+    if sparse and not (dense and plan.op.unlimited):
+        check_room(plan.op.label, shape, dtype)
+    check_memory(largest * dtype.itemsize, f"{plan.op.label}: the dense result of shape {shape}", "take a slice first.")
+
+
+def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> None:
     """Note how the next call for arrays of these layouts runs, and the layout of what it gives."""
-    if call.infer_shape([tuple(store.shape) for store in stores]) is None:
+    layout, result = made._layout, made._store
+    if call.infer_shape([array.shape for array in inputs]) is None:
         return  # the values decide the shape
     if len(call.ready) >= REMEMBERED:
         call.ready.clear()
+    if isinstance(result, np.ndarray) and result.nbytes > LARGE:
+        return  # whether there is room for it is asked anew each time
     layouts = tuple([array._layout for array in inputs])
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
     direct = getattr(plan.k.xp, plan.rule.ufunc) if plan.rule.ufunc and len(layouts) == 2 else None

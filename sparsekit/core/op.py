@@ -6,10 +6,11 @@ the fallback, ``nd``, the gradient, the profiler's label and the test sweep.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ..base.errors import ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named
 from . import cost as costs
 from . import infer
 from .labels import described, label
@@ -140,6 +141,8 @@ class Op:
         How many arrays the kernel gives; ``outputs(attrs)`` if the attributes decide.
     visible : int or callable, optional
         How many of them the caller gets, all by default; the gradient sees the rest too.
+    unlimited : bool
+        Whether no byte limit holds for a dense result if an input is dense: it is what a product is asked for.
     instead : str
         For an operator without gradient: what to use where one is needed.
     **attrs
@@ -151,7 +154,7 @@ class Op:
         sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
         cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (),
         aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
-        flat: tuple[int, ...] = (), instead: str = "", **attrs: Any,
+        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, **attrs: Any,
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
@@ -160,7 +163,7 @@ class Op:
         self.inputs = tuple(word.strip("*?") for word in words)
         self.needed = sum(not word.endswith("?") for word in words)
         self.attrs, self.sparse_output, self.flat = attrs, sparse_output, flat
-        self.outputs, self.visible, self.instead = outputs, visible, instead
+        self.outputs, self.visible, self.instead, self.unlimited = outputs, visible, instead, unlimited
         self.shape, self.dtype, self.sample = shape, dtype, sample
         self.rules: list[Rule] = []
         self.gradient_function: Callable[..., Any] | None = None
@@ -284,7 +287,10 @@ class Call:
 
     def __init__(self, op: Op, attrs: dict[str, Any]) -> None:
         self.op, self.attrs = op, attrs
-        self.outputs: int = op.outputs(attrs) if callable(op.outputs) else op.outputs
+        try:
+            self.outputs: int = operator.index(op.outputs(attrs)) if callable(op.outputs) else op.outputs
+        except TypeError as error:
+            raise named(error, f"{self!r} has no number of outputs") from error
         visible = op.visible(attrs) if callable(op.visible) else op.visible
         self.visible: int = self.outputs if visible is None else visible
         self.recorded = op.gradient_function is not None or not op.mutates
@@ -297,6 +303,8 @@ class Call:
             return self.op.shape(shapes, self.attrs)
         except ShapeError as error:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
+        except (TypeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
+            raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 
     def __repr__(self) -> str:
         return described(self.op.name, self.attrs)

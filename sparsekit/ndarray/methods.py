@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.errors import DTypeError, GradientError, ShapeError, UnsupportedError
 from ..core import hooks
+from ..core.arrays import require_arrays
 from ..core.dispatch import invoke
 from ..core.function import make_function
 from ..core.op import find
@@ -96,6 +97,7 @@ def broadcast_to(self: NDArray, shape: Any) -> NDArray:
 
 def broadcast_like(self: NDArray, other: NDArray) -> NDArray:
     """A copy broadcast to the shape of ``other``."""
+    require_arrays([other], "broadcast_like: other")
     return F.broadcast_to(self, shape=other.shape)
 
 
@@ -124,6 +126,9 @@ def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axi
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     if isinstance(indices_or_sections, int):
         return F._split_v2(self, sections=indices_or_sections, axis=axis, squeeze_axis=squeeze_axis)
+    if not isinstance(indices_or_sections, (tuple, list)):
+        raise DTypeError(f"split_v2 was given a {type(indices_or_sections).__name__}.",
+                         hint="give a number of parts, or a tuple of places to cut at.")
     return F._split_v2(self, indices=tuple(indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
 
 

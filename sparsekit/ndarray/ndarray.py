@@ -29,8 +29,7 @@ from ..core.op import find
 from ..kernels import for_device
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
-from ..storage import CSR, RowSparse, densify
-from ..storage.check import check_conversion, no_memory
+from ..storage import CSR, RowSparse, densify, within_memory
 from . import arithmetic
 from .functions import F
 from .indexing import assignable, numpy_key, split_key, stacked
@@ -131,11 +130,7 @@ class NDArray(NumpyProtocol, Interchange):
         """
         store = self._on_host()
         if not isinstance(store, np.ndarray):
-            check_conversion(store, "default")
-            try:
-                return densify(store)
-            except (MemoryError, OSError, ValueError) as error:
-                raise no_memory(store, "default", error) from None
+            return within_memory(store, "default")
         return store.copy() if store is self._store else store
 
     def _on_host(self) -> Any:

@@ -10,8 +10,7 @@ from ..base.errors import ShapeError
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
 from ..ops.cast import check_stype
-from ..storage import CSR, RowSparse, convert
-from ..storage.check import check_conversion
+from ..storage import CSR, RowSparse, within_memory
 from . import arithmetic
 from .arguments import on, values_of
 from .functions import F
@@ -94,8 +93,7 @@ class BaseSparseNDArray(NDArray):
 
         if self.ndim != 2:
             raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
-        check_conversion(self._store, "csr")
-        store = convert(self._on_host(), "csr")
+        store = within_memory(self._on_host(), "csr")
         matrix = sparse.csr_matrix((store.data, store.indices, store.indptr), shape=self.shape)
         for name in ("indices", "indptr"):
             if np.may_share_memory(getattr(matrix, name), getattr(store, name)):

@@ -12,8 +12,8 @@ from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError, SparseFormatError
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
-from ..storage import CSR, RowSparse, convert
-from ..storage.check import check_conversion, check_memory
+from ..storage import CSR, RowSparse, convert, within_memory
+from ..storage.check import check_memory
 from ..storage.convert import counts_to_indptr
 from .arguments import check_dense, on, shape_of, values_of
 
@@ -106,7 +106,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
     elif isinstance(arg1, tuple):
         store = _rows_of_tuple(arg1, shape, dtype)
     elif hasattr(arg1, "tocsr"):
-        store = _checked(_csr_of_scipy(arg1, dtype), "row_sparse")
+        store = within_memory(_csr_of_scipy(arg1, dtype), "row_sparse")
     else:
         store = _converted(arg1, "row_sparse", dtype)
     return on(_numbered(_of_shape(store, shape), index_dtype), ctx)
@@ -198,11 +198,6 @@ def _of_shape(store: Any, shape: Any) -> Any:
     return store
 
 
-def _checked(store: Any, stype: str) -> Any:
-    check_conversion(store, stype)
-    return convert(store, stype)
-
-
 def _converted(source: Any, stype: str, dtype: Any) -> Any:
     """A store of copies from an array of this library, or from anything dense."""
     if not hasattr(source, "_store") or source.stype == "default":
@@ -212,7 +207,7 @@ def _converted(source: Any, stype: str, dtype: Any) -> Any:
         return convert(dense, stype)
     store = source.as_in_context(Context("cpu", 0))._store
     wanted = element_type(dtype, store.dtype)
-    made = _checked(store, stype)
+    made = within_memory(store, stype)
     made = made.copy() if made is store else made
     made.data = made.data.astype(wanted, copy=False)
     return made

@@ -15,7 +15,7 @@ from ..core import hooks
 from ..core.arrays import wrap
 from ..ops.creation import empty_store
 from ..ops.limits import check_room
-from ..storage import CSR, convert
+from ..storage import CSR, RowSparse
 from ..storage.convert import row_ids
 from .functions import F
 from .ndarray import NDArray
@@ -69,7 +69,10 @@ def _places_of_mask(x: Any, key: Any) -> tuple[Any, Any] | None:
     if isinstance(key, NDArray) and key.stype != "default":
         if x.ndim != 2 or key.shape != x.shape:
             raise ShapeError(f"A mask of shape {key.shape} does not fit shape {x.shape}.", hint="it needs the array's own shape.")
-        store = convert(key._store, "csr")
+        store = key._store
+        if isinstance(store, RowSparse):
+            places, columns = np.nonzero(store.data)
+            return store.indices[places], columns
         true = np.asarray(store.data != 0)
         return row_ids(store)[true], store.indices[true]
     values = _values(key) if isinstance(key, (np.ndarray, NDArray, list)) else None

@@ -11,12 +11,13 @@ from ..core import cost, infer
 from ..core.op import Op
 from ..storage import CSR, RowSparse, convert
 from . import samples
+from .limits import check_gradient
 
 __all__ = ["dot"]
 
 dot = Op(
     "dot", "lhs rhs", transpose_a=False, transpose_b=False, forward_stype=None, sparse_output="forward_stype",
-    shape=infer.dot, sample=samples.matmul, cost=cost.dot,
+    shape=infer.dot, sample=samples.matmul, cost=cost.dot, unlimited=True,
     doc="""Dot product of two arrays: the last axis of ``lhs`` meets the first axis of ``rhs``.
 
 With a csr operand both are matrices.  ``forward_stype`` asks for the storage type of the result where
@@ -190,6 +191,7 @@ def _plain(F: Any, array: Any) -> Any:
 
 def _left_gradient(F: Any, g: Any, lhs: Any, rhs: Any, turn_left: bool, turn_right: bool, want: Any) -> Any:
     """∂/∂lhs: g · rhsᵀ, or its transpose if lhs was transposed; dense."""
+    check_gradient("dot", lhs)
     g = _plain(F, g)
     if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
         return F._dot_left_gradient(g, lhs, rhs, transpose_a=turn_left, transpose_b=turn_right)

@@ -261,12 +261,27 @@ def with_places(key: Any, places: Any) -> Any:
     return decode(key)
 
 
+def _complete(parts: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+    """A numpy index with a slice for each axis that it leaves out; an empty ``...`` still parts the arrays around it."""
+    spare = (slice(None),) * (ndim - sum(part is not None and part is not Ellipsis for part in parts))
+    at = next((place for place, part in enumerate(parts) if part is Ellipsis), len(parts))
+    return parts[:at] + (spare or parts[at: at + 1]) + parts[at + 1:]
+
+
 def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
+    """Shape of the result: asked of numpy with slices that take nothing, so that nothing of that size is made."""
+    view = np.broadcast_to(np.int8(0), shape)
     try:
-        return tuple(np.broadcast_to(np.int8(0), shape)[with_places(key, places)].shape) or (1,)
+        parts: Any = _complete(with_places(key, places), len(shape))
+        if not places.size:
+            return tuple(view[parts].shape) or (1,)
+        found = view[tuple(slice(0, 0) if isinstance(part, slice) else part for part in parts)].shape
     except IndexError as error:
         raise RowIndexError(f"This index does not fit shape {tuple(shape)}: {error}.",
                             hint="indices run from -size to size - 1, one for each axis.") from None
+    axes = [part for part in parts if part is not None and part is not Ellipsis]
+    sizes = iter([len(range(*part.indices(size))) for part, size in zip(axes, shape, strict=True) if isinstance(part, slice)])
+    return tuple(next(sizes) if size == 0 else size for size in found) or (1,)
 
 
 def _indexed_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:

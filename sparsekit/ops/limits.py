@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..base.config import config
-from ..base.errors import DensificationError
 from ..core.labels import label
-from ..storage import CSR, densify
+from ..storage import CSR, check, densify
 from ..storage.convert import row_ids
 
-__all__ = ["check_room", "dense_of", "filled"]
+__all__ = ["check_gradient", "check_room", "dense_of", "filled"]
 
 
 def check_room(name: str, shape: tuple[int, ...], dtype: Any) -> None:
-    """Raise unless a dense result of that shape stays within ``config.densify_limit``.
+    """Raise ``DensificationError`` unless a dense result of that shape stays within ``config.densify_limit``."""
+    check.check_room(label(name), shape, dtype)
 
-    Raises
-    ------
-    DensificationError
-        If it does not, and ``config.densify`` is not ``"allow"``.
-    """
-    size = math.prod(int(extent) for extent in shape) * np.dtype(dtype).itemsize
-    if size > config.densify_limit and config.densify != "allow":
-        raise DensificationError(
-            f"{label(name)}: the result of shape {tuple(shape)} is dense and would take {size:,} bytes, above "
-            f"config.densify_limit of {config.densify_limit:,}.",
-            hint="take a slice first, or raise sparsekit.config.densify_limit.")
+
+def check_gradient(name: str, data: Any) -> None:
+    """Raise unless the gradient of ``name``, dense by nature, for the sparse array ``data`` stays within the limit."""
+    if data.stype != "default":
+        check_room(f"the gradient of {name} for a {data.stype} array", tuple(data.shape), data.dtype)
 
 
 def dense_of(k: Any, store: Any, name: str) -> Any:

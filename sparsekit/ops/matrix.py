@@ -27,7 +27,10 @@ def target_shape(shape: tuple[int, ...], wanted: Any, reverse: bool = False) -> 
     ShapeError
         If the codes do not fit, or the sizes do not multiply to the same count.
     """
-    codes = [int(code) for code in (wanted if isinstance(wanted, (tuple, list)) else (wanted,))]
+    try:
+        codes = [int(code) for code in (wanted if isinstance(wanted, (tuple, list)) else (wanted,))]
+    except (TypeError, ValueError):
+        raise ShapeError(f"{wanted!r} is no shape.", hint="give a tuple of numbers, such as (2, -1).") from None
     if reverse:
         return tuple(reversed(target_shape(tuple(reversed(shape)), list(reversed(codes)))))
     try:

@@ -12,6 +12,7 @@ from ..base.rng import generator
 from ..core import cost, hooks, infer
 from ..core.op import REQUIRED, Op
 from . import samples
+from .limits import check_gradient
 from .softmax import along, checked_axis, floating, wide
 from .unary import _erf, _sigmoid, _softplus, on_data
 
@@ -37,7 +38,7 @@ def _fc_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 fully_connected = Op(
     "FullyConnected", "data weight bias?", num_hidden=REQUIRED, no_bias=False, flatten=True, shape=_fc_shape,
-    cost=cost.fully_connected,
+    cost=cost.fully_connected, unlimited=True,
     sample=lambda: [([samples.grid(), samples.grid(3, 5, seed=1), samples.grid(1, 3, seed=2)[0]], {"num_hidden": 3}),
                     ([samples.grid(), samples.grid(3, 5, seed=1)], {"num_hidden": 3, "no_bias": True})],
     doc="""``data · weightᵀ + bias``: data (batch, inputs), weight (num_hidden, inputs), bias (num_hidden,).
@@ -89,6 +90,8 @@ def _(F: Any, g: Any, data: Any, weight: Any, _bias: Any, _out: Any, attrs: Any,
         inner = weight.shape[1]
         flat = F.Reshape(data, shape=(-1, inner))
         g = F.Reshape(g, shape=(-1, attrs["num_hidden"]))
+    if want[0]:
+        check_gradient("FullyConnected", data)
     given = want[0] and F.dot(g, weight, forward_stype="default")
     if given is not None and flat is not data:
         given = F.Reshape(given, shape=tuple(data.shape))

@@ -13,6 +13,7 @@ from ..core import cost, infer
 from ..core.op import Op
 from . import samples
 from .binary import divide
+from .limits import check_gradient
 
 __all__ = ["axes_in", "mean_of", "reduction"]
 
@@ -44,6 +45,7 @@ def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, 
 
 def _spread(F: Any, g: Any, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
     """Send each reduced gradient back to everything that was reduced into it."""
+    check_gradient("a reduction", data)
     axes = axes_in(data, attrs)
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
     return F._spread(g, kept=kept, shape=tuple(data.shape), factor=factor)

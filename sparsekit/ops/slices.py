@@ -13,6 +13,7 @@ from ..core.op import REQUIRED, Op
 from ..storage import CSR, RowSparse
 from ..storage.convert import row_ids
 from . import samples
+from .limits import check_gradient
 from .parts import (
     Steps,
     csr_column_steps,
@@ -396,6 +397,8 @@ def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
 @values_at.gradient
 def _(F: Any, g: Any, data: Any, rows: Any, columns: Any, _out: Any, attrs: Any, want: Any) -> Any:
     stype = "csr" if want[0] is not None and want[0].stype == "csr" else "default"
+    if stype == "default":
+        check_gradient("picking values", data)
     return F._place_values(g, rows, columns, shape=tuple(data.shape), stype=stype), None, None
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from ..base.errors import ShapeError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
-from ..storage import RowSparse, densify
+from ..storage import RowSparse
+from .limits import dense_of
 from .update import (
     STORES,
     Step,
@@ -213,10 +214,10 @@ lamb_update_phase1.attrs = _LAMB
 def lamb_phase1(k: Any, weight: Any, grad: Any, mean: Any, var: Any, attrs: dict[str, Any]) -> Any:
     """The step of LAMB; mean and var are written."""
     partial = isinstance(weight, RowSparse) and weight.data.shape[0] != weight.shape[0]
-    values = densify(weight, k.xp) if partial else rows_of(weight)
+    values = dense_of(k, weight, "the whole weight") if partial else rows_of(weight)
     if not (isinstance(grad, RowSparse) and attrs["lazy_update"]):
         out = k.xp.empty(values.shape, values.dtype)
-        apply_step(k, _LAMB_STEP, attrs, values, densify(grad, k.xp), (out, mean, var))
+        apply_step(k, _LAMB_STEP, attrs, values, dense_of(k, grad, "the whole gradient"), (out, mean, var))
         return out
     rows, states = grad.indices, [state_of(k, state) for state in (mean, var)]
     parts = [k.xp.ascontiguousarray(array[rows]) for array in (values, values, *states)]

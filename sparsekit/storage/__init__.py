@@ -4,8 +4,8 @@ A dense store is simply a numpy (or cupy) array.  ``CSR`` and ``RowSparse`` hold
 component arrays and a shape.  All have ``shape``, ``dtype`` and ``nbytes``.
 """
 
-from .convert import convert, densify, stype_of
+from .convert import convert, densify, stype_of, within_memory
 from .csr import CSR
 from .row_sparse import RowSparse
 
-__all__ = ["CSR", "RowSparse", "convert", "densify", "stype_of"]
+__all__ = ["CSR", "RowSparse", "convert", "densify", "stype_of", "within_memory"]

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import InsufficientMemoryError, SparseFormatError
+from ..base.config import config
+from ..base.errors import DensificationError, InsufficientMemoryError, SparseFormatError
 
-__all__ = ["check_conversion", "check_csr", "check_memory", "check_row_sparse", "no_memory"]
+__all__ = ["check_conversion", "check_csr", "check_memory", "check_room", "check_row_sparse", "no_memory"]
 
 _SMALLER = "take a slice first; asscipy() and the components need no conversion."
 
@@ -101,6 +102,22 @@ def check_row_sparse(data: Any, indices: Any, shape: tuple[int, ...]) -> None:
               "row indices ascend without repetition.")
 
 
+def check_room(name: str, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise unless a dense result of that shape stays within ``config.densify_limit``.
+
+    Raises
+    ------
+    DensificationError
+        If it does not, and ``config.densify`` is not ``"allow"``.
+    """
+    size = math.prod(int(extent) for extent in shape) * np.dtype(dtype).itemsize
+    if size > config.densify_limit and config.densify != "allow":
+        raise DensificationError(
+            f"{name}: the result of shape {tuple(shape)} is dense and would take {size:,} bytes, above "
+            f"config.densify_limit of {config.densify_limit:,}.",
+            hint="take a slice first, or raise sparsekit.config.densify_limit.")
+
+
 def check_memory(size: int, what: str, hint: str) -> None:
     """Raise ``InsufficientMemoryError`` if ``what`` takes more bytes than the machine has free.
 
@@ -137,4 +154,6 @@ def check_conversion(store: Any, stype: str) -> None:
 
 def no_memory(store: Any, stype: str, error: Exception) -> InsufficientMemoryError:
     """The error for a conversion that the system gave no memory for."""
-    return InsufficientMemoryError(f"An array of shape {store.shape} cannot become {stype}: {error}.", hint=_SMALLER)
+    size = math.prod(store.shape) * store.dtype.itemsize
+    what = f"its {size:,} bytes are more than the system gives" if stype == "default" else error
+    return InsufficientMemoryError(f"An array of shape {store.shape} cannot become {stype}: {what}.", hint=_SMALLER)

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
 from ..kernels import for_device
+from .check import check_conversion, no_memory
 from .csr import CSR
 from .row_sparse import RowSparse
 
-__all__ = ["STYPES", "convert", "densify", "stype_of"]
+__all__ = ["STYPES", "convert", "densify", "stype_of", "within_memory"]
 
 STYPES = ("default", "row_sparse", "csr")
 
@@ -61,7 +62,10 @@ def _thin_zeros(store: Any) -> Any:
     size = math.prod(store.shape) * store.dtype.itemsize
     if size < THIN or store.nnz * mmap.PAGESIZE > size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
         return np.zeros(store.shape, store.dtype)
-    pages = mmap.mmap(-1, size)
+    try:
+        pages = mmap.mmap(-1, size)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"{size:,} bytes for a dense array of shape {tuple(store.shape)}: {error}") from None
     pages.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(pages, store.dtype).reshape(store.shape)
 
@@ -148,3 +152,18 @@ def convert(store: Any, stype: str, xp: Any = np) -> Any:
     if stype not in STYPES:
         raise UnknownNameError.of("storage type", stype, STYPES)
     return store if source == stype else _PAIRS[source, stype](store, xp)
+
+
+def within_memory(store: Any, stype: str, xp: Any = np) -> Any:
+    """As ``convert``, for a conversion that somebody asked for: whatever its size, if the machine has the memory.
+
+    Raises
+    ------
+    InsufficientMemoryError
+        If it has not.
+    """
+    check_conversion(store, stype)
+    try:
+        return convert(store, stype, xp)
+    except (MemoryError, OSError) as error:
+        raise no_memory(store, stype, error) from None

@@ -277,3 +277,76 @@ def test_layers_learn_to_remember():
     accuracy = mx.metric.Accuracy()
     accuracy.update([label], [head(encoder(data, encoder.begin_state(64))[1][0][0])])
     assert accuracy.get()[1] > 0.95
+
+
+def arrays_in(found):
+    return [one for part in found for one in arrays_in(part)] if isinstance(found, (list, tuple)) else [found]
+
+
+@pytest.mark.parametrize("text", ["rnn.LSTM(4, 2, bidirectional=True)", "rnn.GRU(4, layout='NTC', dropout=0.5, num_layers=2)",
+                                  "rnn.LSTM(4, projection_size=2)"])
+def test_hybridized_layers_give_the_same_with_and_without_states(text):
+    scope = names()
+    net, data = eval(text, scope), scope["wave"](4, 3, 5)
+    net.initialize()
+    net(data)  # the first call draws parameters
+    found = []
+    for active in (False, True, True):
+        net.hybridize(active)
+        for _ in range(2):
+            mx.random.seed(3)
+            with mx.autograd.record():
+                alone, (output, states) = net(data), net(data, net.begin_state(4 if net._layout == "NTC" else 3))
+                total = (alone**2).sum() + output.sum()
+            total.backward()
+            found.append([alone, output, *states, *(one.grad().copy() for one in net.collect_params().values())])
+    for other in found[1:]:
+        for one, expected in zip(other, found[0], strict=True):
+            np.testing.assert_allclose(one.asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", [
+    "rnn.LSTMCell(4)", "rnn.GRUCell(4)", "rnn.ResidualCell(rnn.RNNCell(5))", "contrib.LSTMPCell(4, 2)",
+    "rnn.BidirectionalCell(rnn.LSTMCell(3), rnn.GRUCell(3))", "rnn.ZoneoutCell(rnn.RNNCell(5), 0.3, 0.3)",
+    "contrib.VariationalDropoutCell(rnn.RNNCell(5), 0.3, 0.3, 0.3)"])
+def test_hybridized_cells_give_the_same(text):
+    """Those too that keep arrays from step to step."""
+    scope = names()
+    cell, data = eval(text, scope), scope["wave"](4, 3, 5)
+    cell.initialize()
+    cell.unroll(4, data, layout="TNC")
+    found = []
+    for active in (False, True, True):
+        cell.hybridize(active)
+        for _ in range(2):
+            mx.random.seed(3)
+            with mx.autograd.record():
+                outputs = arrays_in(cell.unroll(4, data, layout="TNC", merge_outputs=True))
+            found.append([one.asnumpy() for one in outputs])
+    for other in found[1:]:
+        for one, expected in zip(other, found[0], strict=True):
+            np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_hybridized_block_that_unrolls():
+    class Net(mx.gluon.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            with self.name_scope():
+                self.layer = mx.gluon.rnn.LSTM(4)
+                self.cell = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.GRUCell(4), 0.2, 0.2)
+
+        def hybrid_forward(self, F, x):
+            return self.cell.unroll(4, self.layer(x), layout="TNC", merge_outputs=True)[0]
+
+    net, data = Net(), names()["wave"](4, 3, 5)
+    net.initialize()
+    net(data)
+    found = []
+    for active in (False, True, True):
+        net.hybridize(active)
+        mx.random.seed(5)
+        with mx.autograd.record():
+            found.append(net(data))
+    for other in found[1:]:
+        np.testing.assert_allclose(other.asnumpy(), found[0].asnumpy(), rtol=1e-5, atol=1e-6)

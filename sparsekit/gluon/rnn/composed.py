@@ -211,7 +211,20 @@ class _Released:
         self.cell._modified = True
 
 
-class ZoneoutCell(ModifierCell):
+class Remembering(ModifierCell):
+    """A modifier that keeps arrays from step to step; hybridized, it stays eager itself, and its cell runs as a program.
+
+    A program of one step would be given what another step left.  A program of a whole sequence, of a block that unrolls
+    the cell, contains it as it is.
+    """
+
+    def hybridize(self, active: bool = True, **options: Any) -> None:
+        """Run the cell below as a program; see ``HybridBlock.hybridize``."""
+        super().hybridize(active, **options)
+        self._programs = None
+
+
+class ZoneoutCell(Remembering):
     """Keeps some outputs and states of the step before, in training: D. Krueger et al., https://arxiv.org/abs/1606.01305.
 
     Parameters

@@ -33,7 +33,6 @@ class _RNNLayer(HybridBlock):
         self._dropout, self._dir, self._input_size = dropout, 2 if bidirectional else 1, input_size
         self._gates, self._dtype, self._use_sequence_length = MODES[mode], dtype, use_sequence_length
         self._initializers, self._clip = initializers, clip
-        self.skip_states: bool | None = None
         inputs = input_size
         for layer in range(num_layers):
             for direction in "lr"[:self._dir]:
@@ -146,8 +145,8 @@ class _RNNLayer(HybridBlock):
         -------
         NDArray, or (NDArray, list of NDArray)
         """
-        self.skip_states = states is None
-        if states is None:
+        skip = states is None
+        if skip:
             states = self._states_for(inputs)
         elif not isinstance(states, (list, tuple)):
             states = [states]
@@ -155,7 +154,8 @@ class _RNNLayer(HybridBlock):
             raise SparsekitError(f"sequence_length was {'not ' if self._use_sequence_length else ''}given, and "
                                  f"use_sequence_length={self._use_sequence_length}.", hint="give both or neither.")
         lengths = (sequence_length,) if self._use_sequence_length else ()
-        return super().__call__(inputs, list(states), *lengths, **kwargs)
+        output, last = super().__call__(inputs, list(states), *lengths, **kwargs)
+        return output if skip else (output, last)
 
     def _states_for(self, inputs: Any) -> list[Any]:
         if not isinstance(inputs, NDArray) or len(inputs.shape) != 3:
@@ -166,7 +166,7 @@ class _RNNLayer(HybridBlock):
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, sequence_length: Any = None,  # type: ignore[override]
                        **kwargs: Any) -> Any:
-        """The output, and the last states unless they are left out."""
+        """The output, and the last states."""
         if isinstance(inputs, NDArray):
             self._check_states(inputs, states)
         if self._layout == "NTC":
@@ -178,7 +178,7 @@ class _RNNLayer(HybridBlock):
                      state_outputs=True, projection_size=self._projection_size, lstm_state_clip_min=low,
                      lstm_state_clip_max=high, lstm_state_clip_nan=stop, use_sequence_length=self._use_sequence_length)
         output = made[0] if self._layout == "TNC" else F.swapaxes(made[0], dim1=0, dim2=1)
-        return output if self.skip_states else (output, [made[place] for place in range(1, len(states) + 1)])
+        return output, [made[place] for place in range(1, len(states) + 1)]
 
     def _packed(self, F: Any, parameters: dict[str, Any]) -> Any:
         """All parameters in one vector: weights, then biases."""

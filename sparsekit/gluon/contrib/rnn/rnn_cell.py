@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ....base.errors import UnsupportedError
-from ...rnn import BidirectionalCell, ModifierCell
+from ...rnn import BidirectionalCell
+from ...rnn.composed import Remembering
 from ...rnn.rnn_cell import _Gated
 from ...rnn.sequences import begin_state_for, format_sequence, is_list, mask_sequence
 
 __all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
 
 
-class VariationalDropoutCell(ModifierCell):
+class VariationalDropoutCell(Remembering):
     """Drops the same values of inputs, states and outputs in all steps: Y. Gal and Z. Ghahramani, https://arxiv.org/abs/1512.05287.
 
     Parameters

@@ -47,8 +47,8 @@ class Dense(HybridBlock):
         if weight_grad_stype not in ("default", "row_sparse"):
             raise StorageTypeError(f"weight_grad_stype={weight_grad_stype!r} is not supported.",
                                    hint="it is 'default' or 'row_sparse'.")
-        if not units > 0 or in_units < 0:
-            raise SparsekitError(f"A layer of {units} units for {in_units} inputs cannot be.", hint="units is at least 1.")
+        if not units > 0:
+            raise SparsekitError(f"A layer of {units} units cannot be.", hint="units is at least 1.")
         self._units, self._in_units, self._flatten = units, in_units, flatten
         self._turned = weight_grad_stype == "row_sparse"
         with self.name_scope():

@@ -266,7 +266,7 @@ def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
 
 @fully_connected.forward("row_sparse, default|csr|row_sparse, default? -> default")
 def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
-    data = x.data.reshape(x.data.shape[0], -1) if rest[-1]["flatten"] else x.data
+    data = x.data.reshape(x.data.shape[0], math.prod(x.shape[1:])) if rest[-1]["flatten"] else x.data
     weight = dense_of(k, weight, "FullyConnected")
     out = k.xp.zeros((x.shape[0], *data.shape[1:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     out[x.indices] = k.xp.matmul(data, weight.T)

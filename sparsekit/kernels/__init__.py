@@ -22,6 +22,9 @@ FILES = {
         "csr_transposed_dot_row_sparse", "csr_sum_rows", "csr_sum_columns", "csr_row_scale", "csr_column_scale",
         "csr_add_csr", "csr_multiply_csr", "csr_add_dense",
     ),
+    "activation": (
+        "gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "softmax_backward_rows",
+    ),
     "convert": ("csr_to_dense", "csr_to_rows", "dense_occupied_rows", "dense_to_csr"),
     "csr_product": ("csr_product",),
     "csr_select": (

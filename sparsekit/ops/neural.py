@@ -13,7 +13,7 @@ from ..core import cost, hooks, infer
 from ..core.op import REQUIRED, Op
 from . import samples
 from .limits import check_gradient
-from .softmax import along, checked_axis, floating, wide
+from .softmax import LARGE, along, checked_axis, floating, wide
 from .unary import _erf, _sigmoid, _softplus, on_data
 
 __all__ = ["ACTIVATIONS", "fully_connected"]
@@ -208,8 +208,7 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
     floating("LeakyReLU", x)
     x = wide(x)
     if kind == "gelu":
-        made = x * x.dtype.type(0.5) * (1 + _erf(xp, x * x.dtype.type(math.sqrt(0.5))))
-        return made.astype(given, copy=False)
+        return _gelu(k, x).astype(given, copy=False)
     if kind in ("elu", "selu"):
         made = xp.expm1(xp.minimum(x, 0)) * x.dtype.type(attrs["slope"] if kind == "elu" else SELU_ALPHA)
         made = xp.where(x > 0, x, made) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
@@ -219,6 +218,46 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
     made = xp.maximum(x, made, out=made) if kind == "leaky" and 0 <= slope <= 1 else xp.where(x > 0, x, made)
     made = made.astype(given, copy=False)
     return (made, slope.astype(given, copy=False)) if kind == "rrelu" else made
+
+
+def _compiled(k: Any, *arrays: Any) -> bool:
+    return bool(k.device == "cpu" and arrays[0].size >= LARGE
+                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
+
+
+def _normal(xp: Any, x: Any) -> Any:
+    """The normal distribution function."""
+    return x.dtype.type(0.5) * (1 + _erf(xp, x * x.dtype.type(math.sqrt(0.5))))
+
+
+def _gelu(k: Any, x: Any) -> Any:
+    if not _compiled(k, x):
+        return x * _normal(k.xp, x)
+    out = np.empty_like(x)
+    k.gelu(x.reshape(-1), out.reshape(-1))
+    return out
+
+
+gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=samples.pair(),
+                   doc="The gradient of gelu: ``g`` times the distribution function and ``data`` times the density at ``data``.")
+
+
+@gelu_backward.forward("default, default -> default")
+def _(k: Any, g: Any, x: Any, attrs: Any, out: Any = None) -> Any:
+    if not _compiled(k, g, x):
+        g, x, given = wide(g), wide(x), np.result_type(g, x)
+        bell = k.xp.exp(x * x * x.dtype.type(-0.5)) * x.dtype.type(1 / math.sqrt(2 * math.pi))
+        return (g * (_normal(k.xp, x) + x * bell)).astype(given, copy=False)
+    out = np.empty_like(x) if out is None else out
+    k.gelu_backward(g.reshape(-1), x.reshape(-1), out.reshape(-1))
+    return out
+
+
+@gelu_backward.gradient
+def _(F: Any, g: Any, above: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    bell = F.exp(F.square(data) * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return (want[0] and F._gelu_backward(g, data),
+            want[1] and g * above * bell * (F.square(data) * -1.0 + 2.0))
 
 
 def _slopes(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
@@ -234,8 +273,7 @@ def _slopes(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
 def _(F: Any, g: Any, data: Any, gamma: Any, out: Any, attrs: Any, want: Any) -> Any:
     kind = attrs["act_type"]
     if kind == "gelu":
-        bell = F.exp(F.square(data) * -0.5) * (1 / math.sqrt(2 * math.pi))
-        return g * ((F.erf(data * math.sqrt(0.5)) + 1) * 0.5 + data * bell)
+        return F._gelu_backward(g, _plain(F, data), out=want[0] and want[0].out)
     above = F._relu_backward(g, data)
     below = g - above
     if kind == "prelu":

@@ -93,6 +93,8 @@ def _(k: Any, g: Any, data: Any, gamma: Any, mean: Any, share: Any, *rest: Any) 
     vector = along(view.place, view.shape)
     others = tuple(axis for axis in range(len(view.shape)) if axis != view.place)
     x, above = wide(data).reshape(view.shape), wide(g).reshape(view.shape)
+    if len(rest) < 2 and not attrs["fix_gamma"] and x.size >= LARGE and _by_rows(k, view, x, above, gamma):
+        return _fused_gradients(k, above, x, gamma, mean, share, data.shape)
     standard = (x - mean) * share
     scale, offset = (above * standard).sum(axis=others), above.sum(axis=others)
     if attrs["fix_gamma"]:
@@ -106,6 +108,21 @@ def _(k: Any, g: Any, data: Any, gamma: Any, mean: Any, share: Any, *rest: Any) 
     made = made * share
     return (made.reshape(data.shape).astype(data.dtype, copy=False), scale.astype(gamma.dtype, copy=False),
             offset.astype(gamma.dtype, copy=False))
+
+
+def _by_rows(k: Any, view: View, *arrays: Any) -> bool:
+    """Whether a compiled kernel may normalize these along their last axis."""
+    last = len(view.shape) - 1
+    return bool(k.device == "cpu" and view.axes == (last,) == (view.place,)
+                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
+
+
+def _fused_gradients(k: Any, above: Any, x: Any, gamma: Any, mean: Any, share: Any, shape: Any) -> tuple[Any, Any, Any]:
+    matrix = (-1, x.shape[-1])
+    out, scale, offset = np.empty_like(x), np.zeros_like(gamma), np.zeros_like(gamma)
+    k.layer_norm_backward_rows(above.reshape(matrix), x.reshape(matrix), gamma, mean.reshape(-1), share.reshape(-1),
+                               out.reshape(matrix), scale, offset)
+    return out.reshape(shape), scale, offset
 
 
 def _first(g: Any) -> Any:

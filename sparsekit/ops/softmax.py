@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -136,9 +137,46 @@ def _scaled(gradient: Any, attrs: dict[str, Any], sign: int) -> Any:
     return gradient if factor == 1 else gradient / factor
 
 
-def _softmax_rule(F: Any, g: Any, out: Any, attrs: dict[str, Any], sign: int = 1) -> Any:
-    made = out * F.broadcast_sub(g, F.sum(g * out, axis=attrs["axis"], keepdims=True))
-    return _scaled(made, attrs, sign)
+def _buffer(want: Any, attrs: dict[str, Any], sign: int = 1) -> Any:
+    """Where the gradient may be written straight away, unless it is to be scaled afterwards."""
+    return want[0].out if want[0] and sign * (attrs["temperature"] or 1) == 1 else None
+
+
+def _softmax_rule(F: Any, g: Any, out: Any, attrs: dict[str, Any], want: Any, sign: int = 1) -> Any:
+    return _scaled(F._softmax_backward(g, out, axis=attrs["axis"], out=_buffer(want, attrs, sign)), attrs, sign)
+
+
+def _backward(name: str, formula: Callable[..., Any], doc: str) -> Op:
+    """Declare the gradient of a softmax as one operator of ``g`` and its output."""
+    op = Op(name, "g made", shape=infer.unchanged, sample=lambda: [
+        ([samples.grid(), samples.grid(seed=1, low=-2.0, high=-0.1)], {"axis": axis}) for axis in (-1, 0)], doc=doc)
+    op.attrs = {"axis": -1}
+
+    @op.forward("default, default -> default")
+    def _(k: Any, g: Any, made: Any, attrs: Any, out: Any = None) -> Any:
+        if not (made.size >= LARGE and k.device == "cpu" and attrs["axis"] in (-1, made.ndim - 1)
+                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in (g, made))):
+            return formula(k.xp, wide(g), wide(made), attrs["axis"]).astype(np.result_type(g, made), copy=False)
+        out, matrix = np.empty_like(made) if out is None else out, (-1, made.shape[-1])
+        getattr(k, f"{name[1:]}_rows")(g.reshape(matrix), made.reshape(matrix), out.reshape(matrix))
+        return out
+
+    return op
+
+
+_backward("_softmax_backward", lambda xp, g, out, axis: out * (g - (g * out).sum(axis=axis, keepdims=True)),
+          "``out * (g - sum(g * out))`` along an axis: the gradient of softmax, from its output.").gradient(
+    lambda F, g, above, out, _made, attrs, want: (
+        want[0] and F._softmax_backward(g, out, axis=attrs["axis"]),
+        want[1] and F.elemwise_sub(
+            g * F.broadcast_sub(above, F.sum(above * out, axis=attrs["axis"], keepdims=True)),
+            F.broadcast_mul(above, F.sum(g * out, axis=attrs["axis"], keepdims=True)))))
+
+_backward("_log_softmax_backward", lambda xp, g, out, axis: g - xp.exp(out) * g.sum(axis=axis, keepdims=True),
+          "``g - exp(out) * sum(g)`` along an axis: the gradient of log_softmax, from its output.").gradient(
+    lambda F, g, above, out, _made, attrs, want: (
+        want[0] and F.broadcast_sub(g, F.sum(g * F.exp(out), axis=attrs["axis"], keepdims=True)),
+        want[1] and F.negative(F.broadcast_mul(g * F.exp(out), F.sum(above, axis=attrs["axis"], keepdims=True)))))
 
 
 softmax = _declare("softmax", False, 1, inputs="data length?", doc="""``exp(x) / sum(exp(x))`` along ``axis``.
@@ -148,14 +186,14 @@ take part, and the others give 0: ``length`` has the data's shape without the ax
 softmax.sample = lambda: [([samples.grid()], {}), ([samples.grid()], {"axis": 0, "temperature": 2.0}),
                           ([samples.grid(), np.array([4.5, 1.5, 0, 0.5])], {"use_length": True})]
 softmax.gradient(lambda F, g, _data, _length, out, attrs, want: (
-    _softmax_rule(F, g, out, attrs), want[1] and F.sum(F.zeros_like(g), axis=attrs["axis"])))
+    _softmax_rule(F, g, out, attrs, want), want[1] and F.sum(F.zeros_like(g), axis=attrs["axis"])))
 
 softmin = _declare("softmin", False, -1, "Softmax of the negative data along ``axis``.")
-softmin.gradient(lambda F, g, _data, out, attrs, want: _softmax_rule(F, g, out, attrs, -1))
+softmin.gradient(lambda F, g, _data, out, attrs, want: _softmax_rule(F, g, out, attrs, want, -1))
 
 log_softmax = _declare("log_softmax", True, 1, "Logarithm of the softmax along ``axis``.")
 log_softmax.gradient(lambda F, g, _data, out, attrs, want: _scaled(
-    g - F.broadcast_mul(F.exp(out), F.sum(g, axis=attrs["axis"], keepdims=True)), attrs, 1))
+    F._log_softmax_backward(g, out, axis=attrs["axis"], out=_buffer(want, attrs)), attrs, 1))
 
 MODES = ("instance", "channel")
 
@@ -187,7 +225,7 @@ def _activation_axis(attrs: dict[str, Any]) -> int:
 
 
 activation.gradient(lambda F, g, _data, out, attrs, want: _softmax_rule(
-    F, g, out, {"axis": _activation_axis(attrs), "temperature": None}))
+    F, g, out, {"axis": _activation_axis(attrs), "temperature": None}, want))
 
 
 def _cross_entropy_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:

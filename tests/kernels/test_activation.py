@@ -1,0 +1,102 @@
+"""The compiled gradients of softmax, layer normalization and GELU against numpy in float64, and as large operators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import sparsekit as mx
+from sparsekit.kernels import for_device
+
+K = for_device("cpu")
+SHAPES = [(1, 1), (3, 7), (600, 1001)]  # the last is shared by threads
+
+
+def random(*shape, seed=0, scale=3.0):
+    return (np.random.default_rng(seed).normal(size=shape) * scale).astype(np.float32)
+
+
+def softmax(x):
+    power = np.exp(x - x.max(axis=1, keepdims=True))
+    return power / power.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_softmax_and_its_logarithm(shape):
+    above, made = random(*shape, seed=1), softmax(random(*shape).astype(float))
+    wide, out = above.astype(float), np.empty_like(above)
+    K.softmax_backward_rows(above, made.astype(np.float32), out)
+    np.testing.assert_allclose(out, made * (wide - (wide * made).sum(axis=1, keepdims=True)), rtol=1e-4, atol=1e-6)
+    K.log_softmax_backward_rows(above, np.log(made).astype(np.float32), out)
+    np.testing.assert_allclose(out, wide - made * wide.sum(axis=1, keepdims=True), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_layer_normalization(shape):
+    above, data, gamma = random(*shape, seed=1), random(*shape), random(shape[1], seed=2)
+    wide, g = data.astype(float), above.astype(float)
+    mean, share = wide.mean(axis=1), 1 / np.sqrt(wide.var(axis=1) + 1e-5)
+    standard, weighted = (wide - mean[:, None]) * share[:, None], g * gamma
+    expected = share[:, None] * (weighted - weighted.mean(axis=1, keepdims=True)
+                                 - standard * (weighted * standard).mean(axis=1, keepdims=True))
+    out, scale, offset = np.empty_like(data), np.zeros_like(gamma), np.zeros_like(gamma)
+    K.layer_norm_backward_rows(above, data, gamma, mean.astype(np.float32), share.astype(np.float32), out, scale, offset)
+    tolerance = 1e-4 * np.abs(expected).max() + 1e-3
+    np.testing.assert_allclose(out, expected, atol=tolerance)
+    np.testing.assert_allclose(scale, (g * standard).sum(axis=0), atol=1e-3 + 1e-5 * shape[0])
+    np.testing.assert_allclose(offset, g.sum(axis=0), atol=1e-3)
+
+
+def test_gelu_everywhere():
+    x = np.concatenate([np.linspace(-14, 14, 300_001), [0.0, -0.0, 1e-30, -1e-30, 50, -50, 3e38]]).astype(np.float32)
+    wide, out = x.astype(float), np.empty_like(x)
+    K.gelu(x, out)
+    np.testing.assert_allclose(out, wide * ndtr(wide), rtol=2e-6, atol=5e-7)
+    with np.errstate(over="ignore", under="ignore"):
+        bell = np.exp(-wide * wide / 2) / np.sqrt(2 * np.pi)
+    K.gelu_backward(np.full_like(x, 2), x, out)
+    np.testing.assert_allclose(out, 2 * (ndtr(wide) + wide * bell), rtol=2e-6, atol=1e-6)
+    odd = np.array([np.nan, np.inf], np.float32)
+    K.gelu(odd, out[:2])
+    assert np.isnan(out[0])
+    assert out[1] == np.inf
+
+
+OPERATORS = {
+    "softmax": lambda x: mx.nd.softmax(x), "softmax, scaled": lambda x: mx.nd.softmax(x, temperature=2.0),
+    "softmin": lambda x: mx.nd.softmin(x), "log_softmax": lambda x: mx.nd.log_softmax(x),
+    "softmax of three axes": lambda x: mx.nd.softmax(x.reshape((10, 20, -1))).reshape((200, -1)),
+    "gelu": lambda x: mx.nd.LeakyReLU(x, act_type="gelu"), "softmax, axis 0": lambda x: mx.nd.softmax(x, axis=0),
+    "LayerNorm": lambda x: mx.nd.LayerNorm(x, mx.nd.ones((120,), dtype=x.dtype), mx.nd.zeros((120,), dtype=x.dtype)),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("grad_req", ["write", "add"])
+def test_gradients_of_large_arrays_are_those_of_float64(name, grad_req):
+    found = []
+    for dtype in ("float32", "float64"):
+        x, head = (mx.nd.array(random(200, 120, seed=seed), dtype=dtype) for seed in (0, 1))
+        x.attach_grad(grad_req)
+        for _ in range(2):
+            with mx.autograd.record():
+                y = OPERATORS[name](x)
+            y.backward(head)
+        found += [y.asnumpy(), x.grad.asnumpy()]
+    np.testing.assert_allclose(found[0], found[2], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[1], found[3], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "LayerNorm"])
+def test_second_gradients_of_large_arrays_are_those_of_float64(name):
+    found = []
+    for dtype in ("float32", "float64"):
+        x, head, way = (mx.nd.array(random(200, 120, seed=seed, scale=1.0), dtype=dtype) for seed in range(3))
+        x.attach_grad()
+        with mx.autograd.record():
+            inner = mx.autograd.grad(OPERATORS[name](x), [x], [head], create_graph=True, retain_graph=True)[0]
+        inner.backward(way)
+        found.append(x.grad.asnumpy())
+    assert np.abs(found[1]).max() > 1e-3
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-3, atol=1e-4)

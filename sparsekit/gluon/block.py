@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from .. import ndarray
 from ..base.context import Context
-from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnknownNameError, UnsupportedError
 from ..base.naming import Prefix, current_names
 from ..core import hooks
 from ..core.trace import current
@@ -312,10 +312,10 @@ class Block:
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)
 
-    def hybridize(self, active: bool = True, **options: Any) -> None:
+    def hybridize(self, active: bool = True, **kwargs: Any) -> None:
         """Hybridize every HybridBlock below; this block itself runs as it is written."""
         for child in self._children.values():
-            child.hybridize(active, **options)
+            child.hybridize(active, **kwargs)
 
     def summary(self, *inputs: Any) -> None:
         """Print a table of the layers with the shapes of their outputs and the numbers of their parameters.
@@ -365,8 +365,8 @@ def _indent(text: str) -> str:
     return "\n".join([first, *("  " + line for line in rest)])
 
 
-#: Options of MXNet's ``hybridize`` that are taken and ignored.
-_OPTIONS = {"static_alloc", "static_shape", "inline_limit", "forward_bulk_size", "backward_bulk_size"}
+_OPTIONS = ("active", "backend", "clear", "static_alloc", "static_shape", "inline_limit", "forward_bulk_size",
+            "backward_bulk_size")
 
 
 class HybridBlock(Block):
@@ -399,7 +399,9 @@ class HybridBlock(Block):
         self._monitor = None if callback is None else Monitor(callback, monitor_all)
         super().register_op_hook(callback, monitor_all)
 
-    def hybridize(self, active: bool = True, **options: Any) -> None:
+    def hybridize(self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False,
+                  static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None,
+                  backward_bulk_size: int | None = None, **kwargs: Any) -> None:
         """Run as a program from now on: traced at the first call, resolved kernels and kept memory afterwards.
 
         A program is made for each combination of input shapes, element types, storage types, training mode and
@@ -410,14 +412,28 @@ class HybridBlock(Block):
         ----------
         active : bool
             False goes back to running operator by operator.
+        clear : bool
+            Forget the programs made so far.
         static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size
-            MXNet's options, which mean nothing here: memory is kept and shapes are known in any case.
+            MXNet's options, without effect here: memory is kept and shapes are known in any case.
+
+        Raises
+        ------
+        UnsupportedError
+            For a ``backend``: there are none.
+        UnknownNameError
+            For an option that MXNet does not have either.
         """
-        unknown = set(options) - _OPTIONS
-        if unknown:
-            raise UnknownNameError.of("option of hybridize", unknown.pop(), sorted(_OPTIONS))
-        self._programs = Programs() if active else None
-        super().hybridize(active, **options)
+        if backend is not None:
+            raise UnsupportedError(f"There is no backend {backend!r} to hybridize for.", hint="leave backend out.")
+        if kwargs:
+            raise UnknownNameError.of("option of hybridize", next(iter(kwargs)), _OPTIONS)
+        if active and (self._forward_hooks or self._forward_pre_hooks):
+            warnings.warn(f"{self._name} has forward hooks and is being hybridized: as a child of a hybridized block it runs "
+                          "them while it is traced only.", stacklevel=2)
+        if clear or not active or self._programs is None:
+            self._programs = Programs() if active else None
+        super().hybridize(active, clear=clear)
 
     def _run(self, *args: Any) -> Any:
         if self._programs is None or self._monitor is not None or tracing():

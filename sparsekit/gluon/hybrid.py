@@ -79,7 +79,7 @@ class _Made:
 
     def arrays_now(self, ctx: Any) -> list[Any] | None:
         """The arrays of the sources, or None if the program is not for such."""
-        arrays = [source._arrays.get(ctx) if isinstance(source, Parameter) else source for source in self.sources]
+        arrays: list[Any] = [source._arrays.get(ctx) if isinstance(source, Parameter) else source for source in self.sources]
         for array, known, entry in zip(arrays, self.arrays, self.entries, strict=True):
             if array is not known or array._entry is not entry:
                 break

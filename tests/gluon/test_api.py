@@ -22,9 +22,9 @@ ABSENT = {
                                                                CONVOLUTION)},
     "HybridBlock": {"optimize_for": "there are no backends to partition for"},
 }
-#: Names that another part of the library brings, and `hybridize`, which takes the options of MXNet's executor as keywords.
+#: Names that another part of the library brings.
 ELSEWHERE = {"gluon": {"SymbolBlock", "data", "rnn"}, "Parameter": {"var"}, "Constant": {"var"},
-             "HybridBlock": {"export", "hybridize", "infer_type"}, "gluon.nn": {"SymbolBlock"}}
+             "HybridBlock": {"export", "infer_type"}, "gluon.nn": {"SymbolBlock"}}
 #: Defaults that are written in another way and mean the same: class or function, argument -> ours.
 SAME = {("Parameter", "dtype"), ("PReLU", "alpha_initializer"), ("initialize", "init"), ("initialize", "default_init")}
 

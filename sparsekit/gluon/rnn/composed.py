@@ -218,9 +218,9 @@ class Remembering(ModifierCell):
     the cell, contains it as it is.
     """
 
-    def hybridize(self, active: bool = True, **options: Any) -> None:
+    def hybridize(self, active: bool = True, *args: Any, **kwargs: Any) -> None:
         """Run the cell below as a program; see ``HybridBlock.hybridize``."""
-        super().hybridize(active, **options)
+        super().hybridize(active, *args, **kwargs)
         self._programs = None
 
 

@@ -51,6 +51,17 @@ def test_every_place_is_run_once(count: int, grain: int) -> None:
     assert (counts == 50).all()
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "int32", "float32", "bool"])
+def test_each_element_type_has_code_of_its_own(dtype: str) -> None:
+    counts = np.zeros(2000, dtype)
+    for own in (counts, counts[::2], counts.reshape(2, -1).T[:, 1]):
+        share(_count_together, len(own), 7, own)
+    expected = np.ones(2000, dtype)
+    for own in (expected[::2], expected.reshape(2, -1).T[:, 1]):
+        own += own.dtype.type(1)
+    np.testing.assert_array_equal(counts, expected)
+
+
 def test_threads_that_ask_at_once_do_not_mix() -> None:
     counts = [np.zeros(300, np.int64) for _ in range(4)]
 
@@ -75,8 +86,9 @@ def test_a_failure_in_a_piece_is_told_and_the_crew_goes_on() -> None:
 
 
 @pytest.mark.skipif(worker_count() < 2, reason="one core")
-def test_a_helper_takes_part_and_sleeps_afterwards() -> None:
-    crew.share(_count_together, 8, 1, np.zeros(8, np.int64))
+@pytest.mark.parametrize("grain", [1, 2, 3, 4, 6, 7])
+def test_a_helper_takes_part_and_sleeps_afterwards(grain: int) -> None:
+    crew.share(_count_together, 8, grain, np.zeros(8, np.int64))
     board = crew._crew().board
     crew._crew().wake()
     assert board[crew.AWAKE] == 1

@@ -63,7 +63,8 @@ def _attend(board, number, looks):
     """A helper's time awake: run pieces, and watch for more until nothing has come for so many looks."""
     looked = 0
     while looked < looks:
-        if read(board, NEXT) * read(board, GRAIN) < read(board, COUNT):
+        piece = read(board, NEXT)
+        if piece < CLOSED and piece * read(board, GRAIN) < read(board, COUNT):  # their product would overflow
             add(board, ACTIVE, 1)
             _claim(board)
             add(board, ACTIVE, -1)

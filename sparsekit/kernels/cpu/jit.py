@@ -6,6 +6,7 @@ import functools
 import importlib
 import itertools
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -84,8 +85,11 @@ class Kernel:
         except Exception as error:
             if any(getattr(value, "dtype", None) == _HALF for value in arguments):
                 return widened(self, arguments)
-            if isinstance(error.__cause__, (KeyboardInterrupt, SystemExit)):
-                raise error.__cause__ from None  # numba hides an interrupt in a SystemError
+            hidden = error.__cause__  # numba hides an interrupt in a SystemError, and that in another
+            while hidden is not None:
+                if isinstance(hidden, (KeyboardInterrupt, SystemExit)):
+                    raise hidden from None
+                hidden = hidden.__cause__
             if not (isinstance(error, NotImplementedError) or type(error).__module__.startswith("numba")):
                 raise
             kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)
@@ -124,9 +128,24 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 @functools.cache
-def _pool(_process: int) -> Any:
+def _pool() -> Any:
     futures: Any = importlib.import_module("concurrent.futures")
     return futures.ThreadPoolExecutor(max_workers=worker_count(), thread_name_prefix="sparsekit")
+
+
+def _after_fork() -> None:
+    """The threads of the parent did not come along; nor did who may have been compiling, so those locks are made anew."""
+    _pool.cache_clear()
+    _scratch.in_pool = False
+    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+    compiler = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    for lock in (compiler, getattr(library, "_lock", None)):
+        if hasattr(lock, "_lock"):
+            lock._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @functools.cache
@@ -139,7 +158,9 @@ def worker_count() -> int:
 
 
 class _Scratch(threading.local):
-    """The calling thread's working memory, by name."""
+    """The calling thread's working memory, by name, and whether it is one of the pool."""
+
+    in_pool = False
 
     def __init__(self) -> None:
         self.held: dict[str, Any] = {}
@@ -171,13 +192,33 @@ def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
     threading layers are not used: one kills forked children, another aborts the process when two
     threads enter it.  The pool belongs to the process that made it, so a forked child gets its own.
     """
-    pieces = min(worker_count(), count // max(grain, 1))
+    pieces = 1 if _scratch.in_pool else min(worker_count(), count // max(grain, 1))
     if pieces <= 1:
         work(0, count)
         return
     edges = [count * piece // pieces for piece in range(pieces + 1)]
-    pool = _pool(os.getpid())
-    waiting = [pool.submit(work, start, stop) for start, stop in itertools.pairwise(edges[1:])]
-    work(edges[0], edges[1])
+    pool, waiting = _pool(), []
+    try:
+        for start, stop in itertools.pairwise(edges[1:]):
+            waiting.append(pool.submit(_inside, work, start, stop))
+        work(edges[0], edges[1])
+        for future in waiting:
+            future.result()
+    finally:
+        _finish(waiting)
+
+
+def _inside(work: Callable[[int, int], Any], start: int, stop: int) -> None:
+    """One piece in a thread of the pool; what it shares out in turn it does alone, since all threads may wait for it."""
+    _scratch.in_pool = True
+    work(start, stop)
+
+
+def _finish(waiting: list[Any]) -> None:
+    """Return when no piece runs any more: after an error or an interrupt the others would write to memory in use again."""
     for future in waiting:
-        future.result()
+        while not future.cancel() and not future.done():
+            try:
+                future.exception()
+            except KeyboardInterrupt:
+                continue  # one is under way already

@@ -110,7 +110,9 @@ def put_up(typing_context: Any, board: Any, body: Any, arguments: Any) -> Any:
 
     They are in the frame of the calling function, which therefore must not return before the loop is done.
     """
-    inner = body.dispatcher.get_call_template((*arguments.types, types.int64, types.int64), {})[0].cases[0]
+    wanted = (*arguments.types, types.int64, types.int64)
+    body.dispatcher.get_call_template(wanted, {})  # compiles for these types, beside others that it may have been compiled for
+    inner = body.dispatcher.overloads[wanted].signature
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         packed = cgutils.alloca_once_value(builder, given[2])

@@ -1,0 +1,273 @@
+"""Threads that compute at once, forked and spawned children, and interrupts: results stay what one thread computes."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.kernels.cpu import jit
+
+SIZES = {"rows": 2000, "columns": 1200}
+
+
+def matrix(seed, rows=SIZES["rows"], columns=SIZES["columns"], each=40):
+    """A csr matrix large enough that its kernels are shared out."""
+    random = np.random.default_rng(seed)
+    places = np.sort(random.random((rows, columns)).argpartition(each, axis=1)[:, :each], axis=1)
+    return mx.nd.sparse.csr_matrix(
+        (random.random(rows * each, np.float32), places.reshape(-1), np.arange(0, rows * each + 1, each)), shape=(rows, columns))
+
+
+def product(seed):
+    return mx.nd.dot(matrix(seed), dense(seed, SIZES["columns"])).asnumpy()
+
+
+def dense(seed, rows, columns=32):
+    return mx.nd.array(np.random.default_rng(seed).random((rows, columns), np.float32))
+
+
+def transposed_product(seed):
+    return mx.nd.dot(matrix(seed), dense(seed, SIZES["rows"]), transpose_a=True).asnumpy()
+
+
+def square(seed):
+    return mx.nd.dot(matrix(seed, 600, 600, 20), matrix(seed + 1, 600, 600, 20)).asnumpy()
+
+
+def taken(seed):
+    rows = np.random.default_rng(seed).integers(0, SIZES["rows"], 500)
+    return mx.nd.take(matrix(seed), mx.nd.array(rows)).asnumpy()
+
+
+def updated(seed):
+    weight, gradient = dense(seed, SIZES["columns"], 64), dense(seed + 1, SIZES["columns"], 64)
+    rows = mx.nd.array(np.random.default_rng(seed).permutation(SIZES["columns"])[:500])
+    mx.nd.sgd_update(weight, mx.nd.sparse.retain(gradient.tostype("row_sparse"), rows),
+                     lr=0.1, wd=0.01, lazy_update=True, out=weight)
+    return weight.asnumpy()
+
+
+def converted(seed):
+    return matrix(seed).tostype("default").tostype("row_sparse").tostype("csr").data.asnumpy()
+
+
+def parsed(seed, folder):
+    path = folder / f"{seed}.libsvm"
+    if not path.exists():
+        random = np.random.default_rng(seed)
+        lines = (f"{row % 3} " + " ".join(f"{column}:{random.random():.4f}" for column in range(row % 7, 400, 13))
+                 for row in range(600))
+        path.write_text("\n".join(lines) + "\n")
+    batches = mx.io.LibSVMIter(data_libsvm=str(path), data_shape=(400,), batch_size=50)
+    return np.concatenate([batch.data[0].asnumpy() for batch in batches])
+
+
+def learned(seed):
+    x, weight = matrix(seed), dense(seed, SIZES["columns"], 4)
+    weight.attach_grad(stype="row_sparse")
+    assert not mx.autograd.is_recording()
+    with mx.autograd.record():
+        time.sleep(0.001)  # so that threads meet inside
+        loss = mx.nd.square(mx.nd.dot(x, weight)).mean()
+    assert not mx.autograd.is_recording()
+    loss.backward()
+    return weight.grad.asnumpy()
+
+
+WORK = [product, transposed_product, square, taken, updated, converted, learned]
+
+
+def in_threads(jobs, limit=120):
+    """Run the jobs at once, each in a thread of its own; their results, or what they raised."""
+    found = [None] * len(jobs)
+    start = threading.Barrier(len(jobs))
+
+    def run(place):
+        start.wait()
+        try:
+            found[place] = jobs[place]()
+        except BaseException as error:
+            found[place] = error
+
+    threads = [threading.Thread(target=run, args=(place,), daemon=True) for place in range(len(jobs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(limit)
+        assert not thread.is_alive(), "a thread waits for ever"
+    for result in found:
+        if isinstance(result, BaseException):
+            raise result
+    return found
+
+
+def test_four_threads_compute_what_one_does(tmp_path):
+    jobs = [lambda act=act, seed=seed: act(seed) for act in WORK for seed in (1, 2)]
+    jobs += [lambda seed=seed: parsed(seed, tmp_path) for seed in (1, 2)]
+    expected = [job() for job in jobs]
+    shifts = [range(4 * thread, 4 * thread + len(jobs)) for thread in range(4)]  # each thread begins with other work
+    four = [lambda places=places: [jobs[place % len(jobs)]() for place in places] for places in shifts]
+    for places, results in zip(shifts, in_threads(four), strict=True):
+        for place, result in zip(places, results, strict=True):
+            np.testing.assert_array_equal(result, expected[place % len(jobs)])
+
+
+def test_recording_is_the_threads_own():
+    inside, outside = threading.Event(), threading.Event()
+
+    def records():
+        with mx.autograd.record():
+            inside.set()
+            assert outside.wait(30)
+            return mx.autograd.is_recording(), mx.autograd.is_training()
+
+    def looks():
+        assert inside.wait(30)
+        seen = mx.autograd.is_recording(), mx.autograd.is_training()
+        outside.set()
+        return seen
+
+    assert in_threads([records, looks]) == [(True, True), (False, False)]
+
+
+def test_a_graph_of_one_thread_is_walked_by_another():
+    x = dense(0, 20)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = (x * x).sum()
+    in_threads([y.backward])
+    np.testing.assert_allclose(x.grad.asnumpy(), 2 * x.asnumpy())
+
+
+def add_one(row, low, high):
+    row[low:high] += 1
+
+
+def test_work_shared_out_within_shared_work_and_by_many_threads(monkeypatch):
+    monkeypatch.setattr(jit, "worker_count", lambda: 3)
+    marks = np.zeros((16, 64, 32), np.int64)
+
+    def outer(own):
+        def rows(start, stop):
+            for row in range(start, stop):
+                jit.in_threads(functools.partial(add_one, own[row]), own.shape[1], 1)
+
+        jit.in_threads(rows, own.shape[0], 1)
+
+    in_threads([lambda own=own: outer(own) for own in marks], 30)
+    assert (marks == 1).all()
+
+
+def test_an_error_in_one_piece_is_raised_when_all_have_ended(monkeypatch):
+    monkeypatch.setattr(jit, "worker_count", lambda: 4)
+    running = []
+
+    def work(start, stop):
+        if start == 0:
+            raise ValueError("the first piece")
+        running.append(start)
+        time.sleep(0.05)
+        running.remove(start)
+
+    with pytest.raises(ValueError, match="the first piece"):
+        jit.in_threads(work, 4, 1)
+    assert not running
+
+
+def child_product(seed, sums):
+    sums.put(float(product(seed).sum()))
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # numpy's and Python's advice on threads and fork
+@pytest.mark.parametrize("method", [name for name in ("fork", "spawn") if name in multiprocessing.get_all_start_methods()])
+def test_children_of_a_process_whose_threads_compute(method):
+    context = multiprocessing.get_context(method)
+    expected = float(product(3).sum())
+    stop = threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            product(4)
+            converted(4)
+
+    thread = threading.Thread(target=busy, daemon=True)
+    thread.start()
+    try:
+        for _ in range(4 if method == "fork" else 1):
+            sums = context.Queue()
+            child = context.Process(target=child_product, args=(3, sums))
+            child.start()
+            assert sums.get(timeout=60) == expected
+            child.join(60)
+            assert child.exitcode == 0
+    finally:
+        stop.set()
+        thread.join(60)
+
+
+_INTERRUPTED = """
+import os, signal, sys, threading, time
+import numpy as np
+import sparsekit as mx
+from sparsekit.kernels.cpu import jit
+
+values = np.where(np.random.default_rng(0).random((2000, 1500), np.float32) < 0.2, 1.5, 0).astype(np.float32)
+x, vector, weight = mx.nd.array(values), mx.nd.ones((1500, 64)), mx.nd.ones((1500, 64))
+rows = mx.nd.array(values[:1500, :64]).tostype("row_sparse")
+
+def compute():
+    sparse = x.tostype("csr")
+    product = mx.nd.dot(sparse, vector)
+    back = mx.nd.dot(sparse, mx.nd.ones((2000, 8)), transpose_a=True)
+    mx.nd.sgd_update(weight.copy(), rows, lr=0.1)
+    return [product.asnumpy(), back.asnumpy(), sparse.tostype("row_sparse").asnumpy(), mx.nd.dot(sparse, sparse.T).asnumpy()[:9]]
+
+expected = compute()
+main, stop = threading.main_thread().ident, threading.Event()
+random = np.random.default_rng(1)
+
+def interrupt():
+    while not stop.wait(0.002 + 0.01 * random.random()):
+        signal.pthread_kill(main, signal.SIGINT)
+
+caught, deadline = 0, time.monotonic() + float(sys.argv[1])
+thread = threading.Thread(target=interrupt, daemon=True)
+while True:
+    try:
+        thread.start() if not thread.ident else None
+        while time.monotonic() < deadline:
+            compute()
+        break
+    except KeyboardInterrupt:
+        caught += 1
+while True:
+    try:
+        stop.set()
+        thread.join()
+        break
+    except KeyboardInterrupt:
+        pass
+for got, wanted in zip(compute(), expected, strict=True):
+    np.testing.assert_array_equal(got, wanted)
+pieces = []
+jit.in_threads(lambda low, high: pieces.append((low, high)), 8, 1)
+assert sorted(place for low, high in pieces for place in range(low, high)) == list(range(8)), pieces
+print("interrupted", caught)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
+def test_interrupts_leave_kernels_and_pool_usable():
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _INTERRUPTED, "1.0"], capture_output=True, text=True,
+                          env={**os.environ, "SPARSEKIT_NUM_THREADS": "3"}, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(done.stdout.split()[-1]) > 3, done.stdout

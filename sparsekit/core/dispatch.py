@@ -233,9 +233,12 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     sink = hooks.sink
     try:
         if sink is not None:
-            stores = tuple([array._store for array in inputs])
+            if count == 2:
+                stores: Any = left._store, right._store
+            else:
+                stores = (inputs[0]._store,) if count == 1 else tuple([array._store for array in inputs])
             start = _clock()
-            result = state.quietly(plan.function, plan.k, *stores, attrs)
+            result = state.quietly(function, *stores) if k is None else state.quietly(function, k, *stores, attrs)
             sink.op(plan, start, _clock(), stores, (result,), node or state.node)
         elif k is None:
             result = state.quietly(function, left._store, right._store)

@@ -28,7 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LANES", "ROLES", "Densification", "assign", "interrupts", "ledger", "owned", "quietly", "state", "user_line"]
+__all__ = ["LANES", "ROLES", "Densification", "assign", "caller", "inner", "interrupts", "ledger", "owned", "quietly", "state",
+           "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
@@ -40,7 +41,8 @@ class _State(threading.local):
     """What the calling thread is doing.
 
     ``lane`` and ``layer`` say where its operators belong, ``node`` is the forward node whose gradient
-    is being computed, ``recording`` and ``training`` are autograd's switches,
+    is being computed, ``caller`` is where the user called what runs now, as ``caller()`` gives it, or None
+    if that must be looked up, ``recording`` and ``training`` are autograd's switches,
     ``tracing`` whether operators are noted rather than run.
 
     ``quietly(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
@@ -58,6 +60,7 @@ class _State(threading.local):
 
     lane = "forward"
     layer = ""
+    caller: Any = None
     node: Any = None
     recording = False
     training = False
@@ -125,6 +128,36 @@ def assign(array: Any, role: str, owner: str) -> None:
     owned[key] = (weakref.ref(array, functools.partial(owned.pop, key)), role, owner)
     if sink is not None:
         sink.assign(array, role, owner)
+
+
+#: File names of code objects -> whether they are the library's own.
+_inner: dict[str, bool] = {}
+
+
+#: ``inner(file name)`` says whether code of that file is the library's own; None if nobody asked yet.
+inner = _inner.get
+
+
+def caller(frame: Any = None) -> tuple[Any, int] | None:
+    """Code and instruction of the nearest frame outside sparsekit; what line that is, is worked out later.
+
+    Parameters
+    ----------
+    frame : frame, optional
+        Where to begin; default the caller's caller.
+    """
+    if frame is None:
+        frame = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        hidden = inner(code.co_filename)
+        if hidden is None:
+            module = frame.f_globals.get("__name__", "")
+            hidden = _inner[code.co_filename] = module.partition(".")[0] in ("sparsekit", "contextlib")
+        if not hidden:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None
 
 
 def user_line() -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +32,13 @@ LARGE = 1 << 16
 FRAMES = 4
 
 
-class _Link(NamedTuple):
+class _Link:
     """What the recorder reads of a node: the number that ties a gradient's event to its operator's."""
 
-    id: int
+    __slots__ = ("id",)
+
+    def __init__(self) -> None:
+        self.id = -1
 
 
 class _Instruction:
@@ -142,7 +145,7 @@ class Program:
         self.forward = [instruction.code() for instruction in instructions]
         self.backward = [instruction.code() for instruction in gradients]
         self._at = {instruction.place: instruction for instruction in (*instructions, *gradients)}
-        self._instructions = instructions
+        self._instructions, self._gradients = instructions, gradients
 
     def _plan(self, step: Step) -> Plan:
         return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx)
@@ -259,25 +262,39 @@ class Program:
             raise self._named(place, values, error) from error
 
     def _loop_told(self, code: list[Any], values: list[Any], frame: list[Any], buffers: Sequence[Any], first: int) -> None:
-        """The same under the profiler: every operator is an event."""
-        state, sink = hooks.state, hooks.sink
-        layer, place = state.layer, -1
+        """The same under the profiler: every operator is an event, on the line that called the program."""
+        state, op, at, told = hooks.state, hooks.sink.op, -1, _Link()
+        layer, caller = state.layer, state.caller
+        if caller is None and code is self.forward:
+            state.caller = hooks.caller()
         try:
-            for *_, place, _special in code:
-                instruction = self._at[place]
+            for instruction in self._instructions if code is self.forward else self._gradients:
+                at, plan, places = instruction.place, instruction.plan, instruction.places
+                link = None
+                if instruction.link >= 0:
+                    link, told.id = told, first + instruction.link
                 state.layer = instruction.layer
-                stores = tuple([values[slot] for slot in instruction.places])
-                link = _Link(first + instruction.link) if instruction.link >= 0 else None
-                start = _clock()
-                _run_special(instruction, values, frame, buffers, link)
-                if not instruction.general:
-                    sink.op(instruction.plan, start, _clock(), stores, (values[place],), link)
+                if instruction.general:
+                    _run_special(instruction, values, frame, buffers, link)
+                else:
+                    count = len(places)
+                    stores: Any = ((values[places[0]], values[places[1]]) if count == 2 else (values[places[0]],) if count == 1
+                                   else tuple([values[slot] for slot in places]))
+                    if instruction.buffer is None and instruction.target is None:
+                        start = _clock()
+                        made = plan.function(plan.k, *stores, plan.attrs)
+                        op(plan, start, _clock(), stores, (made,), link)
+                        values[at] = made
+                    else:
+                        start = _clock()
+                        _run_special(instruction, values, frame, buffers)
+                        op(plan, start, _clock(), stores, (values[at],), link)
                 for slot in instruction.spent:
                     values[slot] = None
         except KERNEL_ERRORS as error:
-            raise self._named(place, values, error) from error
+            raise self._named(at, values, error) from error
         finally:
-            state.layer = layer
+            state.layer, state.caller = layer, caller
 
     def _named(self, place: int, values: list[Any], error: Exception) -> Exception:
         instruction = self._at[place]

@@ -322,12 +322,15 @@ class _UpdateLane:
 
     def __enter__(self) -> Any:
         state = hooks.state
-        self._before = state.lane, state.layer
+        self._before = state.lane, state.layer, state.caller
         state.lane = "update"
+        if hooks.sink is not None:
+            state.caller = state.caller or hooks.caller()
         return state
 
     def __exit__(self, *exception: object) -> None:
-        hooks.state.lane, hooks.state.layer = self._before
+        state = hooks.state
+        state.lane, state.layer, state.caller = self._before
 
 
 def _stale(parameter: Parameter, values: Any) -> StaleGradientError:

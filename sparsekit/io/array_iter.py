@@ -223,7 +223,7 @@ class NDArrayIter(DataIter):
         batch = DataBatch(self._taken(self.data, rows), self._taken(self.label, rows), self.getpad(), rows.astype(np.uint64))
         if sink is not None:
             for (name, _), one in zip(self.data + self.label, batch.data + batch.label, strict=True):
-                hooks.assign(one, "input", name)
+                sink.assign(one, "input", name)
             sink.span("NDArrayIter", "io", start, time.perf_counter_ns(), {"rows": len(rows), "pad": batch.pad})
         return batch
 

@@ -203,8 +203,8 @@ class LibSVMIter(DataIter):
         arrays = wrap(data.csr(self._width), _CPU), wrap(store, _CPU)
         self._batch = DataBatch([arrays[0]], [arrays[1]], pad, index)
         if sink is not None:
-            hooks.assign(arrays[0], "input", self.provide_data[0].name)
-            hooks.assign(arrays[1], "input", self.provide_label[0].name)
+            sink.assign(arrays[0], "input", self.provide_data[0].name)
+            sink.assign(arrays[1], "input", self.provide_label[0].name)
             sink.span("LibSVMIter", "io", start, time.perf_counter_ns(),
                       {"rows": self.batch_size, "nnz": int(data.data.shape[0]), "pad": pad, "bytes": data.nbytes})
         return True

@@ -124,8 +124,8 @@ class Log:
         return self._threads.setdefault(ident, len(self._threads))
 
     def _operator(self, event: tuple[Any, ...], start: int, end: int, described: dict[int, Any]) -> None:
-        plan, _, _, lane, layer, node, ident, inputs, outputs, _, code, instruction = event
-        line = "" if code is None else self._line(code, instruction)
+        plan, _, _, lane, layer, node, ident, inputs, outputs, _, place, instruction = event
+        line = "" if place is None else self._line(*(place if type(place) is tuple else (place, instruction)))
         if node is not None and lane != "update":
             line = self._linked_line(node, line, lane)
         # Entries live as long as the events being digested, so their addresses are unique.

@@ -19,8 +19,9 @@ class Nesting:
     """
 
     def __init__(self) -> None:
-        # Per thread: [start, end, covered, of which compilation].
-        self._finished: dict[int, list[list[int]]] = {}
+        # Per thread, flat, four numbers an interval: start, end, covered, of which compilation.  Numbers are no
+        # objects that the garbage collector follows.
+        self._finished: dict[int, list[int]] = {}
         #: Starts of spans that are still open, per thread: intervals are not put together across them.
         self.open: dict[int, list[int]] = {}
 
@@ -29,41 +30,47 @@ class Nesting:
 
         The start is moved if the interval overlaps an earlier one without containing it.
         """
-        stack = self._finished.setdefault(thread, [])
+        stack = self._finished.get(thread)
+        if stack is None:
+            stack = self._finished[thread] = []
         covered = compiled = 0
         reach = end
-        while stack and stack[-1][0] >= start:
-            _, last, inner, inner_compiled = stack.pop()
+        while stack and stack[-4] >= start:
+            _, last, inner, inner_compiled = stack[-4:]
+            del stack[-4:]
             covered += inner
-            reach = max(reach, last)
+            if last > reach:
+                reach = last
             compiled += inner_compiled
-        if stack:
-            start = max(start, stack[-1][1])
-        length = max(end - start, covered)
-        stack.append([start, max(reach, start), length, length if compiling else compiled])
-        if len(stack) > REMEMBERED:
+        if stack and stack[-3] > start:
+            start = stack[-3]
+        length = end - start
+        if length < covered:
+            length = covered
+        stack += (start, reach if reach > start else start, length, length if compiling else compiled)
+        if len(stack) > 4 * REMEMBERED:
             self._join(thread, stack)
         return start, length - covered, 0 if compiling else compiled
 
-    def _join(self, thread: int, stack: list[list[int]]) -> None:
+    def _join(self, thread: int, stack: list[int]) -> None:
         """Put older intervals together, except across the start of an open span."""
         borders = sorted(self.open.get(thread, ()))
-        joined: list[list[int]] = []
+        joined: list[int] = []
         border = 0
-        for interval in stack[: REMEMBERED // 2]:
+        for place in range(0, 2 * REMEMBERED, 4):
+            start, end, covered, compiled = stack[place: place + 4]
             crossed = border
-            while border < len(borders) and borders[border] <= interval[0]:
+            while border < len(borders) and borders[border] <= start:
                 border += 1
             if joined and crossed == border:
-                last = joined[-1]
-                last[1], last[2], last[3] = interval[1], last[2] + interval[2], last[3] + interval[3]
+                joined[-3:] = end, joined[-2] + covered, joined[-1] + compiled
             else:
-                joined.append(interval)
-        stack[: REMEMBERED // 2] = joined
+                joined += (start, end, covered, compiled)
+        stack[: 2 * REMEMBERED] = joined
 
     def covered(self) -> dict[int, list[tuple[int, int, int]]]:
         """Start, end and covered time of the outermost intervals of each thread."""
-        return {thread: [(start, end, covered) for start, end, covered, _ in stack]
+        return {thread: [(stack[place], stack[place + 1], stack[place + 2]) for place in range(0, len(stack), 4)]
                 for thread, stack in self._finished.items()}
 
 

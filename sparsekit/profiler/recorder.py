@@ -22,6 +22,7 @@ without a single Python call when memory is freed.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -67,8 +68,9 @@ class Recorder:
         Note the user's line of each operator outside the backward pass.
     digest : callable
         ``digest(events, dead)`` takes the events noted so far; called when many are waiting.  An operator
-        is ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, code, instruction)``,
-        where outputs is a list unless there is one; everything else begins with one of the five names of
+        is ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, place, instruction)``,
+        where outputs is a list unless there is one, and place is a code object with its instruction, or what
+        ``hooks.caller`` gave; everything else begins with one of the five names of
         this module and has its content in the place of the inputs.
     waiting : int
         Number of events that may wait.
@@ -81,6 +83,7 @@ class Recorder:
 
     def __init__(self, lines: bool, digest: Callable[[list[Any], list[Any]], None], waiting: int = WAITING) -> None:
         self._notes: list[Any] = []
+        self._extend = self._notes.extend
         self.dead: list[Any] = []
         self.lines = lines
         self.waiting = waiting
@@ -91,21 +94,21 @@ class Recorder:
         self._met: dict[int, tuple[Any, ...]] = {}
         self._buried = 0
         self._lasting: dict[int, tuple[Any, str, str]] = {}
-        self._inner: dict[str, bool] = {}
         self._meet = self._make_meet()
         self.op = self._make_op()
 
     def _make_op(self) -> Callable[..., None]:
         """Build the hot function; a closure, because looking up cells is faster than attributes."""
         extend, dead, notes, state = self._notes.extend, self.dead, self._notes, hooks.state
-        known, meet, caller, drain = self._known, self._meet, self._caller, self.drain
-        get, died, reference = known.get, dead.append, weakref.ref
+        known, meet, drain, caller, inner = self._known, self._meet, self.drain, hooks.caller, hooks.inner
+        get, died, reference, frame_at = known.get, dead.append, weakref.ref, sys._getframe
         lines, limit, ident, ndarray = self.lines, self.waiting * STRIDE, get_ident, np.ndarray
 
         def op(plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
             """Note that an operator ran."""
             # The loops over arrays are written out for the counts that nearly every operator has.
-            if len(inputs) == 2:
+            count = len(inputs)
+            if count == 2:
                 array, other = inputs
                 first = get(id(array))
                 if first is None or first() is not array:
@@ -113,8 +116,8 @@ class Recorder:
                 second = get(id(other))
                 if second is None or second() is not other:
                     second = meet(other)
-            elif len(inputs) == 1:
-                array = inputs[0]
+            elif count == 1:
+                (array,) = inputs
                 first = get(id(array))
                 if first is None or first() is not array:
                     first = meet(array)
@@ -123,7 +126,7 @@ class Recorder:
                 first, second = MANY, [meet(array) for array in inputs]
             shape = dtype = None
             if len(outputs) == 1:
-                array = outputs[0]
+                (array,) = outputs
                 given = get(id(array))
                 if given is None or given() is not array:
                     if array.__class__ is ndarray and array.base is None:
@@ -133,12 +136,23 @@ class Recorder:
                         given = meet(array)
             else:
                 given, shape = [meet(array) for array in outputs], MANY
+            place, instruction = None, 0
             lane = state.lane
-            code = instruction = None
             if lines and lane != "backward":
-                code, instruction = caller()
+                place = state.caller
+                if place is None:
+                    try:
+                        # The caller of the front end's function that called the dispatcher that called this.
+                        frame = frame_at(3)
+                        place = frame.f_code
+                        if inner(place.co_filename) is False:
+                            instruction = frame.f_lasti
+                        else:
+                            place = caller(frame)
+                    except ValueError:  # no front end in between
+                        place = caller()
             extend((plan, start, end, lane, state.layer, node and node.id, ident(), first, second, given, shape, dtype,
-                    len(dead), code, instruction))
+                    len(dead), place, instruction))
             if len(notes) > limit:
                 drain(True)
 
@@ -164,21 +178,23 @@ class Recorder:
         ``before`` says that it did so before the profile began.
         """
         store = array._store
-        if getattr(store, "stype", "default") != "default":
+        # Inputs come and go with each batch, and keep their components.
+        if role != "input" and store.__class__ is not np.ndarray and getattr(store, "stype", "default") != "default":
             self._lasting[id(store)] = (weakref.ref(store), role, owner)
         now = time.perf_counter_ns()
-        self._note(ASSIGN, now, now, hooks.state.lane, (self._meet(store), role, owner, before))
+        self._extend((ASSIGN, now, now, "", "", None, get_ident(), (self._meet(store), role, owner, before), None, None,
+                      None, None, len(self.dead), None, 0))
 
     def _note(self, kind: str, start: int, end: int, lane: str, content: Any) -> None:
-        self._notes.extend((kind, start, end, lane, hooks.state.layer, None, get_ident(), content, None, None, None,
-                            None, len(self.dead), None, None))
+        self._extend((kind, start, end, lane, hooks.state.layer, None, get_ident(), content, None, None, None,
+                      None, len(self.dead), None, 0))
         if len(self._notes) > self.waiting * STRIDE:
             self.drain(True)
 
     def _make_meet(self) -> Callable[[Any], Any]:
         """Build the function that gives what stands for a store in a note; called for what is new or no plain array."""
         known, met, lasting, get = self._known, self._met, self._lasting, self._known.get
-        reference, died, ndarray = weakref.ref, self.dead.append, np.ndarray
+        reference, died, ndarray, met_before = weakref.ref, self.dead.append, np.ndarray, self._met.get
 
         def owner(store: Any) -> Any:
             try:
@@ -187,34 +203,34 @@ class Recorder:
                 return None, store.shape, store.dtype
             return made, store.shape, store.dtype
 
+        def part(array: Any) -> Any:
+            given = get(id(array))
+            if given is not None and given() is array:
+                return given
+            if array.__class__ is ndarray and array.base is None:
+                made = known[id(array)] = reference(array, died)
+                return made, array.shape, array.dtype
+            return meet(array)
+
         def sparse(store: Any) -> Any:
-            found = met.get(id(store))
-            data = store.data
-            # The same store with the same data: nothing can have changed but through both.
-            if found is not None and found[0]() is store and found[1]() is data:
+            data, indices = store.data, store.indices
+            found = met_before(id(data))
+            # The same store with the same components: nothing else can have changed.
+            if found is not None and found[3] == id(store) and found[0]() is data and found[1]() is indices:
                 return found[2]
-            parts = []
-            for name in store.components:
-                array = getattr(store, name)
-                part = get(id(array))
-                if part is None or part() is not array:
-                    if array.__class__ is ndarray and array.base is None:
-                        made = known[id(array)] = reference(array, died)
-                        part = made, array.shape, array.dtype
-                    else:
-                        part = meet(array)
-                parts.append(part)
+            parts: tuple[Any, ...] = (part(data), part(indices))
+            if len(store.components) == 3:
+                parts = (*parts, part(store.indptr))
             role = lasting.get(id(store))
             if role is not None and role[0]() is not store:
                 role = None
             whole = store.stype, store.shape, parts, role
-            owner_of_data = known.get(id(data))
-            if owner_of_data is not None:
-                met[id(store)] = reference(store), owner_of_data, whole
+            if data.__class__ is ndarray and indices.__class__ is ndarray:
+                met[id(data)] = reference(data), reference(indices), whole, id(store)
             return whole
 
         def meet(store: Any) -> Any:
-            found = known.get(id(store))
+            found = get(id(store))
             if found is not None and found() is store:
                 return found
             if store.__class__ is ndarray:
@@ -233,26 +249,6 @@ class Recorder:
 
         return meet
 
-    def _caller(self) -> tuple[Any, int]:
-        """Code and instruction of the nearest caller outside sparsekit; lines are worked out later."""
-        inner = self._inner
-        try:
-            # Between the recorder and the user stand at least one function of the dispatcher and one of a
-            # front end.  Only frames that are looked at are made into objects, so those are passed over.
-            frame: Any = sys._getframe(4)
-        except ValueError:
-            return None, 0
-        while frame is not None:
-            code = frame.f_code
-            hidden = inner.get(code.co_filename)
-            if hidden is None:
-                module = frame.f_globals.get("__name__", "")
-                hidden = inner[code.co_filename] = module.partition(".")[0] == "sparsekit"
-            if not hidden:
-                return code, frame.f_lasti
-            frame = frame.f_back
-        return None, 0
-
     def drain(self, tell: bool = False) -> None:
         """Hand over the waiting events; returns at once if another thread is doing so.
 
@@ -261,6 +257,9 @@ class Recorder:
         if not self._lock.acquire(blocking=False):
             return
         begin = time.perf_counter_ns()
+        # Much is made here that stays; the garbage collector would look at all of it again and again.
+        collects = gc.isenabled()
+        gc.disable()
         try:
             notes = self._notes[:]
             # Other threads only append, so what was copied is what stands in front.
@@ -273,18 +272,20 @@ class Recorder:
                              self.dead)
             self._forget(before, dying)
         finally:
+            if collects:
+                gc.enable()
             self._lock.release()
         if tell:
             self.span("digest", "profiler", begin, time.perf_counter_ns(), {})
 
     def _unfold(self, note: list[Any]) -> tuple[Any, ...]:
         """The tuple form of one note."""
-        (plan, start, end, lane, layer, node, thread, first, second, given, shape, dtype,
-         deaths, code, instruction) = note
+        (plan, start, end, lane, layer, node, thread, first, second, given, shape, dtype, deaths, place,
+         instruction) = note
         unfold = self._entry_of
         if type(plan) is str:
             content = (unfold(first[0]), *first[1:]) if plan == ASSIGN else first
-            return plan, start, end, lane, layer, node, thread, content, None, deaths, None, None
+            return plan, start, end, lane, layer, node, thread, content, None, deaths, None, 0
         if first is MANY:
             inputs: Any = [unfold(part) for part in second]
         elif second is None:
@@ -297,7 +298,7 @@ class Recorder:
             outputs = unfold(given)
         else:
             outputs = self._entries[id(given)] = given, shape, dtype
-        return plan, start, end, lane, layer, node, thread, inputs, outputs, deaths, code, instruction
+        return plan, start, end, lane, layer, node, thread, inputs, outputs, deaths, place, instruction
 
     def _entry_of(self, part: Any) -> Any:
         if part.__class__ is weakref.ref:

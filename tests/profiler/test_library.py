@@ -147,3 +147,45 @@ def test_a_trace_of_the_real_library_reads_back(training, tmp_path):
     loaded = mx.profiler.load_trace(tmp_path / "run.json.gz")
     assert loaded.records == prof.records
     assert loaded.skeleton() == prof.skeleton()
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_every_event_has_the_users_line_also_inside_layers_and_programs(hybridized):
+    net = mx.gluon.nn.HybridSequential(prefix="net_")
+    net.add(mx.gluon.nn.Dense(4, in_units=3), mx.gluon.nn.Dense(2, in_units=4))
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+    data = mx.nd.ones((5, 3))
+    if hybridized:
+        net.hybridize()
+
+    def step():
+        with mx.autograd.record():
+            out = net(data)
+        out.backward()
+        trainer.step(5)
+
+    step()
+    with mx.Profiler() as prof:
+        step()
+    first = step.__code__.co_firstlineno
+    found = {}
+    for record in prof.records:
+        found.setdefault(record["lane"] if record["node"] else "other", set()).add(record["line"])
+    assert found["forward"] == found["backward"] == {f"test_library.py:{first + 2}"}
+    assert f"test_library.py:{first + 4}" in found["other"] | found.get("update", set())
+    assert all(line.startswith("test_library.py:") for lines in found.values() for line in lines), found
+
+
+def test_a_block_of_the_users_own_gives_its_inner_lines():
+    class Own(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            y = x + 1
+            return F.sum(y)
+
+    net = Own()
+    with mx.Profiler() as prof:
+        net(mx.nd.ones((2, 3)))
+    first = Own.hybrid_forward.__code__.co_firstlineno
+    assert [record["line"] for record in prof.records if record["layer"]] == [
+        f"test_library.py:{first + 1}", f"test_library.py:{first + 2}"]

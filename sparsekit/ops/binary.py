@@ -11,10 +11,10 @@ from ..core import cost, infer
 from ..core.op import Op
 from ..storage import CSR, RowSparse, densify
 from . import samples
-from .parts import stretched
+from .parts import index_type, stretched
 from .unary import _sigmoid, on_data
 
-__all__ = ["add_stores"]
+__all__ = ["add_stores", "index_type"]
 
 
 def _left_dtype(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
@@ -28,12 +28,6 @@ def _width(shape: tuple[int, ...]) -> int:
 def _number(dtype: Any, value: float) -> Any:
     """A scalar of an element type; -1 is 255 in uint8, which subtracts as well."""
     return np.asarray(value).astype(dtype)[()]
-
-
-def index_type(size: int, *indices: Any) -> Any:
-    """The type that holds all these indices and numbers up to ``size``: int32 only where both fit."""
-    found = np.result_type(*indices)
-    return np.dtype(np.int64) if size > np.iinfo(found).max else found
 
 
 def add_row_sparse(k: Any, left: RowSparse, right: RowSparse, factor: float) -> RowSparse:

@@ -18,6 +18,7 @@ __all__ = [
     "csr_from_places",
     "csr_row_steps",
     "csr_rows",
+    "index_type",
     "place_csr_steps",
     "place_row_steps",
     "renumbered",
@@ -43,6 +44,12 @@ def steps_of(part: slice, size: int) -> Steps:
     return Steps(found.start, found.step, len(found))
 
 
+def index_type(size: int, *indices: Any) -> Any:
+    """The type that holds all these indices and numbers up to ``size``: int32 only where both fit."""
+    found = np.result_type(*indices)
+    return np.dtype(np.int64) if size > np.iinfo(found).max else found
+
+
 def csr_from_places(row: Any, column: Any, data: Any, shape: tuple[int, ...], xp: Any = np) -> CSR:
     """A CSR matrix from places in any order; values at one place are summed."""
     order = xp.lexsort(xp.stack([column, row]) if xp is not np else (column, row))
@@ -63,9 +70,10 @@ def csr_rows(k: Any, store: CSR, rows: Any) -> CSR:
 
 def _copied(k: Any, store: CSR, starts: Any, counts: Any, shift: int, columns: int) -> CSR:
     """A row of ``counts[i]`` values from ``starts[i]`` on for each i, ``shift`` added to their columns."""
-    indptr = k.xp.zeros(starts.shape[0] + 1, np.int64)
+    total = int(counts.sum(dtype=np.int64))
+    indptr = k.xp.zeros(starts.shape[0] + 1, index_type(total, store.indptr))
     k.xp.cumsum(counts, out=indptr[1:])
-    data, indices = k.xp.empty(int(indptr[-1]), store.dtype), k.xp.empty(int(indptr[-1]), store.indices.dtype)
+    data, indices = k.xp.empty(total, store.dtype), k.xp.empty(total, store.indices.dtype)
     k.csr_copy_rows(store.data, store.indices, starts, indptr, shift, data, indices)
     return CSR(data, indices, indptr, (starts.shape[0], columns), check=False)
 
@@ -92,7 +100,7 @@ def csr_column_steps(k: Any, store: CSR, steps: Steps) -> CSR:
     else:
         room = int(counts.sum())
         data, indices = k.xp.empty(room, store.dtype), k.xp.empty(room, store.indices.dtype)
-        indptr = k.xp.empty(store.shape[0] + 1, np.int64)
+        indptr = k.xp.empty(store.shape[0] + 1, store.indptr.dtype)
         count = k.csr_column_steps(store.data, store.indices, starts, ends, low, step, data, indices, indptr)
         made = CSR(data[:count].copy(), indices[:count].copy(), indptr, (store.shape[0], steps.size), check=False)
     return made if steps.step > 0 else _mirrored(made, k.xp)
@@ -118,10 +126,11 @@ def csr_columns(k: Any, store: CSR, columns: Any) -> CSR:
     xp.cumsum(xp.bincount(columns, minlength=width), out=offsets[1:])
     indptr = xp.empty(shape[0] + 1, np.int64)
     k.csr_count_columns(store.indices, store.indptr, offsets, indptr)
-    data, indices = xp.empty(int(indptr[-1]), store.dtype), xp.empty(int(indptr[-1]), np.int64)
+    total, kind = int(indptr[-1]), index_type(columns.shape[0], store.indices)
+    data, indices = xp.empty(total, store.dtype), xp.empty(total, kind)
     ascending, long = bool((targets[1:] > targets[:-1]).all()), data.shape[0] > LONG * shape[0]
     k.csr_take_columns(store.data, store.indices, store.indptr, offsets, targets, ascending or long, data, indices, indptr)
-    made = CSR(data, indices, indptr, shape, check=False)
+    made = CSR(data, indices, indptr.astype(index_type(total, store.indptr), copy=False), shape, check=False)
     return made if ascending or not long else transposed(k, transposed(k, made))  # which sorts long rows in linear time
 
 

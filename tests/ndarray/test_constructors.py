@@ -381,6 +381,8 @@ def test_the_type_of_indices_is_chosen_and_stays(kind):
                   x.as_in_context(mx.cpu(1)), mx.nd.zeros_like(x), pickle.loads(pickle.dumps(x))]
         if x.ndim == 2:
             others += [x.tostype("csr"), x.tostype("row_sparse"), x.tostype("csr").tostype("row_sparse")]
+        if x.stype == "csr":
+            others += [x[[1, 0]], x[::-1], x[:, [2, 0]], x[:, 1:], x[:, ::2], x.T, mx.nd.concat(x, x, dim=0), x + x]
         for other in others:
             assert other.indices.dtype == kind
             if other.stype == "csr":

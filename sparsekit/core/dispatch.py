@@ -440,7 +440,8 @@ def _note(plan: Plan, before: Any, after: Any, reason: str, remedy: str) -> None
     hooks.ledger.append(record)
     if hooks.sink is not None:
         hooks.sink.densify(record)
-    key = (plan.op.name, stype_of(before), stype_of(after), tuple(sorted(map(str, plan.attrs.items()))))
+    switches = [str(item) for item in plan.attrs.items() if item[1] is None or isinstance(item[1], (bool, str))]
+    key = (plan.op.name, stype_of(before), stype_of(after), tuple(sorted(switches)))  # whatever the numbers are
     if config.densify == "warn" and key not in _warned:
         _warned.add(key)
         warnings.warn(f"{reason}; {record.bytes_before:,} bytes of {record.source} became {record.bytes_after:,} bytes "

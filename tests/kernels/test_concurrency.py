@@ -271,3 +271,26 @@ def test_interrupts_leave_kernels_and_pool_usable():
                           env={**os.environ, "SPARSEKIT_NUM_THREADS": "3"}, check=False, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout.split()[-1]) > 3, done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_waits_for_a_kernel_that_is_being_prepared():
+    held, let = threading.Event(), threading.Event()
+
+    def prepare():
+        with jit._loading:
+            held.set()
+            let.wait(30)
+
+    thread = threading.Thread(target=prepare, daemon=True)
+    thread.start()
+    assert held.wait(30)
+    threading.Timer(0.2, let.set).start()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if let.is_set() and jit._loading.acquire(timeout=5) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    thread.join(30)
+    assert jit._loading.acquire(timeout=5)
+    jit._loading.release()

@@ -34,6 +34,10 @@ def _told(name: str, work: Callable[[], Any]) -> Any:
             listener(name, start, end)
 
 
+#: Held by who imports numba or prepares a kernel for it.
+_loading = threading.RLock()
+
+
 @functools.cache
 def _numba() -> Any:
     """numba, taught that a ``Kernel`` met inside another kernel is its dispatcher."""
@@ -60,9 +64,19 @@ class Kernel:
         self._function, self._options = function, options
         functools.update_wrapper(self, function)
 
-    @functools.cached_property
-    def dispatcher(self) -> Any:
-        """numba's dispatcher of the function."""
+    def __getattr__(self, name: str) -> Any:
+        """numba's ``dispatcher`` of the function, made when it is first asked for.
+
+        ``functools.cached_property`` has a lock of its own, which a forked child may find taken for ever.
+        """
+        if name != "dispatcher":
+            raise AttributeError(name)
+        with _loading:
+            if "dispatcher" not in self.__dict__:
+                self.dispatcher = self._prepared()
+        return self.dispatcher
+
+    def _prepared(self) -> Any:
         numba = _numba()
         made = numba.njit(**{"cache": True, "nogil": True, **self._options})(self._function)
         compile_signature, name = made.compile, self._function.__name__
@@ -133,19 +147,35 @@ def _pool() -> Any:
     return futures.ThreadPoolExecutor(max_workers=worker_count(), thread_name_prefix="sparsekit")
 
 
+def _locks() -> list[Any]:
+    """What a fork must not find in another thread's hands: the compiler, and who imports it."""
+    compiler = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    return [_loading] if compiler is None else [_loading, compiler._lock]
+
+
+def _before_fork() -> None:
+    """Wait for compilations under way: a child would meet them half done, and their locks taken for ever."""
+    _forking.locks = _locks()
+    for lock in _forking.locks:
+        lock.acquire()
+
+
 def _after_fork() -> None:
-    """The threads of the parent did not come along; nor did who may have been compiling, so those locks are made anew."""
+    for lock in reversed(_forking.locks):
+        lock.release()
+
+
+def _in_child() -> None:
+    """The threads of the parent did not come along."""
+    _after_fork()
     _pool.cache_clear()
     _scratch.in_pool = False
-    library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
-    compiler = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
-    for lock in (compiler, getattr(library, "_lock", None)):
-        if hasattr(lock, "_lock"):
-            lock._lock = threading.RLock()
 
+
+_forking = threading.local()
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 
 
 @functools.cache

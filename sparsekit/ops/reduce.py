@@ -132,19 +132,52 @@ others = Op("_others", "data", axes=(), shape=infer.unchanged, cost=cost.reducti
             doc="For each element the product of all others along ``axes``: the gradient of a product, right at zeros too.")
 
 
+def _lines(x: Any, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
+    """What is reduced together as the rows of a matrix, and what puts such a matrix back in place."""
+    order = (*(axis for axis in range(x.ndim) if axis not in axes), *axes)
+    turned = x.transpose(order)
+    flat = turned.reshape(math.prod(turned.shape[: x.ndim - len(axes)]), -1)
+    return flat, lambda made: made.reshape(turned.shape).transpose(np.argsort(order)).copy()
+
+
 @others.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    axes = attrs["axes"]
-    kept = tuple(axis for axis in range(x.ndim) if axis not in axes)
-    turned = x.transpose(kept + axes)
-    flat = turned.reshape(math.prod(x.shape[axis] for axis in kept), -1)
+    flat, back = _lines(x, attrs["axes"])
     before, after = k.xp.ones_like(flat), k.xp.ones_like(flat)
     k.xp.cumprod(flat[:, :-1], axis=1, out=before[:, 1:])
     after[:, :-1] = k.xp.cumprod(flat[:, :0:-1], axis=1)[:, ::-1]
-    back = (before * after).reshape(turned.shape)
-    return k.xp.ascontiguousarray(k.xp.moveaxis(back, range(x.ndim), kept + axes))
+    return back(before * after)
 
 
+others.gradient(lambda F, g, data, _out, attrs, want: F._others_along(data, g, axes=attrs["axes"]))
+
+others_along = Op(
+    "_others_along", "data direction", axes=(), shape=infer.same_shape, cost=cost.reduction,
+    sample=lambda: [([samples.grid(), samples.grid(seed=1)], {"axes": axes}) for axes in ((0,), (1,), (0, 1))],
+    instead="take third derivatives of a product written out as multiplications",
+    doc="How the products of all others change along a direction: the second derivative of a product, right at zeros too.")
+
+
+def _before(xp: Any, values: Any, slopes: Any) -> tuple[Any, Any]:
+    """Products of all values before each place of a row, and how they change; by doubling, since zeros forbid to divide."""
+    product, slope = xp.ones_like(values), xp.zeros_like(values)
+    product[:, 1:], slope[:, 1:] = values[:, :-1], slopes[:, :-1]
+    reach = 1
+    while reach < values.shape[1]:
+        left, right = (product[:, :-reach], slope[:, :-reach]), (product[:, reach:], slope[:, reach:])
+        joined = left[0] * right[0], left[1] * right[0] + left[0] * right[1]
+        product[:, reach:], slope[:, reach:] = joined
+        reach *= 2
+    return product, slope
+
+
+@others_along.forward("default, default -> default")
+def _(k: Any, x: Any, direction: Any, attrs: Any) -> Any:
+    flat, back = _lines(x, attrs["axes"])
+    slopes, _ = _lines(direction, attrs["axes"])
+    before, rising = _before(k.xp, flat, slopes)
+    after, falling = (made[:, ::-1] for made in _before(k.xp, flat[:, ::-1], slopes[:, ::-1]))
+    return back(rising * after + before * falling)
 
 
 def _norm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:

@@ -1,0 +1,102 @@
+"""Gradients of gradients of every operator, by projection; where there is no rule, an error that names the operator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.core.dispatch import invoke, wrap
+from sparsekit.core.op import registry
+
+OPS = {op.name: op for op in registry.values()}
+CPU = mx.cpu()
+
+#: Operators whose gradient is by definition not the derivative of their value, or whose values change.
+LEFT_OUT = {
+    "make_loss", "BlockGrad", "_contrib_round_ste", "_contrib_sign_ste", "LinearRegressionOutput", "LogisticRegressionOutput",
+    "MAERegressionOutput", "MakeLoss", "SVMOutput", "SoftmaxOutput", "Dropout", "_shuffle", "IdentityAttachKLSparseReg",
+}
+
+#: Operators whose gradient has none of its own; the error says so.
+ONCE = {"BatchNorm", "CTCLoss", "GroupNorm", "InstanceNorm", "LayerNorm", "RNN", "_rnn", "_others"}
+
+
+def cases():
+    for name, op in sorted(OPS.items()):
+        random = name.startswith(("_random_", "_sample_")) and "_pdf_" not in name
+        if op.gradient_function is None or name in LEFT_OUT or random or (op.mutates and name != "BatchNorm"):
+            continue
+        for number, (arrays, attrs) in enumerate(op.sample()[:3]):
+            places = [place for place in range(len(arrays)) if place not in op.flat]
+            attrs = {**attrs, **({op.sparse_output: None} if op.name == "dot" else {})}
+            if places:
+                yield pytest.param(op, [array.astype(np.float64) for array in arrays], attrs, places, id=f"{name}-{number}")
+
+
+def outputs(op, inputs, attrs):
+    made = invoke(op.bind({"dtype": "float64"} if op.name == "Cast" else attrs), inputs)
+    return [array for array in (made if isinstance(made, list) else [made]) if array.dtype.kind == "f"]
+
+
+def gradients(op, attrs, values, places, weights, create=False):
+    """The variables, and the gradients at them of the outputs times weights."""
+    inputs = tuple(wrap(value.copy(), CPU) for value in values)
+    for place in places:
+        inputs[place].attach_grad()
+    with mx.autograd.record():
+        heads = outputs(op, inputs, attrs)
+        found = mx.autograd.grad(heads, [inputs[place] for place in places],
+                                 [mx.nd.array(weight, dtype="float64") for weight in weights], create_graph=create)
+    return [inputs[place] for place in places], found
+
+
+def second(op, attrs, arrays, places, weights, along):
+    """The gradients, and how their projection changes with the variables: zeros where it does not."""
+    variables, found = gradients(op, attrs, arrays, places, weights, create=True)
+    with mx.autograd.record():
+        parts = [(one * mx.nd.array(direction, dtype="float64")).sum()
+                 for one, direction in zip(found, along, strict=True) if one._entry is not None]
+    if parts:
+        mx.autograd.backward(parts)
+    return found, [variable.grad.asnumpy() for variable in variables]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of this test's own arithmetic where functions are singular
+@pytest.mark.parametrize(("op", "arrays", "attrs", "places"), list(cases()))
+def test_gradients_of_gradients_by_projection(op, arrays, attrs, places):
+    random = np.random.default_rng(3)
+    with mx.autograd.train_mode():
+        made = outputs(op, tuple(wrap(array.copy(), CPU) for array in arrays), attrs)
+    weights = [np.where(np.isfinite(array.asnumpy()), random.standard_normal(array.shape), 0) for array in made]
+    along = [random.standard_normal(arrays[place].shape) for place in places]
+    if op.name in ONCE or "_pdf_" in op.name:
+        with pytest.raises(mx.GradientError, match="has no gradient") as caught:
+            second(op, attrs, arrays, places, weights, along)
+        assert "Hint:" in str(caught.value)
+        return
+    found, curved = second(op, attrs, arrays, places, weights, along)
+    if not all(np.isfinite(one.asnumpy()).all() for one in found):
+        return
+    step = [np.where(array != 0, random.standard_normal(array.shape), 0) for array in arrays]
+    got = sum(float(np.nansum(one * step[place])) for one, place in zip(curved, places, strict=True))
+    sides = []
+    for sign in (1, -1):
+        moved = [array + sign * 1e-5 * move if place in places else array
+                 for place, (array, move) in enumerate(zip(arrays, step, strict=True))]
+        sides.append(gradients(op, attrs, moved, places, weights)[1])
+    expected = sum(float(np.nansum((after.asnumpy() - before.asnumpy()) * direction)) / 2e-5
+                   for after, before, direction in zip(*sides, along, strict=True))
+    assert got == pytest.approx(expected, rel=2e-3, abs=2e-3)
+
+
+def test_second_derivatives_of_a_product_are_right_at_zeros():
+    x = mx.nd.array([[2.0, 3, 4], [0, 5, 6], [0, 0, 7]])
+    x.attach_grad()
+    with mx.autograd.record():
+        first = mx.autograd.grad(x.prod(axis=1), [x], create_graph=True)[0]
+    first.backward()
+    values = x.asnumpy()
+    expected = [[sum(np.prod(np.delete(row, [one, other])) for other in range(3) if other != one) for one in range(3)]
+                for row in values]
+    np.testing.assert_array_equal(x.grad.asnumpy(), expected)

@@ -16,7 +16,7 @@ from ..base.naming import Prefix, current_names
 from ..core import hooks
 from ..core.trace import current
 from ..ndarray.ndarray import NDArray
-from . import model_files
+from . import model_files, symbolic
 from .hybrid import Programs, tracing
 from .monitor import Monitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
@@ -456,6 +456,33 @@ class HybridBlock(Block):
             return self.forward(*args)
         return self._programs.run(self.forward, args)
 
+    def export(self, path: Any, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+        """Write the network as a symbol, ``path-symbol.json``, and its parameters, ``path-0000.params``.
+
+        ``gluon.SymbolBlock.imports``, ``Module`` and MXNet 1.9.1 read them.  A single input is called ``data``, several
+        ``data0``, ``data1`` and so on.
+
+        Parameters
+        ----------
+        path : str or path
+            What the files' names start with.
+        epoch : int
+            Four digits of the second name.
+        remove_amp_cast : bool
+            Leave out casts of automatic mixed precision.
+
+        Returns
+        -------
+        tuple of str
+            The two files.
+
+        Raises
+        ------
+        InitializationError
+            If a parameter has no values yet.
+        """
+        return symbolic.export(self, path, epoch, remove_amp_cast)
+
     def infer_shape(self, *args: Any) -> None:
         """Complete the shapes of parameters from the inputs; layers with deferred shapes override it."""
         unknown = [parameter.name for parameter in self._reg_params.values() if not shape_is_known(parameter.shape)]
@@ -463,7 +490,9 @@ class HybridBlock(Block):
                          hint="give every size, or override infer_shape(self, *inputs) to set them.")
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """Call ``hybrid_forward`` with the parameters, completing deferred shapes first."""
+        """Call ``hybrid_forward`` with the parameters, completing deferred shapes first; symbols give a symbol."""
+        if type(x) is not NDArray and symbolic.holds_symbols((x, *args)):
+            return symbolic.forward(self, x, args)
         ctx = x._ctx if isinstance(x, NDArray) else self._place((x, *args))
         try:
             values = self._values(ctx)

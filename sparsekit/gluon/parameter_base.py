@@ -28,6 +28,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..ops.cast import check_stype
 from ..storage import RowSparse
+from ..symbol import var
 from .utils import shape_is_known
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "contexts_of"]
@@ -101,6 +102,7 @@ class Parameter:
         self._grads: dict[Context, Any] = {}
         self._deferred: tuple[Any, list[Context]] | None = None
         self._grad_req = "null"
+        self._var: Any = None
         self.grad_req = grad_req
 
     def __repr__(self) -> str:
@@ -336,6 +338,13 @@ class Parameter:
         if not self._arrays:
             self._explain_absence()
         return list(self._arrays)
+
+    def var(self) -> Any:
+        """A symbol that stands for the parameter: the same one each time."""
+        if self._var is None:
+            self._var = var(self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
+                            init=self.init, stype=self._stype)
+        return self._var
 
     # changes
 

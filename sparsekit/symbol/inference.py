@@ -15,7 +15,7 @@ from . import values
 from .node import Entry, SymbolNode, order
 from .shapes import Partial, complete, from_user, guess_inputs, merged, to_user
 
-__all__ = ["NodeStorage", "adjusted_call", "dtypes_of", "shapes_of", "storage_of"]
+__all__ = ["NodeStorage", "adjusted_call", "declared_stype", "dtypes_of", "leaves_open", "shapes_of", "storage_of"]
 
 #: Sizes that stand for unknown ones when an operator's shapes are tried; what follows them is unknown too.
 _PROBES = (5_040, 7_560)
@@ -94,6 +94,11 @@ def _creates_unknown(call: Call) -> bool:
     """Whether a call makes an array of which some sizes are for its users to say, as the states of a recurrent cell."""
     shape = call.attrs.get("shape")
     return not call.op.inputs and isinstance(shape, tuple) and any(size in (0, -1) for size in shape)
+
+
+def leaves_open(heads: Iterable[Entry]) -> bool:
+    """Whether a graph has operators that leave sizes for their users to say."""
+    return any(node.call is not None and _creates_unknown(node.call) for node in order(heads))
 
 
 def adjusted_call(call: Call, shape: Partial) -> Call:

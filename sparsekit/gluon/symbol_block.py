@@ -1,0 +1,212 @@
+"""A block that runs a symbol: networks from files, and parts of networks."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from .. import symbol
+from ..base.errors import DTypeError, ParameterError, ShapeError
+from ..ndarray.ndarray import NDArray
+from ..symbol import Group, Symbol
+from ..symbol.inference import declared_stype, dtypes_of, leaves_open, shapes_of
+from ..symbol.node import SymbolNode, order, variables
+from ..symbol.program import Program
+from ..symbol.shapes import complete, from_user, to_user
+from ..symbol.values import parse
+from .block import HybridBlock
+from .parameter import ParameterDict
+from .parameter_base import DeferredInitializationError
+from .symbolic import flatten, restore
+
+__all__ = ["SymbolBlock"]
+
+#: Programs are kept for so many combinations of input shapes, where they depend on them.
+REMEMBERED = 16
+
+
+class SymbolBlock(HybridBlock):
+    """Runs a symbol on arrays, or puts it into another symbol; all its variables but the inputs are parameters.
+
+    Parameters
+    ----------
+    outputs : Symbol or list of Symbol
+    inputs : Symbol or list of Symbol
+        Variables of the outputs.
+    params : ParameterDict, optional
+        Parameters to share, as ``net.collect_params()``; those that it lacks are made.
+
+    Raises
+    ------
+    ParameterError
+        If an input is not a variable, or two are the same.
+
+    Examples
+    --------
+    >>> data = mx.sym.Variable("data")
+    >>> internals = net(data).get_internals()
+    >>> features = mx.gluon.SymbolBlock(internals["dense0_relu_fwd_output"], data, params=net.collect_params())
+    """
+
+    def __init__(self, outputs: Any, inputs: Any, params: ParameterDict | None = None) -> None:
+        super().__init__(prefix="")
+        self._prefix, self._name, self._params = "", "symbolblock", ParameterDict("", params)
+        given, self._in_format = flatten(inputs, Symbol, "inputs")
+        if isinstance(inputs, Symbol) and len(inputs) > 1:
+            given = list(inputs)
+            self._in_format = [None] * len(given)
+        elif isinstance(inputs, (list, tuple)) and len(inputs) == 1:
+            self._in_format = self._in_format[0]
+        made, self._out_format = flatten(outputs, Symbol, "outputs")
+        if isinstance(outputs, (list, tuple)) and len(outputs) == 1:
+            self._out_format = self._out_format[0]
+        if len(made) == 1 and len(made[0]) > 1:
+            self._out_format = [None] * len(made[0])
+        self._symbol = made[0] if len(made) == 1 else Group(made)
+        self._inputs = [self._check_input(one) for one in given]
+        if len(set(self._inputs)) < len(self._inputs):
+            raise ParameterError(f"Inputs {', '.join(self._inputs)} repeat.", hint="name each variable once.")
+        self._make_parameters()
+        self._made: dict[Any, Program] = {}
+
+    @staticmethod
+    def _check_input(one: Symbol) -> str:
+        node, _ = one._entries[0]
+        if len(one) != 1 or node.call is not None:
+            raise ParameterError(f"Input symbols must be variable, but {one} is an output of operators.",
+                                 hint="mx.sym.Variable makes one; its name is what counts.")
+        return node.name
+
+    def _make_parameters(self) -> None:
+        """A parameter for each variable that is no input, with what the variable declares."""
+        entries = self._symbol._entries
+        arguments, states = variables(order(entries))
+        dtypes = dtypes_of(entries, {})
+        self._leaves: list[SymbolNode] = [node for node in order(entries) if node.call is None]
+        for node in arguments + states:
+            if node.name in self._inputs:
+                continue
+            shape = node.attrs.get("__shape__")
+            declared = {"stype": declared_stype(node), "dtype": dtypes.get((node, 0)),
+                        "shape": None if shape is None else to_user(from_user(parse(shape, (), node.name), node.name)),
+                        "lr_mult": _number(node, "__lr_mult__"), "wd_mult": _number(node, "__wd_mult__")}
+            wanted = {key: value for key, value in declared.items() if value is not None}
+            if node in states:
+                wanted["grad_req"] = "null"
+            if node.name in self.params:
+                wanted = {}
+            self.params.get(node.name, allow_deferred_init=True, **wanted)
+        names = list(self.params.keys())
+        start = len(os.path.commonprefix(names)) if len(names) > 1 else 0
+        self._reg_params = {name[start:]: parameter for name, parameter in self.params.items()}
+        self._keys = {name: name[start:] for name in names}
+
+    @staticmethod
+    def imports(symbol_file: Any, input_names: Any, param_file: Any = None, ctx: Any = None, allow_missing: bool = False,
+                ignore_extra: bool = False) -> SymbolBlock:
+        """The network that ``HybridBlock.export`` or ``Module.save_checkpoint``, ours or MXNet's, has written.
+
+        Parameters
+        ----------
+        symbol_file : str or path
+        input_names : str or list of str
+        param_file : str or path, optional
+            Without it the parameters are to be initialized.
+        ctx : Context or list of Context, optional
+            The CPU by default.
+        allow_missing, ignore_extra : bool
+            Leave alone parameters that the file does not have, and pass over what only the file has.
+
+        Raises
+        ------
+        DataFileError
+            If a file is missing or damaged.
+        """
+        made = symbol.load(symbol_file)
+        names = [input_names] if isinstance(input_names, str) else list(input_names)
+        unknown = [name for name in names if name not in made.list_inputs()]
+        if unknown:
+            raise ParameterError(f"{symbol_file} has no variable named {unknown[0]!r}.",
+                                 hint=f"it has {', '.join(made.list_inputs()[:8])}.")
+        block = SymbolBlock(made, [symbol.var(name) for name in names])
+        if param_file is not None:
+            block.collect_params().load(param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved")
+        return block
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(\n{self._symbol} : {len(self._inputs)} -> {len(self._symbol)}\n)"
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """The outputs, for arrays or symbols in the structure of the inputs."""
+        given = (x, *args) if args else x
+        kind = Symbol if isinstance(x, Symbol) or (isinstance(x, (list, tuple)) and x and isinstance(x[0], Symbol)) else NDArray
+        items, structure = flatten(list(given) if args else given, kind, "The input")
+        if structure != self._in_format:
+            raise ShapeError(f"{len(items)} inputs were given in another structure than {', '.join(self._inputs)}.",
+                             hint="give arrays in the structure of `inputs`.")
+        if kind is Symbol:
+            made = list(self._symbol(**dict(zip(self._inputs, items, strict=True))))
+        else:
+            made = self._compute(items)
+        return restore(iter(made), self._out_format)
+
+    def _compute(self, items: list[NDArray]) -> list[NDArray]:
+        ctx = items[0]._ctx
+        try:
+            values = self._values(ctx)
+        except DeferredInitializationError:
+            self.infer_shape(*items)
+            for parameter in self._reg_params.values():
+                parameter._finish_deferred_init()
+            values = self._values(ctx)
+        held = {**{name: values[key] for name, key in self._keys.items()}, **dict(zip(self._inputs, items, strict=True))}
+        return self._program(items).run([held[node.name] for node in self._leaves], ctx)
+
+    def _program(self, items: list[NDArray]) -> Program:
+        """The steps of the graph; for each combination of shapes, if it makes arrays whose shapes follow from these."""
+        key = tuple(item.shape for item in items) if leaves_open(self._symbol._entries) else ()
+        found = self._made.get(key)
+        if found is None:
+            if len(self._made) >= REMEMBERED:
+                self._made.clear()
+            found = self._made[key] = Program(self._symbol._entries, self._shapes(items) if key else None)
+        return found
+
+    def _shapes(self, items: list[Any]) -> Any:
+        by_name = dict(zip(self._inputs, (item.shape for item in items), strict=True))
+        for name, parameter in self.params.items():
+            if parameter.shape is not None:
+                by_name[name] = parameter.shape
+        return shapes_of(self._symbol._entries, {node: from_user(by_name[node.name], node.name) for node in self._leaves
+                                                 if node.name in by_name})
+
+    def infer_shape(self, *args: Any) -> None:
+        """Complete the shapes of parameters from the inputs, by the symbol's inference."""
+        shapes = self._shapes(list(args))
+        for node in self._leaves:
+            shape = shapes.get((node, 0))
+            if node.name in self.params and complete(shape):
+                self.params[node.name].shape = shape
+
+    def cast(self, dtype: Any) -> None:
+        """Change the element type of the parameters; those of BatchNorm stay float32 where the rest is float16."""
+        super().cast(dtype)
+        if np.dtype(dtype) != np.float16:
+            return
+        for node in order(self._symbol._entries):
+            if node.call is not None and node.call.op.name == "BatchNorm":
+                for source, _ in node.inputs[1:]:
+                    if source.name in self.params:
+                        self.params[source.name].cast("float32")
+
+    def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:
+        """Not used: the symbol says what is computed."""
+        raise DTypeError("A SymbolBlock computes its symbol.", hint="call it, or derive from HybridBlock.")
+
+
+def _number(node: SymbolNode, key: str) -> float | None:
+    value = node.attrs.get(key)
+    return None if value is None else float(parse(value, 1.0, f"{node.name}.{key}"))
+

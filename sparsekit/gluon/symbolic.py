@@ -1,0 +1,91 @@
+"""Blocks as symbols: ``hybrid_forward`` on symbols in the place of arrays, and the files that come of it."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from .. import symbol
+from ..base.errors import DTypeError, SparsekitError
+from ..ndarray.files import save as save_arrays
+from ..symbol import Group, Symbol
+
+__all__ = ["export", "flatten", "forward", "holds_symbols", "restore", "trace"]
+
+
+def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
+    """What a value that may be nested lists holds, and its structure.
+
+    Raises
+    ------
+    DTypeError
+        If it holds anything else.
+    """
+    if isinstance(value, kind):
+        return [value], None
+    if not isinstance(value, (list, tuple)):
+        raise DTypeError(f"{what} has a {type(value).__name__} where a {kind.__name__} is expected.",
+                         hint=f"give {kind.__name__}s, or lists of them.")
+    found, structure = [], []
+    for item in value:
+        inner, shape = flatten(item, kind, what)
+        found += inner
+        structure.append(shape)
+    return found, structure
+
+
+def restore(items: Iterator[Any], structure: Any) -> Any:
+    """The structure with these items; lists wherever there were lists or tuples."""
+    return next(items) if structure is None else [restore(items, inner) for inner in structure]
+
+
+def holds_symbols(value: Any) -> bool:
+    """Whether there is a symbol among arguments that may be lists."""
+    return isinstance(value, Symbol) or (isinstance(value, (list, tuple)) and any(map(holds_symbols, value)))
+
+
+def forward(block: Any, x: Any, args: tuple[Any, ...]) -> Any:
+    """Call ``hybrid_forward`` with symbols: the parameters as variables, names inside with the block's prefix."""
+    parameters = {name: parameter.var() for name, parameter in block._reg_params.items()}
+    with block.name_scope():
+        return block.hybrid_forward(symbol, x, *args, **parameters)
+
+
+def _inputs_of(block: Any) -> int:
+    """How many arrays a block needs: positional parameters without defaults that are none of its parameters'."""
+    kind = type(block)
+    own = kind.forward if "forward" in vars(kind) and "hybrid_forward" not in vars(kind) else kind.hybrid_forward
+    skipped = 1 if own is kind.forward else 2  # self, and F
+    named = [one for one in list(inspect.signature(own).parameters.values())[skipped:]
+             if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    needed = [one.name for one in named if one.default is one.empty and one.name not in block._reg_params]
+    return max(1, len(needed) - (getattr(block, "_states_are_optional", False) and "states" in needed))
+
+
+def trace(block: Any) -> Symbol:
+    """The symbol of a block; its inputs are called ``data``, or ``data0``, ``data1`` … if there are several."""
+    count = _inputs_of(block)
+    names = ["data"] if count == 1 else [f"data{place}" for place in range(count)]
+    made = block(*[symbol.Variable(name) for name in names])
+    outputs, _ = flatten(made, Symbol, f"The result of {block.name}")
+    return outputs[0] if len(outputs) == 1 else Group(outputs)
+
+
+def export(block: Any, path: Any, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
+    """Write a block's symbol and its parameters."""
+    if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
+        raise SparsekitError(f"epoch is {epoch!r}.", hint="it is a whole number from 0, part of the file's name.")
+    made = trace(block)
+    arguments, states = set(made.list_arguments()), set(made.list_auxiliary_states())
+    arrays = {}
+    for name, parameter in block.collect_params().items():
+        if name in arguments or name in states:
+            arrays[f"{'arg' if name in arguments else 'aux'}:{name}"] = parameter._reduce()
+        else:
+            warnings.warn(f'Parameter "{name}" is not found in the graph.', stacklevel=3)
+    files = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"
+    made.save(files[0], remove_amp_cast)
+    save_arrays(files[1], arrays)
+    return files

@@ -91,6 +91,7 @@ class SymbolBlock(HybridBlock):
             shape = node.attrs.get("__shape__")
             declared = {"stype": declared_stype(node), "dtype": dtypes.get((node, 0)),
                         "shape": None if shape is None else to_user(from_user(parse(shape, (), node.name), node.name)),
+                        "init": node.attrs.get("__init__"),
                         "lr_mult": _number(node, "__lr_mult__"), "wd_mult": _number(node, "__wd_mult__")}
             wanted = {key: value for key, value in declared.items() if value is not None}
             if node in states:

@@ -54,20 +54,24 @@ def forward(block: Any, x: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _inputs_of(block: Any) -> int:
-    """How many arrays a block needs: positional parameters without defaults that are none of its parameters'."""
+    """How many arrays a call of a block needs: positional parameters without defaults that are none of its own arrays."""
     kind = type(block)
-    own = kind.forward if "forward" in vars(kind) and "hybrid_forward" not in vars(kind) else kind.hybrid_forward
-    skipped = 1 if own is kind.forward else 2  # self, and F
-    named = [one for one in list(inspect.signature(own).parameters.values())[skipped:]
+    if kind.__call__.__qualname__ != "Block.__call__":
+        called, skipped = kind.__call__, 1  # self
+    elif kind.forward.__qualname__ != "HybridBlock.forward":
+        called, skipped = kind.forward, 1
+    else:
+        called, skipped = kind.hybrid_forward, 2  # self, and F
+    named = [one for one in list(inspect.signature(called).parameters.values())[skipped:]
              if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    needed = [one.name for one in named if one.default is one.empty and one.name not in block._reg_params]
-    return max(1, len(needed) - (getattr(block, "_states_are_optional", False) and "states" in needed))
+    return max(1, sum(one.default is one.empty and one.name not in block._reg_params for one in named))
 
 
 def trace(block: Any) -> Symbol:
     """The symbol of a block; its inputs are called ``data``, or ``data0``, ``data1`` … if there are several."""
     count = _inputs_of(block)
-    names = ["data"] if count == 1 else [f"data{place}" for place in range(count)]
+    names = [*block._inputs] if hasattr(block, "_inputs") else ["data"] if count == 1 else [
+        f"data{place}" for place in range(count)]
     made = block(*[symbol.Variable(name) for name in names])
     outputs, _ = flatten(made, Symbol, f"The result of {block.name}")
     return outputs[0] if len(outputs) == 1 else Group(outputs)

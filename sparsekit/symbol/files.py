@@ -120,10 +120,8 @@ def read_file(path: Any) -> list[Entry]:
     """The graph in a file."""
     path = _path(path)
     try:
-        if os.path.getsize(path) > LARGEST:
-            raise FileFormatError(f"{path} has {os.path.getsize(path):,} bytes.", hint="it is no symbol.")
         with open(path, encoding="utf-8") as file:
-            return read(file.read(), path)
+            text = file.read(LARGEST + 1)  # a larger one is refused below, without being read to its end
     except FileNotFoundError as error:
         raise DataFileError(f"{path} does not exist.", hint="symbols are saved as NAME-symbol.json.") from error
     except UnicodeDecodeError as error:
@@ -131,6 +129,7 @@ def read_file(path: Any) -> list[Entry]:
                               hint="parameters, in files .params, are read by mx.nd.load.") from error
     except OSError as error:
         raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="give the file of a symbol.") from error
+    return read(text, path)
 
 
 def read(text: str, source: str = "The text") -> list[Entry]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -81,9 +80,9 @@ def _described(init: Any) -> str:
     """An initializer as files hold it: its name and its settings."""
     if isinstance(init, str):
         return init
-    if hasattr(init, "dumps"):
-        return str(init.dumps())
-    return json.dumps([type(init).__name__.lower(), vars(init)])
+    if not hasattr(init, "dumps"):
+        raise DTypeError(f"init is a {type(init).__name__}.", hint="it is an Initializer, or the name of one.")
+    return str(init.dumps())
 
 
 def Group(symbols: Any, create_fn: Any = Symbol) -> Symbol:

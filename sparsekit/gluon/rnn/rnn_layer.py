@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ... import ndarray
+from ... import ndarray, symbol
 from ...base.errors import ShapeError, SparsekitError, UnknownNameError, UnsupportedError
 from ...ndarray.ndarray import NDArray
 from ...ops.recurrent import MODES
+from ...symbol import Symbol
 from ..block import HybridBlock
 from .composed import BidirectionalCell, DropoutCell, HybridSequentialRNNCell
 from .rnn_cell import GRUCell, LSTMCell, RNNCell
@@ -158,6 +159,8 @@ class _RNNLayer(HybridBlock):
         return output if skip else (output, last)
 
     def _states_for(self, inputs: Any) -> list[Any]:
+        if isinstance(inputs, Symbol):
+            return self.begin_state(func=symbol.zeros)
         if not isinstance(inputs, NDArray) or len(inputs.shape) != 3:
             raise ShapeError(f"{self.name} takes arrays of three axes in the layout {self._layout}, not "
                              f"{getattr(inputs, 'shape', type(inputs).__name__)}.",

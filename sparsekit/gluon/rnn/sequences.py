@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import ndarray
+from ... import ndarray, symbol
 from ...base.errors import DTypeError, ShapeError, UnknownNameError
 from ...ndarray.ndarray import NDArray
+from ...symbol import Symbol
 
 __all__ = ["as_list", "begin_state_for", "format_sequence", "is_list", "mask_sequence", "operators_of", "reverse_sequence"]
 
@@ -18,7 +19,7 @@ def is_list(inputs: Any) -> bool:
 
 def as_list(found: Any) -> list[Any]:
     """What an operator gave, as a list also where it is one array."""
-    return list(found) if is_list(found) else [found]
+    return list(found) if is_list(found) or isinstance(found, Symbol) else [found]
 
 
 def operators_of(inputs: Any) -> Any:
@@ -26,7 +27,9 @@ def operators_of(inputs: Any) -> Any:
     array = inputs[0] if is_list(inputs) and inputs else inputs
     if isinstance(array, NDArray):
         return ndarray
-    raise DTypeError(f"A recurrent network takes NDArrays, not {type(array).__name__}.", hint="make one with mx.nd.array(…).")
+    if isinstance(array, Symbol):
+        return symbol
+    raise DTypeError(f"A recurrent network takes NDArrays or Symbols, not {type(array).__name__}.", hint="make one with mx.nd.array(…).")
 
 
 def format_sequence(length: int | None, inputs: Any, layout: str, merge: bool | None) -> tuple[Any, int, Any, int]:
@@ -54,9 +57,14 @@ def format_sequence(length: int | None, inputs: Any, layout: str, merge: bool | 
     axis, F = layout.find("T"), operators_of(inputs)
     if is_list(inputs):
         _check_length(length, len(inputs))
-        batch = inputs[0].shape[layout.replace("T", "").find("N")]
+        batch = 0 if F is symbol else inputs[0].shape[layout.replace("T", "").find("N")]
         return (F.stack(*inputs, axis=axis) if merge else inputs), axis, F, batch
-    batch, steps = inputs.shape[layout.find("N")], inputs.shape[axis]
+    if F is symbol:  # nothing is known of its shape: the length must be given, and the batch follows when it is bound
+        batch, steps = 0, length
+        if merge is False and length is None:
+            raise ShapeError("The number of steps of a symbol is not known.", hint="give unroll() the length of the sequence.")
+    else:
+        batch, steps = inputs.shape[layout.find("N")], inputs.shape[axis]
     if merge is False:
         _check_length(length, steps)
         inputs = as_list(F.split(inputs, num_outputs=steps, axis=axis, squeeze_axis=True))
@@ -72,6 +80,8 @@ def begin_state_for(cell: Any, F: Any, begin_state: Any, inputs: Any, batch_size
     """The states given, or zeros like the inputs."""
     if begin_state is not None:
         return begin_state
+    if F is symbol:
+        return cell.begin_state(func=symbol.zeros, batch_size=batch_size)
     like = inputs[0] if is_list(inputs) else inputs
     return cell.begin_state(func=F.zeros, batch_size=batch_size, ctx=like.context, dtype=like.dtype)
 

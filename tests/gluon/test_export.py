@@ -1,0 +1,199 @@
+"""Networks exported by MXNet 1.9.1 compute here what they computed there, and those exported here are what MXNet has read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import DataFileError, InitializationError, ParameterError, ShapeError, SparsekitError
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+FACTS = json.loads((GOLDEN / "exports.json").read_text(encoding="utf-8"))
+CASES = {case["net"]: case for case in FACTS["cases"]}
+
+#: What MXNet 1.9.1 made of our files, by tests/oracle/record_reads.py.
+READ = json.loads((GOLDEN / "reads.json").read_text(encoding="utf-8"))["cases"]
+
+#: Layers whose only input MXNet exports with the states beside it.
+WITH_STATES = {"gru": [mx.nd.zeros((1, 2, 3))]}
+
+
+def network(name):
+    """The network of the recording, made here, with its parameters."""
+    names = {"mx": mx, "nn": mx.gluon.nn, "rnn": mx.gluon.rnn}
+    exec(FACTS["nets"], names)
+    net = names[name]()
+    net.initialize()
+    net(*inputs(name))
+    for key, values in CASES[name]["parameters"].items():
+        net.collect_params()[key.partition(":")[2]].set_data(mx.nd.array(values))
+    return net
+
+
+def inputs(name):
+    return [mx.nd.array(values) for values in CASES[name]["inputs"]]
+
+
+def flat(made):
+    if isinstance(made, (list, tuple)):
+        return [array for item in made for array in flat(item)]
+    return [made]
+
+
+def assert_alike(made, expected):
+    made = flat(made)
+    assert len(made) == len(expected)
+    for array, values in zip(made, expected, strict=True):
+        np.testing.assert_allclose(array.asnumpy(), np.array(values, np.float32), rtol=2e-5, atol=1e-6)
+
+
+def written(case, folder):
+    """MXNet's files of a network."""
+    folder.joinpath("net-symbol.json").write_text(json.dumps(case["graph"]), encoding="utf-8")
+    mx.nd.save(str(folder / "net-0000.params"), {key: mx.nd.array(values) for key, values in case["parameters"].items()})
+    return str(folder / "net-symbol.json"), str(folder / "net-0000.params")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_networks_of_mxnet_compute_what_they_did(name, tmp_path):
+    symbol, params = written(CASES[name], tmp_path)
+    states = WITH_STATES.get(name, [])
+    names = [node["name"] for node in CASES[name]["graph"]["nodes"] if node["op"] == "null" and node["name"].startswith("data")]
+    block = mx.gluon.SymbolBlock.imports(symbol, names, params)
+    made = flat(block(*inputs(name), *states))
+    assert_alike(made[: len(CASES[name]["outputs"])], CASES[name]["outputs"])
+    block.hybridize()
+    for _ in range(2):
+        assert_alike(flat(block(*inputs(name), *states))[: len(CASES[name]["outputs"])], CASES[name]["outputs"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exported_here_they_come_back(name, tmp_path):
+    net = network(name)
+    assert_alike(net(*inputs(name)), CASES[name]["outputs"])
+    symbol, params = net.export(tmp_path / "net", epoch=7)
+    assert Path(params).name == "net-0007.params"
+    names = ["data"] if len(inputs(name)) == 1 else [f"data{place}" for place in range(len(inputs(name)))]
+    block = mx.gluon.SymbolBlock.imports(symbol, names, params)
+    made = flat(block(*inputs(name)))
+    assert_alike(made[: len(CASES[name]["outputs"])], CASES[name]["outputs"])
+
+
+@pytest.mark.parametrize("case", READ, ids=lambda case: case["net"])
+def test_mxnet_has_read_these_files(case, tmp_path):
+    """The same files, text for text, were imported by MXNet 1.9.1, and computed the same."""
+    net = network(case["net"])
+    symbol, _ = net.export(tmp_path / "net")
+    assert hashlib.sha256(Path(symbol).read_bytes()).hexdigest() == case["sha256"]
+    assert_alike(flat(net(*inputs(case["net"])))[: len(case["outputs"])], case["outputs"])
+
+
+def test_a_symbol_block_trains():
+    data, label = mx.nd.random.normal(shape=(64, 5)), mx.nd.array(np.arange(64) % 2)
+    out = mx.sym.FullyConnected(mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn"), num_hidden=2, name="fc")
+    block = mx.gluon.SymbolBlock(out, mx.sym.Variable("data"))
+    block.initialize()
+    trainer = mx.gluon.Trainer(block.collect_params(), "sgd", {"learning_rate": 0.5})
+    loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    losses = []
+    for _ in range(20):
+        with mx.autograd.record():
+            value = loss(block(data), label).mean()
+        value.backward()
+        trainer.step(1)
+        losses.append(value.asscalar())
+    assert losses[-1] < 0.95 * losses[0]
+    assert block.params["bn_moving_mean"].grad_req == "null"
+    assert abs(block.params["bn_moving_mean"].data().asnumpy()).sum() > 0
+    assert block.params["fc_weight"].shape == (2, 5)
+
+
+def test_part_of_a_network_shares_its_parameters():
+    net = mx.gluon.nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(mx.gluon.nn.Dense(4, activation="relu"), mx.gluon.nn.Dense(2))
+    net.initialize()
+    x = mx.nd.ones((3, 5))
+    net(x)
+    data = mx.sym.Variable("data")
+    internals = net(data).get_internals()
+    block = mx.gluon.SymbolBlock([internals["net_dense0_relu_fwd_output"], internals["net_dense1_fwd_output"]], data,
+                                 params=net.collect_params())
+    features, out = block(x)
+    assert features.shape == (3, 4)
+    np.testing.assert_array_equal(out.asnumpy(), net(x).asnumpy())
+    net[1].bias.set_data(mx.nd.array([5, 6]))
+    np.testing.assert_array_equal(block(x)[1].asnumpy(), net(x).asnumpy())
+    made = block(mx.sym.Variable("other"))
+    assert [one.list_arguments()[0] for one in made] == ["other", "other"]
+    assert repr(block) == ("SymbolBlock(\n<Symbol group [net_dense0_relu_fwd, net_dense1_fwd]> : 1 -> 2\n)")
+
+
+def test_a_sparse_network_stays_sparse(tmp_path):
+    data, weight = mx.sym.Variable("data", stype="csr"), mx.sym.Variable("weight", stype="row_sparse", shape=(6, 2))
+    block = mx.gluon.SymbolBlock(mx.sym.sparse.dot(data, weight), data)
+    assert block.params["weight"].stype == "row_sparse"
+    block.initialize()
+    x = mx.nd.sparse.csr_matrix(np.eye(3, 6))
+    with mx.config.set(densify="error"):
+        out = block(x)
+    np.testing.assert_allclose(out.asnumpy(), block.params["weight"].data().asnumpy()[:3], rtol=1e-6)
+
+
+def test_float16_leaves_the_statistics_alone():
+    block = mx.gluon.SymbolBlock(mx.sym.BatchNorm(mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=2, name="fc"), name="bn"),
+                                 mx.sym.Variable("x"))
+    block.cast("float16")
+    assert {name: parameter.dtype.name for name, parameter in block.params.items()} == {
+        "fc_weight": "float16", "fc_bias": "float16", "bn_gamma": "float32", "bn_beta": "float32",
+        "bn_moving_mean": "float32", "bn_moving_var": "float32"}
+
+
+def test_what_cannot_be_exported_or_imported_says_so(tmp_path):
+    net = mx.gluon.nn.Dense(3, prefix="d_")
+    net.initialize()
+    with pytest.raises(InitializationError):
+        net.export(tmp_path / "net")
+    assert not list(tmp_path.iterdir())
+    net(mx.nd.ones((2, 4)))
+    with pytest.raises(SparsekitError, match="epoch"):
+        net.export(tmp_path / "net", epoch=-1)
+    symbol, params = net.export(tmp_path / "net")
+    with pytest.raises(ParameterError, match="no variable named 'x'"):
+        mx.gluon.SymbolBlock.imports(symbol, ["x"], params)
+    with pytest.raises(DataFileError):
+        mx.gluon.SymbolBlock.imports(tmp_path / "missing.json", ["data"])
+    Path(symbol).write_text(Path(symbol).read_text(encoding="utf-8")[:100], encoding="utf-8")
+    with pytest.raises(DataFileError, match="no JSON"):
+        mx.gluon.SymbolBlock.imports(symbol, ["data"], params)
+    with pytest.raises(ParameterError, match="must be variable"):
+        mx.gluon.SymbolBlock(mx.sym.Variable("a") + 1, mx.sym.Variable("a") * 2)
+    block = mx.gluon.SymbolBlock(mx.sym.Variable("a") + mx.sym.Variable("b"), [mx.sym.Variable("a"), mx.sym.Variable("b")])
+    with pytest.raises(ShapeError, match="structure"):
+        block(mx.nd.ones(2))
+    with pytest.raises(SparsekitError, match="NDArray"):
+        block(mx.nd.ones(2), 3)
+
+
+def test_parameters_that_the_graph_does_not_have_are_named(tmp_path):
+    class Idle(mx.gluon.HybridBlock):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.unused = self.params.get("unused", shape=(1,), init="zeros")
+
+        def hybrid_forward(self, F, x, unused):
+            return F.relu(x)
+
+    net = Idle(prefix="idle_")
+    net.initialize()
+    with pytest.warns(UserWarning, match='"idle_unused" is not found in the graph'):
+        symbol, params = net.export(tmp_path / "net")
+    with warnings.catch_warnings():
+        assert mx.nd.load(params) in ({}, [])
+        assert mx.sym.load(symbol).list_arguments() == ["data"]

@@ -8,5 +8,5 @@ from .parameter import Constant, DeferredInitializationError, Parameter, Paramet
 from .symbol_block import SymbolBlock
 from .trainer import Trainer
 
-__all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock", "Trainer",
-           "contrib", "data", "loss", "nn", "parameter", "rnn", "utils"]
+__all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "SymbolBlock",
+           "Trainer", "contrib", "data", "loss", "nn", "parameter", "rnn", "utils"]

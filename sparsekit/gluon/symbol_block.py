@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -100,7 +99,7 @@ class SymbolBlock(HybridBlock):
                 wanted = {}
             self.params.get(node.name, allow_deferred_init=True, **wanted)
         names = list(self.params.keys())
-        start = len(os.path.commonprefix(names)) if len(names) > 1 else 0
+        start = _common(names) if len(names) > 1 else 0
         self._reg_params = {name[start:]: parameter for name, parameter in self.params.items()}
         self._keys = {name: name[start:] for name in names}
 
@@ -205,6 +204,12 @@ class SymbolBlock(HybridBlock):
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:
         """Not used: the symbol says what is computed."""
         raise DTypeError("A SymbolBlock computes its symbol.", hint="call it, or derive from HybridBlock.")
+
+
+def _common(names: list[str]) -> int:
+    """How many characters all names begin with alike."""
+    first, last = min(names), max(names)
+    return next((place for place, letter in enumerate(first) if letter != last[place]), len(first))
 
 
 def _number(node: SymbolNode, key: str) -> float | None:

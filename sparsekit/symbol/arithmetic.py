@@ -56,7 +56,31 @@ def binary(name: str, both: str, right: str, left: str) -> Callable[[Any, Any], 
 
 
 FUNCTIONS = {name: binary(name, *names) for name, names in _NAMES.items()}
-FUNCTIONS["true_divide"], FUNCTIONS["pow"] = FUNCTIONS["divide"], FUNCTIONS["power"]
+FUNCTIONS["true_divide"] = FUNCTIONS["divide"]
+
+
+def power(base: Any, exp: Any) -> Symbol:
+    """``base ** exp`` of two symbols of equal shapes, or of a symbol and a number."""
+    return _POWER(base, exp)
+
+
+def maximum(left: Any, right: Any) -> Symbol:
+    """The larger of two symbols of equal shapes, or of a symbol and a number."""
+    return _MAXIMUM(left, right)
+
+
+def minimum(left: Any, right: Any) -> Symbol:
+    """The smaller of two symbols of equal shapes, or of a symbol and a number."""
+    return _MINIMUM(left, right)
+
+
+def hypot(left: Any, right: Any) -> Symbol:
+    """The hypotenuse of two symbols of equal shapes, or of a symbol and a number."""
+    return _HYPOT(left, right)
+
+
+_POWER, _MAXIMUM, _MINIMUM, _HYPOT = (FUNCTIONS[name] for name in ("power", "maximum", "minimum", "hypot"))
+FUNCTIONS.update(power=power, pow=power, maximum=maximum, minimum=minimum, hypot=hypot)
 
 #: Python's operators: method -> function; those with an r take their operands the other way round.
 OPERATORS = {

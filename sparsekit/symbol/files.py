@@ -146,9 +146,11 @@ def read(text: str, source: str = "The text") -> list[Entry]:
         raise FileFormatError(f"{source} has {len(text):,} characters.", hint="it is no symbol.")
     try:
         document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{source} is no JSON: {str(error) or 'it nests too deep'}.",
-                              hint="it may be cut off; symbols are saved by Symbol.save.") from None
+    except RecursionError:
+        raise FileFormatError(f"{source} nests too deep.", hint="it is no symbol; nodes lie beside each other.") from None
+    except ValueError as error:
+        raise FileFormatError(f"{source} is no JSON: {error}.", hint="it may be cut off; symbols are saved by Symbol.save."
+                              ) from None
     return _Reader(document, source).heads()
 
 

@@ -26,12 +26,6 @@ def _calls(node: SymbolNode) -> str:
     return f"{node.name} ({call.op.name})"
 
 
-def _described(node: SymbolNode, known: dict[Entry, Any]) -> str:
-    """The inputs of a node: what each is called, where it comes from, and what is known of it."""
-    return ", ".join(f"{name} {to_user(known.get(entry))} from {entry[0].name}"
-                     for name, entry in zip(node.input_names(), node.inputs, strict=False))
-
-
 class _Knowledge:
     """What is known of each entry's shape, and which node said so."""
 
@@ -54,6 +48,15 @@ class _Knowledge:
         if after != before:
             self.known[entry], self.said[entry], self.changed = after, source, True
 
+    def described(self, node: SymbolNode) -> str:
+        """The inputs of a node: what each is called, its shape, where it comes from, and which operator decided it."""
+        found = []
+        for name, entry in zip(node.input_names(), node.inputs, strict=False):
+            said = self.said.get(entry, "")
+            by = f" (which {said} needs)" if entry[0].call is None and said.endswith(")") and said != _calls(node) else ""
+            found.append(f"{name} {to_user(self.known.get(entry))} from {entry[0].name}{by}")
+        return ", ".join(found)
+
     def visit(self, node: SymbolNode) -> None:
         """Carry what is known through one operator, forwards and backwards."""
         call: Any = node.call
@@ -73,7 +76,7 @@ class _Knowledge:
             guesses = guess_inputs(node.call, ins, self.known.get((node, 0)), node.one_shape)  # type: ignore[arg-type]
         except ShapeError as error:
             raise ShapeError(f"{_calls(node)} cannot take shapes that differ, {error.message}: it has "
-                             f"{_described(node, self.known)}.", hint="elementwise operators need equal shapes; broadcast_* "
+                             f"{self.described(node)}.", hint="elementwise operators need equal shapes; broadcast_* "
                              "take shapes that broadcast.") from None
         for entry, shape in zip(node.inputs, guesses, strict=False):
             self.learn(entry, shape, _calls(node))
@@ -85,7 +88,7 @@ class _Knowledge:
         try:
             made = call.infer_shape([tuple(shape) for shape in ins])
         except ShapeError as error:
-            raise ShapeError(f"{_calls(node)} cannot take {_described(node, self.known)}: {error.message}",
+            raise ShapeError(f"{_calls(node)} cannot take {self.described(node)}: {error.message}",
                              hint=error.hint) from None
         return None if made is None else [tuple(shape) for shape in made] if call.outputs > 1 else [tuple(made)]
 
@@ -141,7 +144,7 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial]) -> dict[
             declared = node.attrs.get("__shape__")
             if declared is not None:
                 shape = values.parse(declared, (), f"{node.name}.__shape__")
-                knowledge.learn((node, 0), from_user(shape, node.name), f"its declaration {declared}")
+                knowledge.learn((node, 0), from_user(shape, node.name), f"its declaration as {declared!r}")
             knowledge.learn((node, 0), given.get(node), "the shape given")
     operators = [node for node in nodes if node.call is not None]
     knowledge.changed = True

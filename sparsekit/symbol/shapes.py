@@ -77,9 +77,9 @@ def _fully_connected(ins: list[Partial], out: Partial, attrs: dict[str, Any]) ->
     if data is not None and data:
         rest = data[1:] if attrs["flatten"] else data[-1:]
         inner = None if None in rest else math.prod(rest)
-    if data is not None and out is not None and data and out:
-        data = (out[0], *data[1:]) if attrs["flatten"] or len(data) > 1 else data
-    if data is not None and len(data) == 2 and weight is not None:
+    if data and out and data[0] is None and len(data) > 1:
+        data = (out[0], *data[1:])
+    if data is not None and len(data) == 2 and weight is not None and data[1] is None:
         data = (data[0], weight[1])
     return [data, (attrs["num_hidden"], inner), *[(attrs["num_hidden"],)] * len(bias)]
 

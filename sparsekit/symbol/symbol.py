@@ -136,8 +136,10 @@ class Symbol:
         """One attribute as text, None if the symbol does not have it."""
         return self.list_attr().get(key)
 
-    def list_attr(self) -> dict[str, str]:
-        """The symbol's attributes, those of its operator among them."""
+    def list_attr(self, recursive: bool = False) -> dict[str, str]:
+        """The symbol's attributes, those of its operator among them; ``attr_dict`` has those of the whole graph."""
+        if recursive:
+            raise UnsupportedError("Symbol.list_attr with recursive=True has been deprecated.", hint="use attr_dict().")
         return self._entries[0][0].listed_attributes() if self.name is not None else {}
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
@@ -401,7 +403,7 @@ def _brief(names: list[str]) -> str:
 
 
 def _only_on_arrays(name: str) -> Callable[..., Any]:
-    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Symbol) -> Any:
         raise UnsupportedError(f"Function {name} is not implemented for Symbol and only available in NDArray.",
                                hint="bind the symbol, and take the outputs of its executor.")
 

@@ -95,7 +95,8 @@ def test_mxnet_has_read_these_files(case, tmp_path):
 
 
 def test_a_symbol_block_trains():
-    data, label = mx.nd.random.normal(shape=(64, 5)), mx.nd.array(np.arange(64) % 2)
+    values = np.random.default_rng(0).standard_normal((64, 5))
+    data, label = mx.nd.array(values), mx.nd.array(values[:, 0] > 0)
     out = mx.sym.FullyConnected(mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn"), num_hidden=2, name="fc")
     block = mx.gluon.SymbolBlock(out, mx.sym.Variable("data"))
     block.initialize()
@@ -108,7 +109,7 @@ def test_a_symbol_block_trains():
         value.backward()
         trainer.step(1)
         losses.append(value.asscalar())
-    assert losses[-1] < 0.95 * losses[0]
+    assert losses[-1] < 0.5 * losses[0]
     assert block.params["bn_moving_mean"].grad_req == "null"
     assert abs(block.params["bn_moving_mean"].data().asnumpy()).sum() > 0
     assert block.params["fc_weight"].shape == (2, 5)
@@ -147,8 +148,8 @@ def test_a_sparse_network_stays_sparse(tmp_path):
 
 
 def test_float16_leaves_the_statistics_alone():
-    block = mx.gluon.SymbolBlock(mx.sym.BatchNorm(mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=2, name="fc"), name="bn"),
-                                 mx.sym.Variable("x"))
+    below = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=2, name="fc")
+    block = mx.gluon.SymbolBlock(mx.sym.BatchNorm(below, name="bn"), mx.sym.Variable("x"))
     block.cast("float16")
     assert {name: parameter.dtype.name for name, parameter in block.params.items()} == {
         "fc_weight": "float16", "fc_bias": "float16", "bn_gamma": "float32", "bn_beta": "float32",

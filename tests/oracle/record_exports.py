@@ -28,7 +28,8 @@ def normed():
 def channels():
     net = nn.HybridSequential(prefix="net_")
     with net.name_scope():
-        net.add(nn.InstanceNorm(), nn.GroupNorm(num_groups=3), nn.BatchNorm(scale=False, epsilon=0.01), nn.Dense(2, flatten=False))
+        net.add(nn.InstanceNorm(), nn.GroupNorm(num_groups=3), nn.BatchNorm(scale=False, epsilon=0.01),
+                nn.Dense(2, flatten=False))
     return net
 def embedded():
     net = nn.HybridSequential(prefix="net_")
@@ -65,8 +66,8 @@ def scaled():
     return Scaled(prefix="net_")
 """
 
-INPUTS = {"dense": [(4, 3)], "normed": [(4, 3)], "channels": [(2, 3, 4)], "embedded": ["ids"], "lstm": [(2, 4, 3)], "gru": [(4, 2, 3)],
-          "unrolled": [(2, 4, 3)], "scaled": [(2, 3), (2, 3)]}
+INPUTS = {"dense": [(4, 3)], "normed": [(4, 3)], "channels": [(2, 3, 4)], "embedded": ["ids"], "lstm": [(2, 4, 3)],
+          "gru": [(4, 2, 3)], "unrolled": [(2, 4, 3)], "scaled": [(2, 3), (2, 3)]}
 
 
 def values(shape, seed):

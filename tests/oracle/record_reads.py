@@ -21,7 +21,7 @@ def main():
     for case in facts["cases"]:
         folder = Path(sys.argv[2]) / case["net"]
         path = folder / "net-symbol.json"
-        names = ["data"] if len(case["inputs"]) == 1 else ["data%d" % place for place in range(len(case["inputs"]))]
+        names = ["data"] if len(case["inputs"]) == 1 else [f"data{place}" for place in range(len(case["inputs"]))]
         block = mx.gluon.SymbolBlock.imports(str(path), names, str(folder / "net-0000.params"))
         made = block(*[mx.nd.array(values) for values in case["inputs"]])
         records.append({"net": case["net"], "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),

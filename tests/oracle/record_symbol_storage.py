@@ -62,7 +62,7 @@ def cases():
 def record(case):
     call, shapes, stypes = case
     names = {"S": mx.sym, **{name: mx.sym.Variable(name) for name in "abc"}}
-    given = dict(zip(shapes, stypes))
+    given = dict(zip(shapes, stypes, strict=True))
     try:
         symbol = eval(call, names)
         made = symbol.simple_bind(mx.cpu(), stype_dict=given, **{name: tuple(shape) for name, shape in shapes.items()})
@@ -78,7 +78,7 @@ def record(case):
 def main():
     found = list(cases())
     records = recording.record_each(len(found), lambda number: record(found[number]))
-    for (call, shapes, stypes), made in zip(found, records):
+    for (call, shapes, stypes), made in zip(found, records, strict=True):
         made.update(call=call, shapes=shapes, stypes=stypes)
     recording.save(sys.argv[1], {"cases": records})
 

@@ -19,7 +19,7 @@ CASES = json.loads((Path(__file__).parents[1] / "golden" / "symbol_storage.json"
 
 #: (call, array) -> why MXNet's sparse one is dense here.
 DELIBERATE = {
-    ("S.where(a, b, b)", "a"): "no gradient flows to a condition, so its buffer is never written; MXNet makes it of the input's type",
+    ("S.where(a, b, b)", "a"): "no gradient flows to a condition, whose buffer MXNet makes of its type",
 }
 
 
@@ -64,7 +64,7 @@ def test_most_are_the_same():
     """So that "or better" hides no change: this many agree to the letter."""
     same = 0
     for case in CASES:
-        _, stypes, executor = bound(case)
+        executor = bound(case)[2]
         gradients = {name: array.stype for name, array in executor.grad_dict.items()}
         same += case.get("gradients") == gradients and case["outputs"] == [array.stype for array in executor.outputs]
     assert (same, len(CASES)) == (234, 342)
@@ -78,8 +78,8 @@ def test_gradients_that_are_inferred_sparse_arrive_sparse():
     assert {name: array.stype for name, array in executor.grad_dict.items()} == {
         "data": "default", "weight": "row_sparse", "label": "default"}
     executor.arg_dict["data"][:] = mx.nd.sparse.csr_matrix(([1.0, 2.0], [3, 700], [0, 1, 1, 2, 2]), shape=(4, 1000))
-    before = len(hooks.ledger)
+    hooks.ledger.clear()  # it is bounded, and may be full
     executor.forward(is_train=True, label=mx.nd.ones(4))
     executor.backward()
-    assert len(hooks.ledger) == before
+    assert not hooks.ledger
     assert executor.grad_dict["weight"].indices.asnumpy().tolist() == [3, 700]

@@ -29,7 +29,8 @@ def operators_of(inputs: Any) -> Any:
         return ndarray
     if isinstance(array, Symbol):
         return symbol
-    raise DTypeError(f"A recurrent network takes NDArrays or Symbols, not {type(array).__name__}.", hint="make one with mx.nd.array(…).")
+    raise DTypeError(f"A recurrent network takes NDArrays or Symbols, not {type(array).__name__}.",
+                     hint="make one with mx.nd.array(…).")
 
 
 def format_sequence(length: int | None, inputs: Any, layout: str, merge: bool | None) -> tuple[Any, int, Any, int]:
@@ -61,7 +62,7 @@ def format_sequence(length: int | None, inputs: Any, layout: str, merge: bool | 
         return (F.stack(*inputs, axis=axis) if merge else inputs), axis, F, batch
     if F is symbol:  # nothing is known of its shape: the length must be given, and the batch follows when it is bound
         batch, steps = 0, length
-        if merge is False and length is None:
+        if steps is None:
             raise ShapeError("The number of steps of a symbol is not known.", hint="give unroll() the length of the sequence.")
     else:
         batch, steps = inputs.shape[layout.find("N")], inputs.shape[axis]

@@ -1,0 +1,330 @@
+"""Executors: passes, gradients of every kind of request, states, reshaping, monitors; beside the same on arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import (
+    DTypeError,
+    GradientError,
+    ParameterError,
+    ShapeError,
+    StorageTypeError,
+    UnknownNameError,
+)
+from sparsekit.core import hooks
+
+CPU = mx.cpu()
+
+
+def classifier():
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=4, name="fc1")
+    net = mx.sym.Activation(net, act_type="relu", name="relu1")
+    return mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=3, name="fc2"), name="softmax")
+
+
+def bound(grad_req="write", seed=0):
+    rng = np.random.default_rng(seed)
+    executor = classifier().simple_bind(CPU, grad_req, data=(5, 6))
+    for name, array in executor.arg_dict.items():
+        array[:] = mx.nd.array(rng.standard_normal(array.shape) if name != "softmax_label" else np.arange(5) % 3)
+    return executor
+
+
+def test_a_pass_is_that_of_arrays():
+    executor = bound()
+    values = {name: array.copy() for name, array in executor.arg_dict.items()}
+    for array in values.values():
+        array.attach_grad()
+    with mx.autograd.record():
+        hidden = mx.nd.FullyConnected(values["data"], values["fc1_weight"], values["fc1_bias"], num_hidden=4)
+        scores = mx.nd.FullyConnected(mx.nd.relu(hidden), values["fc2_weight"], values["fc2_bias"], num_hidden=3)
+        out = mx.nd.SoftmaxOutput(scores, values["softmax_label"])
+    out.backward()
+    made = executor.forward(is_train=True)
+    executor.backward()
+    np.testing.assert_array_equal(made[0].asnumpy(), out.asnumpy())
+    for name, array in values.items():
+        np.testing.assert_array_equal(executor.grad_dict[name].asnumpy(), array.grad.asnumpy())
+
+
+@pytest.mark.parametrize("request_form", ["str", "list", "dict"])
+def test_requests(request_form):
+    names = classifier().list_arguments()
+    wanted = {"fc1_weight": "add", "fc2_weight": "write"}
+    grad_req = {"str": "add", "list": [wanted.get(name, "null") for name in names], "dict": wanted}[request_form]
+    executor, once = bound(grad_req), bound("write")
+    once.forward(is_train=True)
+    once.backward()
+    executor.forward(is_train=True)
+    executor.backward()
+    executor.backward()
+    for name in names:
+        request = "add" if request_form == "str" else wanted.get(name, "null")
+        if request == "null":
+            assert executor.grad_dict[name] is None
+        else:
+            np.testing.assert_allclose(executor.grad_dict[name].asnumpy(), once.grad_dict[name].asnumpy() * (
+                2 if request == "add" else 1), rtol=1e-6)
+    assert executor.grad_arrays == [executor.grad_dict[name] for name in names]
+
+
+def test_head_gradients():
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    executor = mx.sym.Group([a * b, a + b]).bind(CPU, [mx.nd.array([2, 3]), mx.nd.array([5, 7])],
+                                                  [mx.nd.zeros(2), mx.nd.zeros(2)])
+    executor.forward(is_train=True)
+    executor.backward([mx.nd.array([1, 10]), mx.nd.array([100, 1000])])
+    assert executor.grad_arrays[0].asnumpy().tolist() == [105, 1070]
+    executor.backward({"_plus0_output" if "_plus0_output" in executor.output_dict else list(executor.output_dict)[1]:
+                       mx.nd.array([2, 2])})
+    assert executor.grad_arrays[0].asnumpy().tolist() == [7, 9]  # ones where none is given
+    with pytest.raises(ShapeError, match="1 head gradients were given for 2 outputs"):
+        executor.backward(mx.nd.ones(2))
+    with pytest.raises(ShapeError):
+        executor.backward([mx.nd.ones(3), mx.nd.ones(3)])
+    with pytest.raises(DTypeError, match="inputs must be NDArray"):
+        executor.backward(["x", "y"])
+    with pytest.raises(UnknownNameError):
+        executor.backward({"z": mx.nd.ones(2)})
+
+
+def test_outputs_are_arrays_of_their_own():
+    executor = mx.sym.Group([mx.sym.Variable("a"), mx.sym.Variable("a2") * 1]).bind(
+        CPU, {"a": mx.nd.array([1, 2]), "a2": mx.nd.array([3, 4])})
+    first = executor.forward()
+    first[0][:] = 9
+    assert executor.arg_dict["a"].asnumpy().tolist() == [1, 2]
+    executor.forward(a2=mx.nd.array([5, 6]))
+    assert first[1].asnumpy().tolist() == [3, 4]
+
+
+def test_outputs_before_a_forward_pass_are_those_of_the_arguments_at_hand():
+    executor = (mx.sym.Variable("a") * 2).simple_bind(CPU, a=(2,))
+    assert executor.outputs[0].asnumpy().tolist() == [0, 0]
+    executor.arg_dict["a"][:] = 3
+    assert executor.outputs[0].asnumpy().tolist() == [6, 6]
+    executor.forward()
+    executor.arg_dict["a"][:] = 4
+    assert executor.outputs[0].asnumpy().tolist() == [6, 6]
+    assert list(executor.output_dict) == executor._heads[0][0].output_names()
+
+
+def test_states_move_while_training_only():
+    executor = mx.sym.BatchNorm(mx.sym.Variable("x"), name="bn", fix_gamma=False).simple_bind(CPU, x=(4, 2))
+    executor.aux_dict["bn_moving_var"][:] = 1
+    executor.arg_dict["bn_gamma"][:] = 1
+    x = mx.nd.array([[0, 1], [2, 3], [4, 5], [6, 7]])
+    executor.forward(x=x)
+    assert executor.aux_dict["bn_moving_mean"].asnumpy().tolist() == [0, 0]
+    executor.forward(is_train=True, x=x)
+    np.testing.assert_allclose(executor.aux_dict["bn_moving_mean"].asnumpy(), [0.3, 0.4], rtol=1e-5)
+    assert executor.aux_arrays[0] is executor.aux_dict["bn_moving_mean"]
+
+
+def test_dropout_drops_while_training_only():
+    executor = mx.sym.Dropout(mx.sym.Variable("x"), p=0.5).simple_bind(CPU, x=(100,))
+    executor.arg_dict["x"][:] = 1
+    assert executor.forward()[0].asnumpy().min() == 1
+    out = executor.forward(is_train=True)[0].asnumpy()
+    assert set(out.tolist()) == {0, 2}
+    executor.backward()
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), out)
+
+
+def test_sparse_gradients_and_buffers_of_other_types():
+    data, weight = mx.sym.Variable("data", stype="csr"), mx.sym.Variable("weight", stype="row_sparse")
+    out = mx.sym.sparse.dot(data, weight)
+    x = mx.nd.sparse.csr_matrix(np.eye(3, 8))
+    w = mx.nd.array(np.ones((8, 2))).tostype("row_sparse")
+    found = {}
+    for stype in ("row_sparse", "default"):
+        executor = out.bind(CPU, {"data": x, "weight": w}, {"weight": mx.nd.zeros((8, 2), stype=stype)})
+        executor.forward(is_train=True)
+        executor.backward()
+        assert executor.grad_dict["weight"].stype == stype
+        assert executor.grad_dict["data"] is None
+        found[stype] = executor.grad_dict["weight"].asnumpy()
+    np.testing.assert_array_equal(found["row_sparse"], found["default"])
+
+
+def test_a_gradient_that_nothing_reaches_is_zero():
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    executor = mx.sym.Group([a * 2, mx.sym.BlockGrad(b)]).bind(
+        CPU, {"a": mx.nd.ones(2), "b": mx.nd.ones(2)}, {"a": mx.nd.ones(2) * 7, "b": mx.nd.ones(2) * 7})
+    executor.forward(is_train=True)
+    executor.backward()
+    assert executor.grad_dict["a"].asnumpy().tolist() == [2, 2]
+    assert executor.grad_dict["b"].asnumpy().tolist() == [0, 0]
+
+
+def test_backward_needs_a_training_pass():
+    executor = bound()
+    with pytest.raises(GradientError, match="is_train=True"):
+        executor.backward()
+    executor.forward()
+    with pytest.raises(GradientError, match="is_train=True"):
+        executor.backward()
+
+
+def test_recording_outside_is_left_alone():
+    x = mx.nd.ones(2)
+    x.attach_grad()
+    executor = (mx.sym.Variable("a") * 2).bind(CPU, {"a": x})
+    with mx.autograd.record():
+        executor.forward()
+        y = x * 3
+    assert mx.autograd.is_recording() is False
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [3, 3]
+
+
+def test_feeding():
+    executor = bound()
+    with pytest.raises(UnknownNameError, match="dta"):
+        executor.forward(dta=mx.nd.ones((5, 6)))
+    with pytest.raises(DTypeError, match="NDArrays and numpy"):
+        executor.forward(data=3)
+    with pytest.raises(ShapeError, match=r"need: \(5, 6\), received: \(4, 6\)"):
+        executor.forward(data=mx.nd.ones((4, 6)))
+    with pytest.raises(StorageTypeError, match="bound to a default array"):
+        executor.forward(data=mx.nd.ones((5, 6)).tostype("csr"))
+    executor.forward(data=np.ones((5, 6)))
+    assert executor.arg_dict["data"].asnumpy().max() == 1
+    sparse = mx.sym.sparse.negative(mx.sym.Variable("s", stype="csr")).simple_bind(CPU, s=(2, 2))
+    assert sparse.forward(s=mx.nd.array([[0, 1], [0, 0]]))[0].stype == "csr"
+
+
+def test_parameters_are_copied_all_or_none():
+    executor = bound()
+    before = executor.arg_dict["fc1_weight"].asnumpy()
+    with pytest.raises(UnknownNameError, match='"nobody" that is not in the arguments'):
+        executor.copy_params_from({"fc1_weight": mx.nd.zeros((4, 6)), "nobody": mx.nd.ones(2)})
+    with pytest.raises(ShapeError, match="fc1_bias"):
+        executor.copy_params_from({"fc1_weight": mx.nd.zeros((4, 6)), "fc1_bias": mx.nd.ones(2)})
+    np.testing.assert_array_equal(executor.arg_dict["fc1_weight"].asnumpy(), before)
+    executor.copy_params_from({"fc1_weight": mx.nd.zeros((4, 6)), "nobody": mx.nd.ones(2)}, allow_extra_params=True)
+    assert executor.arg_dict["fc1_weight"].asnumpy().max() == 0
+
+
+def test_reshaping_shares_what_keeps_its_shape():
+    executor = bound()
+    smaller = executor.reshape(data=(2, 6), partial_shaping=True)
+    assert smaller.arg_dict["fc1_weight"] is executor.arg_dict["fc1_weight"]
+    assert smaller.grad_dict["fc1_weight"] is executor.grad_dict["fc1_weight"]
+    assert smaller.forward()[0].shape == (2, 3)
+    both = executor.reshape(data=(2, 6), softmax_label=(2,))
+    assert both.forward()[0].shape == (2, 3)
+    with pytest.raises(ShapeError, match=r"unspecified argument softmax_label would change from \(5,\) to \(2,\)"):
+        executor.reshape(data=(2, 6))
+    with pytest.raises(ShapeError, match="allow_up_sizing"):
+        executor.reshape(data=(50, 6), softmax_label=(50,))
+    assert executor.reshape(data=(50, 6), softmax_label=(50,), allow_up_sizing=True).forward()[0].shape == (50, 3)
+    with pytest.raises(UnknownNameError):
+        executor.reshape(nobody=(2,))
+
+
+def test_monitors_see_what_mxnet_shows():
+    """The names are those that MXNet 1.9.1 gives, but for the outputs that no caller gets."""
+    symbol = mx.sym.Group([mx.sym.FullyConnected(mx.sym.BatchNorm(mx.sym.Variable("x"), name="bn"), num_hidden=2, name="fc"),
+                           mx.sym.split(mx.sym.Variable("x2"), num_outputs=2, name="sp")])
+    executor = symbol.simple_bind(CPU, x=(2, 3), x2=(2, 4))
+    seen = []
+    executor.set_monitor_callback(lambda name, array: seen.append((name, array.shape)))
+    executor.forward(is_train=True)
+    assert seen == [("bn_output", (2, 3)), ("fc_output", (2, 2)), ("sp_output0", (2, 2)), ("sp_output1", (2, 2))]
+    seen.clear()
+    executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
+    executor.forward()
+    assert seen == ["x", "bn_data", "bn_gamma", "bn_gamma", "bn_beta", "bn_beta", "bn_moving_mean", "bn_moving_mean",
+                    "bn_moving_var", "bn_moving_var", "bn_output", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias",
+                    "fc_output", "x2", "sp_data", "sp_output0", "sp_output1"]
+    seen.clear()
+    executor.set_monitor_callback(None)
+    executor.forward()
+    assert not seen
+    with pytest.raises(DTypeError):
+        executor.set_monitor_callback(3)
+
+
+def test_a_profile_names_the_symbols():
+    executor = bound()
+    with mx.Profiler() as profiler:
+        executor.forward(is_train=True)
+        executor.backward()
+    lines = profiler.skeleton().splitlines()
+    forward = lines[lines.index("forward") + 1:lines.index("backward")] if lines.index("forward") < lines.index(
+        "backward") else lines[lines.index("forward") + 1:]
+    layers = {line.strip() for line in forward if line.startswith("  ") and not line.startswith("   ")}
+    assert layers - {"(no layer)"} == {"fc1", "fc2", "relu1", "softmax"}  # ones, the head's gradient, belong to no layer
+
+
+def test_shared_arrays():
+    first = bound()
+    second = classifier().simple_bind(CPU, data=(3, 6), shared_exec=first)
+    assert second.arg_dict["fc1_weight"] is first.arg_dict["fc1_weight"]
+    assert second.grad_dict["fc1_weight"] is first.grad_dict["fc1_weight"]
+    assert second.arg_dict["data"].shape == (3, 6)
+    third = classifier().simple_bind(CPU, data=(5, 6), shared_exec=first, shared_arg_names=["fc1_weight"])
+    assert third.arg_dict["fc1_weight"] is first.arg_dict["fc1_weight"]
+    assert third.arg_dict["fc2_weight"] is not first.arg_dict["fc2_weight"]
+    pool: dict = {}
+    made = classifier().simple_bind(CPU, data=(5, 6), shared_buffer=pool)
+    assert pool["data"] is made.arg_dict["data"]
+    assert classifier().simple_bind(CPU, data=(5, 6), shared_buffer=pool).arg_dict["data"] is pool["data"]
+
+
+def test_sizes_left_open_follow_from_their_use():
+    """As recurrent cells begin: zeros of an unknown batch."""
+    begin = mx.sym.zeros((0, 4), name="begin")
+    out = mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=4, name="i2h") + begin
+    assert out.simple_bind(CPU, x=(3, 2)).forward()[0].shape == (3, 4)
+    assert out.eval(x=mx.nd.ones((5, 2)), i2h_weight=mx.nd.ones((4, 2)), i2h_bias=mx.nd.ones(4))[0].shape == (5, 4)
+
+
+def test_types_and_storage_types_of_arguments():
+    a, b = mx.sym.Variable("a", dtype="float64"), mx.sym.Variable("b")
+    executor = (a + b).simple_bind(CPU, a=(2,), b=(2,))
+    assert executor.arg_dict["b"].dtype == np.float64
+    executor = mx.sym.elemwise_add(mx.sym.Variable("c"), b).simple_bind(
+        CPU, type_dict={"c": "float16"}, stype_dict={"c": "row_sparse", "b": "row_sparse"}, c=(2, 2))
+    assert [(array.stype, array.dtype.name) for array in executor.arg_arrays] == [("row_sparse", "float16")] * 2
+    assert executor.outputs[0].stype == "row_sparse"
+
+
+def test_optimizer_steps_as_symbols_leave_their_weights():
+    weight, grad, mom = map(mx.sym.Variable, ("weight", "grad", "mom"))
+    step = mx.sym.sgd_mom_update(weight, grad, mom, lr=0.5, momentum=0.9)
+    assert (step.list_arguments(), step.list_auxiliary_states()) == (["weight", "grad"], ["mom"])
+    executor = step.bind(CPU, [mx.nd.ones(2), mx.nd.ones(2)], aux_states=[mx.nd.zeros(2)])
+    assert executor.forward()[0].asnumpy().tolist() == [0.5, 0.5]
+    assert executor.arg_dict["weight"].asnumpy().tolist() == [1, 1]
+    assert executor.aux_dict["mom"].asnumpy().tolist() == [-0.5, -0.5]
+
+
+def test_debug_text_and_repr():
+    executor = bound()
+    text = executor.debug_str()
+    assert "Variable:data default (5, 6)" in text
+    assert "Op:FullyConnected, Name=fc1, Inputs: data=data(0), weight=fc1_weight(0), bias=fc1_bias(0)" in text
+    assert repr(executor) == "<Executor of softmax_output @cpu(0)>"
+
+
+def test_duplicate_names_have_no_dictionary():
+    twice = mx.sym.Variable("a") + mx.sym.Variable("a")
+    with pytest.raises(ParameterError, match="Several variables are named 'a'"):
+        twice.simple_bind(CPU, a=(2,))
+    executor = twice.bind(CPU, [mx.nd.ones(2), mx.nd.ones(2) * 2])
+    assert executor.forward()[0].asnumpy().tolist() == [3, 3]
+    with pytest.raises(ParameterError, match="Duplicate names detected"):
+        _ = executor.arg_dict
+
+
+def test_roles_are_told_to_the_profiler():
+    executor = bound({"fc1_weight": "write"})
+    roles = {owner: role for _, role, owner in hooks.owned.values() if owner in executor._arg_dict}
+    assert roles["data"] == "input"
+    assert hooks.owned[id(executor.arg_dict["fc1_weight"])][1] == "parameter"
+    assert hooks.owned[id(executor.grad_dict["fc1_weight"])][1] == "gradient"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import collections
-import threading
 import warnings
-import weakref
 from collections.abc import Iterator
 from typing import Any, Self
 
 from .. import ndarray
 from ..base.context import Context
 from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnknownNameError, UnsupportedError
-from ..base.naming import Prefix, current_names
 from ..core import hooks
 from ..core.trace import current
 from ..ndarray.ndarray import NDArray
@@ -20,53 +17,11 @@ from . import model_files, symbolic
 from .hybrid import Programs, tracing
 from .monitor import Monitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
+from .scope import Scope
 from .summary import print_summary
 from .utils import HookHandle, shape_is_known
 
 __all__ = ["Block", "HybridBlock"]
-
-
-class _Scope:
-    """Names inside one block: children made in its ``with`` block count from zero under its prefix."""
-
-    _current = threading.local()
-
-    def __init__(self, block: Block) -> None:
-        # A strong reference would make a cycle, and a deleted network would keep its memory until a collection.
-        self._block = weakref.ref(block)
-        self._counts: dict[str, int] = {}
-        self._outer: list[Any] = []
-
-    @classmethod
-    def create(cls, prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
-        """Prefix and parameter dictionary of a new block."""
-        scope = getattr(cls._current, "value", None)
-        if scope is None:
-            prefix = current_names().get(None, hint) + "_" if prefix is None else prefix
-            return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
-        if prefix is None:
-            count = scope._counts.get(hint, 0)
-            scope._counts[hint] = count + 1
-            prefix = f"{hint}{count}_"
-        parent = scope._block()
-        prefix_in_parent = parent.params.prefix + prefix
-        made = ParameterDict(prefix_in_parent, parent.params._shared) if params is None else ParameterDict(params.prefix, params)
-        return parent.prefix + prefix, made
-
-    def __enter__(self) -> Self:
-        block = self._block()
-        if block is None or block._empty_prefix:
-            return self
-        names = Prefix(block.prefix)  # of symbols and whatever else is named inside
-        self._outer.append((getattr(_Scope._current, "value", None), names))
-        _Scope._current.value = self
-        names.__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._outer:
-            _Scope._current.value, names = self._outer.pop()
-            names.__exit__()
 
 
 class Block:
@@ -104,9 +59,9 @@ class Block:
         self._forward_pre_hooks: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._monitor: Monitor | None = None
         self._empty_prefix = prefix == ""
-        self._prefix, self._params = _Scope.create(prefix, params, self._alias())
+        self._prefix, self._params = Scope.create(prefix, params, self._alias())
         self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
-        self._scope = _Scope(self)
+        self._scope = Scope(self)
 
     def _alias(self) -> str:
         """What automatic names of such blocks start with."""
@@ -129,7 +84,7 @@ class Block:
         """The block's own parameters, not those of its children."""
         return self._params
 
-    def name_scope(self) -> _Scope:
+    def name_scope(self) -> Scope:
         """``with self.name_scope():`` children and parameters made inside carry this block's prefix."""
         return self._scope
 

@@ -1,0 +1,55 @@
+"""Where blocks get their names from."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any, Self
+
+from ..base.naming import Prefix, current_names
+from .parameter import ParameterDict
+
+__all__ = ["Scope"]
+
+
+class Scope:
+    """Names inside one block: children made in its ``with`` block count from zero under its prefix."""
+
+    _current = threading.local()
+
+    def __init__(self, block: Any) -> None:
+        # A strong reference would make a cycle, and a deleted network would keep its memory until a collection.
+        self._block = weakref.ref(block)
+        self._counts: dict[str, int] = {}
+        self._outer: list[Any] = []
+
+    @classmethod
+    def create(cls, prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
+        """Prefix and parameter dictionary of a new block."""
+        scope = getattr(cls._current, "value", None)
+        if scope is None:
+            prefix = current_names().get(None, hint) + "_" if prefix is None else prefix
+            return prefix, ParameterDict(prefix) if params is None else ParameterDict(params.prefix, params)
+        if prefix is None:
+            count = scope._counts.get(hint, 0)
+            scope._counts[hint] = count + 1
+            prefix = f"{hint}{count}_"
+        parent = scope._block()
+        prefix_in_parent = parent.params.prefix + prefix
+        made = ParameterDict(prefix_in_parent, parent.params._shared) if params is None else ParameterDict(params.prefix, params)
+        return parent.prefix + prefix, made
+
+    def __enter__(self) -> Self:
+        block = self._block()
+        if block is None or block._empty_prefix:
+            return self
+        names = Prefix(block.prefix)  # of symbols and whatever else is named inside
+        self._outer.append((getattr(Scope._current, "value", None), names))
+        Scope._current.value = self
+        names.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._outer:
+            Scope._current.value, names = self._outer.pop()
+            names.__exit__()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.errors import SparsekitError
 from ..core.spec import Spec, gradient_specs
 from .node import Entry, SymbolNode, order
 
@@ -42,11 +41,8 @@ def _through(node: SymbolNode, arrived: list[Spec | None], specs: dict[Entry, Sp
     """What the gradient rule makes of the gradients at the outputs."""
     call: Any = node.call
     inputs = tuple(specs[entry] for entry in node.inputs)
-    try:
-        found = gradient_specs(call.op, call.attrs, inputs, arrived[0])
-    except (SparsekitError, AttributeError, TypeError, ValueError, IndexError):
-        # A rule that asks for values cannot be run on shapes alone; its gradient is then taken to be dense.
-        found = [spec._replace(stype="default") for spec in inputs]
+    head = arrived[0] if call.visible == 1 else None  # gradients of several outputs are taken to be dense
+    found = gradient_specs(call.op, call.attrs, inputs, head)
     return [None if place in call.op.flat else spec for place, spec in enumerate(found)]
 
 

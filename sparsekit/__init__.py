@@ -32,6 +32,7 @@ _LAZY = {
     "attribute": ".base.attributes", "AttrScope": ".base.attributes:AttrScope",
     "datasets": ".datasets", "lr_scheduler": ".lr_scheduler", "kernels": ".kernels",
     "kvstore": ".kvstore", "kv": ".kvstore",
+    "module": ".module", "mod": ".module", "model": ".model", "monitor": ".monitor", "mon": ".monitor",
     "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",
 }
 

@@ -10,13 +10,22 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .base.errors import SparsekitError
-from .ndarray.files import save
+from .ndarray.checkpoints import save_checkpoint
 
-__all__ = ["LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
+__all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
            "module_checkpoint"]
+
+
+class BatchEndParam(NamedTuple):
+    """What a callback is given after a batch: numbers of epoch and batch, the metric, and the loop's variables."""
+
+    epoch: int
+    nbatch: int
+    eval_metric: Any
+    locals: dict[str, Any]
 
 
 def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable[..., None]:
@@ -52,12 +61,7 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
 
     def callback(iter_no: int, sym: Any, arg: Any, aux: Any) -> None:
         if (iter_no + 1) % period == 0:
-            if sym is not None:
-                sym.save(f"{prefix}-symbol.json")
-            path = f"{prefix}-{iter_no + 1:04d}.params"
-            save(path, {f"{kind}:{name}": array for kind, arrays in (("arg", arg), ("aux", aux))
-                        for name, array in arrays.items()})
-            logging.info('Saved checkpoint to "%s"', path)
+            save_checkpoint(prefix, iter_no + 1, sym, arg, aux)
 
     return callback
 

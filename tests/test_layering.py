@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     ("ndarray", "autograd", "symbol"),
     ("callback", "datasets", "initializer", "io", "kvstore", "lr_scheduler", "metric", "operator", "optimizer", "random"),
-    ("gluon", "module", "test_utils"),
+    ("gluon", "model", "module", "monitor", "test_utils"),
     ("", "__main__", "bench", "cli", "demo", "doctor"),  # "" is sparsekit/__init__.py
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}

@@ -19,6 +19,7 @@ __all__ = [
     "LibSVMError",
     "MXNetError",
     "MissingPackageError",
+    "ModuleStateError",
     "ParameterError",
     "ParameterNameError",
     "ProfilerError",
@@ -115,6 +116,10 @@ class InitializationError(SparsekitError):
 
 class ParameterError(SparsekitError, ValueError, AssertionError):
     """Parameters that do not fit what is asked of them: shared ones, or those of a file."""
+
+
+class ModuleStateError(SparsekitError, AssertionError):
+    """A module is asked for something before it is bound, or has parameters or an optimizer."""
 
 
 class StaleGradientError(GradientError, UserWarning):

@@ -31,8 +31,8 @@ from .arrays import array_types, require_arrays, wrap
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
-__all__ = ["KERNEL_ERRORS", "Plan", "array_types", "convert_store", "fits", "invoke", "named_error", "plan_for", "resolve",
-           "run", "wrap"]
+__all__ = ["KERNEL_ERRORS", "Plan", "array_types", "convert_store", "densified", "fits", "invoke", "named_error",
+           "plan_for", "resolve", "run", "wrap"]
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
 KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError)
@@ -152,8 +152,8 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if plan.cast is not None:
         before = result
         result = convert_store(result, plan.cast, plan.k)
-        _note(plan, before, result, f"{plan.op.label} computes a dense result, and {plan.cast} was asked for",
-              f"leave out {plan.op.sparse_output}={plan.cast!r}")
+        _note(plan.op.name, before, result, f"{plan.op.label} computes a dense result, and {plan.cast} was asked for",
+              f"leave out {plan.op.sparse_output}={plan.cast!r}", _combination(plan))
     return result
 
 
@@ -419,29 +419,50 @@ _warned: set[Any] = set()
 
 def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
     """Make one input dense, against policy and limit, and note it in the ledger."""
-    source = stype_of(store)
-    if source == "default":
+    if stype_of(store) == "default":
         return store
-    size = int(np.prod([int(size) for size in store.shape], dtype=object)) * store.dtype.itemsize
     what = f"{plan.op.label} has no kernel for {_describe(plan.call, stores)}"
-    remedy = _remedy(plan)
+    return densified(plan.op.name, store, plan.k, what, _remedy(plan), _combination(plan))
+
+
+def _combination(plan: Plan) -> Any:
+    """What is warned of once, whatever the numbers are."""
+    switches = [str(item) for item in plan.attrs.items() if item[1] is None or isinstance(item[1], (bool, str))]
+    return plan.op.name, tuple(sorted(switches))
+
+
+def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any = None) -> Any:
+    """A dense copy of a sparse store that nobody asked for: against policy and limit, noted in the ledger, with a warning.
+
+    Parameters
+    ----------
+    name, reason, remedy : str
+        What needs it dense, why, and what to do instead.
+    key : hashable, optional
+        What is warned of once; ``name`` if not given.
+
+    Raises
+    ------
+    DensificationError
+        If the policy is not to, or it would be larger than allowed.
+    """
+    size = int(np.prod([int(size) for size in store.shape], dtype=object)) * store.dtype.itemsize
     if config.densify == "error" or (config.densify != "allow" and size > config.densify_limit):
         why = ("config.densify is 'error'" if config.densify == "error"
                else f"that would make {size:,} bytes dense, above config.densify_limit of {config.densify_limit:,}")
-        raise DensificationError(f"{what}, and {why}.", hint=remedy)
-    result = convert_store(store, "default", plan.k)
-    _note(plan, store, result, what, remedy)
+        raise DensificationError(f"{reason}, and {why}.", hint=remedy)
+    result = convert_store(store, "default", k)
+    _note(name, store, result, reason, remedy, key or name)
     return result
 
 
-def _note(plan: Plan, before: Any, after: Any, reason: str, remedy: str) -> None:
-    record = hooks.Densification(plan.op.name, hooks.user_line(), stype_of(before), stype_of(after),
+def _note(name: str, before: Any, after: Any, reason: str, remedy: str, key: Any) -> None:
+    record = hooks.Densification(name, hooks.user_line(), stype_of(before), stype_of(after),
                                  tuple(before.shape), int(before.nbytes), int(after.nbytes), reason, remedy)
     hooks.ledger.append(record)
     if hooks.sink is not None:
         hooks.sink.densify(record)
-    switches = [str(item) for item in plan.attrs.items() if item[1] is None or isinstance(item[1], (bool, str))]
-    key = (plan.op.name, stype_of(before), stype_of(after), tuple(sorted(switches)))  # whatever the numbers are
+    key = (key, stype_of(before), stype_of(after))
     if config.densify == "warn" and key not in _warned:
         _warned.add(key)
         warnings.warn(f"{reason}; {record.bytes_before:,} bytes of {record.source} became {record.bytes_after:,} bytes "

@@ -12,11 +12,11 @@ from ..base.errors import (
     StaleGradientError,
     UnsupportedError,
 )
-from ..core import hooks
 from ..kvstore import KVStore, KVStoreBase
 from ..kvstore import create as create_kvstore
 from ..kvstore.kvstore import read_states, write_states
 from ..optimizer import Optimizer, Updater, create
+from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
 
 __all__ = ["Trainer"]
@@ -248,7 +248,7 @@ class Trainer:
         pending = self._pending(ignore_stale_grad)
         while len(self._updaters) < len(self._contexts):
             self._updaters.append(Updater(self._optimizer))
-        with _UpdateLane() as state:
+        with UpdateLane() as state:
             for index, parameter, pairs in pending:
                 state.layer = parameter.name
                 for updater, (variable, values) in zip(self._updaters, pairs, strict=False):
@@ -257,7 +257,7 @@ class Trainer:
                         variable.fresh = False
 
     def _sum_gradients(self) -> None:
-        with _UpdateLane() as state:
+        with UpdateLane() as state:
             for index, parameter in enumerate(self._params):
                 if parameter._grad_req != "null":
                     state.layer = parameter.name
@@ -267,7 +267,7 @@ class Trainer:
     def _update_there(self, ignore_stale_grad: bool) -> None:
         """A step in the store, whose result every context gets."""
         pending = self._pending(ignore_stale_grad)
-        with _UpdateLane() as state:
+        with UpdateLane() as state:
             for index, parameter, pairs in pending:
                 state.layer = parameter.name
                 self._keep(index, parameter)
@@ -315,22 +315,6 @@ class Trainer:
                 updater.optimizer = self._updaters[0].optimizer
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
-
-
-class _UpdateLane:
-    """``with`` it, what runs is an update in the profile; gives the state, whose layer may be set."""
-
-    def __enter__(self) -> Any:
-        state = hooks.state
-        self._before = state.lane, state.layer, state.caller
-        state.lane = "update"
-        if hooks.sink is not None:
-            state.caller = state.caller or hooks.caller()
-        return state
-
-    def __exit__(self, *exception: object) -> None:
-        state = hooks.state
-        state.lane, state.layer, state.caller = self._before
 
 
 def _stale(parameter: Parameter, values: Any) -> StaleGradientError:

@@ -8,7 +8,7 @@ from ..core import hooks
 from . import states
 from .optimizer import Optimizer
 
-__all__ = ["Updater", "get_updater"]
+__all__ = ["UpdateLane", "Updater", "get_updater"]
 
 
 class Updater:
@@ -52,7 +52,8 @@ class Updater:
         self.states[index], self.states_synced[index] = state, True
         parameter = self.optimizer.param_dict.get(index)
         for array in states.arrays_of(state):
-            hooks.assign(array, "optimizer state", str(index) if parameter is None else parameter.name)
+            hooks.assign(array, "optimizer state",
+                         self.optimizer.idx2name.get(index, str(index)) if parameter is None else parameter.name)
 
     def sync_state_context(self, state: Any, context: Any) -> Any:
         """The state on a context."""
@@ -85,3 +86,19 @@ class Updater:
 def get_updater(optimizer: Optimizer) -> Updater:
     """A function ``updater(index, grad, weight)`` that applies the optimizer."""
     return Updater(optimizer)
+
+
+class UpdateLane:
+    """``with`` it, what runs is an update in the profile; gives the state, whose layer may be set."""
+
+    def __enter__(self) -> Any:
+        state = hooks.state
+        self._before = state.lane, state.layer, state.caller
+        state.lane = "update"
+        if hooks.sink is not None:
+            state.caller = state.caller or hooks.caller()
+        return state
+
+    def __exit__(self, *exception: object) -> None:
+        state = hooks.state
+        state.lane, state.layer, state.caller = self._before

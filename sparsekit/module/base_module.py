@@ -1,0 +1,412 @@
+"""What every module can do: train, score and predict, by the steps that a kind of module defines."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import metric
+from ..base.errors import DataFileError, DTypeError, ParameterError, ShapeError, UnsupportedError
+from ..callback import BatchEndParam
+from ..initializer import Uniform
+from ..io import DataBatch, DataIter
+from ..ndarray import NDArray, array
+from ..ndarray.checkpoints import read_parameters, write_parameters
+from ..ndarray.functions import F
+from .checks import require
+
+__all__ = ["BaseModule"]
+
+
+class BaseModule:
+    """Base of modules: networks with parameters and an optimizer, which are trained batch by batch.
+
+    A module is first bound to shapes, then gets parameters, then an optimizer: ``bind``, ``init_params``,
+    ``init_optimizer``.  From then on ``forward``, ``backward`` and ``update`` are a training step, and ``fit`` does all
+    of it.  A subclass defines these steps; ``fit``, ``score`` and ``predict`` follow from them.
+
+    Parameters
+    ----------
+    logger : module logging or Logger
+
+    Attributes
+    ----------
+    binded, params_initialized, optimizer_initialized : bool
+        How far it is prepared.
+    for_training, inputs_need_grad : bool
+        What it was bound for.
+    """
+
+    def __init__(self, logger: Any = logging) -> None:
+        self.logger = logger
+        self.binded = self.params_initialized = self.optimizer_initialized = False
+        self.for_training = self.inputs_need_grad = False
+        self._symbol: Any = None
+
+    # training
+
+    def forward_backward(self, data_batch: Any) -> None:
+        """``forward`` for training, and ``backward``."""
+        self.forward(data_batch, is_train=True)
+        self.backward()
+
+    def fit(self, train_data: Any, eval_data: Any = None, eval_metric: Any = "acc", epoch_end_callback: Any = None,
+            batch_end_callback: Any = None, kvstore: Any = "local", optimizer: Any = "sgd",
+            optimizer_params: Any = (("learning_rate", 0.01),), eval_end_callback: Any = None,
+            eval_batch_end_callback: Any = None, initializer: Any = Uniform(0.01), arg_params: Any = None,  # noqa: B008
+            aux_params: Any = None, allow_missing: bool = False, force_rebind: bool = False, force_init: bool = False,
+            begin_epoch: int = 0, num_epoch: int | None = None, validation_metric: Any = None, monitor: Any = None,
+            sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+        """Train for some epochs: bind, initialize what is not initialized yet, and make a step for every batch.
+
+        Parameters
+        ----------
+        train_data, eval_data : DataIter
+            Batches to train on, and to score each epoch's parameters on.
+        eval_metric, validation_metric : str, EvalMetric or list
+            Measured on the batches of training, and on ``eval_data``; the same by default.
+        epoch_end_callback : callable or list
+            ``callback(epoch, symbol, arg_params, aux_params)``.
+        batch_end_callback, eval_end_callback, eval_batch_end_callback : callable or list
+            ``callback(param)`` with ``epoch``, ``nbatch``, ``eval_metric`` and ``locals``.
+        kvstore : str, KVStore or None
+            Where the gradients of several contexts are summed.
+        optimizer : str or Optimizer
+        optimizer_params : dict or list of pairs
+            Arguments of the optimizer if it is named; ``rescale_grad`` is 1 / batch size by default.
+        initializer : Initializer
+            For parameters that are given neither by ``arg_params`` nor by a variable's own ``init``.
+        arg_params, aux_params : dict of NDArray, optional
+            Values to start with; ``allow_missing`` leaves the others to the initializer.
+        force_rebind, force_init : bool
+            Bind or initialize again what is bound or initialized.
+        begin_epoch, num_epoch : int
+            Number of the first epoch, and of the one after the last.
+        monitor : Monitor, optional
+        sparse_row_id_fn : callable, optional
+            As for ``prepare``.
+
+        Raises
+        ------
+        ParameterError
+            Without ``num_epoch``.
+        DataFileError
+            If ``train_data`` gives no batch.
+        """
+        if num_epoch is None:
+            raise ParameterError("please specify number of epochs", hint="fit(train_data, num_epoch=10)")
+        self.bind(data_shapes=train_data.provide_data, label_shapes=train_data.provide_label, for_training=True,
+                  force_rebind=force_rebind)
+        if monitor is not None:
+            self.install_monitor(monitor)
+        self.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params,
+                         allow_missing=allow_missing, force_init=force_init)
+        self.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params)
+        validation_metric = eval_metric if validation_metric is None else validation_metric
+        eval_metric = metric.create(eval_metric)
+        for epoch in range(begin_epoch, num_epoch):
+            start = time.time()
+            for name, value in self._train(train_data, epoch, eval_metric, batch_end_callback, monitor, sparse_row_id_fn):
+                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
+            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
+            self._end_epoch(epoch, _listed(epoch_end_callback))
+            if eval_data is not None:
+                for name, value in self.score(eval_data, validation_metric, score_end_callback=eval_end_callback,
+                                              batch_end_callback=eval_batch_end_callback, epoch=epoch):
+                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+            train_data.reset()
+
+    def _train(self, train_data: Any, epoch: int, eval_metric: Any, batch_end_callback: Any, monitor: Any,
+               sparse_row_id_fn: Any) -> Any:
+        """A step for every batch of an epoch; gives the metric's names and values over all of them."""
+        eval_metric.reset()
+        batches = iter(train_data)
+        data_batch = next(batches, None)
+        if data_batch is None:
+            raise DataFileError("train_data gives no batch.", hint="it is empty, at its end, or has fewer rows than a batch; "
+                                "reset() starts it again.")
+        found: Any = []
+        nbatch = 0
+        while data_batch is not None:
+            if monitor is not None:
+                monitor.tic()
+            self.forward_backward(data_batch)
+            self.update()
+            self._measure(eval_metric, data_batch)
+            next_data_batch = next(batches, None)
+            if next_data_batch is not None:
+                self.prepare(next_data_batch, sparse_row_id_fn=sparse_row_id_fn)
+            if monitor is not None:
+                monitor.toc_print()
+            if next_data_batch is None:
+                found = eval_metric.get_global_name_value()
+            for callback in _listed(batch_end_callback):
+                callback(BatchEndParam(epoch, nbatch, eval_metric, locals()))
+            data_batch = next_data_batch
+            nbatch += 1
+        return found
+
+    def _end_epoch(self, epoch: int, callbacks: list[Any]) -> None:
+        """Give every context the mean of all, and call what is to be called with the parameters."""
+        if callbacks or self._spread():
+            arg_params, aux_params = self.get_params()
+            self.set_params(arg_params, aux_params)
+            for callback in callbacks:
+                callback(epoch, self.symbol, arg_params, aux_params)
+
+    def _spread(self) -> bool:
+        """Whether there are copies of parameters that may differ."""
+        return True
+
+    def _measure(self, eval_metric: Any, data_batch: Any) -> None:
+        if isinstance(data_batch, list):
+            self.update_metric(eval_metric, [one.label for one in data_batch], pre_sliced=True)
+        else:
+            self.update_metric(eval_metric, data_batch.label)
+
+    # scoring and predicting
+
+    def score(self, eval_data: Any, eval_metric: Any, num_batch: int | None = None, batch_end_callback: Any = None,
+              score_end_callback: Any = None, reset: bool = True, epoch: int = 0, sparse_row_id_fn: Any = None
+              ) -> list[tuple[str, float]]:
+        """Measure the predictions for some data.
+
+        Parameters
+        ----------
+        eval_data : DataIter
+        eval_metric : str, EvalMetric or list
+        num_batch : int, optional
+            How many batches; all by default.
+        batch_end_callback, score_end_callback : callable or list
+        reset : bool
+            Start the data again first.
+        epoch : int
+            Told to the callbacks.
+        sparse_row_id_fn : callable, optional
+            As for ``prepare``.
+
+        Returns
+        -------
+        list of (str, float)
+            Names and values of the metric.
+        """
+        require(self, "binded", "params_initialized")
+        eval_metric = metric.create(eval_metric)
+        eval_metric.reset()
+        count = 0
+        for nbatch, eval_batch in self._predicted(eval_data, num_batch, reset, sparse_row_id_fn):
+            self._measure(eval_metric, eval_batch)
+            for callback in _listed(batch_end_callback):
+                callback(BatchEndParam(epoch, nbatch, eval_metric, locals()))
+            count = nbatch + 1
+        for callback in _listed(score_end_callback):
+            callback(BatchEndParam(epoch, count, eval_metric, locals()))
+        found: list[tuple[str, float]] = eval_metric.get_name_value()
+        return found
+
+    def _predicted(self, eval_data: Any, num_batch: int | None, reset: bool, sparse_row_id_fn: Any
+                   ) -> Iterator[tuple[int, Any]]:
+        """Numbers and batches, the predictions for which have just been computed."""
+        if reset:
+            eval_data.reset()
+        for nbatch, eval_batch in enumerate(eval_data):
+            if nbatch == num_batch:
+                break
+            self.prepare(eval_batch, sparse_row_id_fn=sparse_row_id_fn)
+            self.forward(eval_batch, is_train=False)
+            yield nbatch, eval_batch
+
+    def iter_predict(self, eval_data: Any, num_batch: int | None = None, reset: bool = True, sparse_row_id_fn: Any = None
+                     ) -> Iterator[tuple[list[Any], int, Any]]:
+        """Iterate over predictions: outputs, number and batch, one batch after the other.
+
+        Parameters
+        ----------
+        eval_data : DataIter
+        num_batch : int, optional
+        reset : bool
+        sparse_row_id_fn : callable, optional
+            As for ``prepare``.
+        """
+        require(self, "binded", "params_initialized")
+        for nbatch, eval_batch in self._predicted(eval_data, num_batch, reset, sparse_row_id_fn):
+            yield self._unpadded(eval_batch), nbatch, eval_batch
+
+    def _unpadded(self, batch: Any) -> list[Any]:
+        """The outputs without the rows that only fill the batch up."""
+        pad = getattr(batch, "pad", None) or 0
+        return [output[:output.shape[0] - pad] if pad else output for output in self.get_outputs()]
+
+    def predict(self, eval_data: Any, num_batch: int | None = None, merge_batches: bool = True, reset: bool = True,
+                always_output_list: bool = False, sparse_row_id_fn: Any = None) -> Any:
+        """Predictions for some data.
+
+        Parameters
+        ----------
+        eval_data : DataIter, NDArray or numpy array
+        num_batch : int, optional
+            How many batches; all by default.
+        merge_batches : bool
+            Put the predictions of all batches below one another.
+        reset : bool
+            Start the data again first.
+        always_output_list : bool
+            Give a list even if there is one output.
+        sparse_row_id_fn : callable, optional
+            As for ``prepare``.
+
+        Returns
+        -------
+        NDArray, list of NDArray, or list of list of NDArray
+            Of one output, of several, or for each batch if they are not merged.
+        """
+        require(self, "binded", "params_initialized")
+        if isinstance(eval_data, (NDArray, np.ndarray)):
+            self.forward(DataBatch([array(eval_data) if isinstance(eval_data, np.ndarray) else eval_data]), is_train=False)
+            return self.get_outputs()[0]
+        if not isinstance(eval_data, DataIter):
+            raise DTypeError(f"eval_data must be of type NDArray or DataIter, not {type(eval_data).__name__}.",
+                             hint="mx.io.NDArrayIter(data, batch_size=…) makes an iterator.")
+        found = [outputs for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset, sparse_row_id_fn)]
+        if not found or not merge_batches:
+            return found
+        if len({len(outputs) for outputs in found}) > 1:
+            raise ShapeError("Cannot merge batches, as num of outputs is not the same in mini-batches.",
+                             hint="merge_batches=False; maybe bucketing is used.")
+        merged = [pieces[0] if len(pieces) == 1 else F.concat(*pieces, dim=0) for pieces in zip(*found, strict=True)]
+        return merged[0] if len(merged) == 1 and not always_output_list else merged
+
+    # parameters in files
+
+    def set_params(self, arg_params: Any, aux_params: Any, allow_missing: bool = False, force_init: bool = True,
+                   allow_extra: bool = False) -> None:
+        """Give the parameters new values; the arguments are those of ``init_params``."""
+        self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
+                         force_init=force_init, allow_extra=allow_extra)
+
+    def save_params(self, fname: Any) -> None:
+        """Write the parameters to a file, which ``mx.nd.load`` and MXNet 1.9.1 read too."""
+        write_parameters(fname, *self.get_params())
+
+    def load_params(self, fname: Any) -> None:
+        """Read the parameters from a file; of a damaged one, or one for another network, nothing is taken."""
+        self.set_params(*read_parameters(fname))
+
+    # what a kind of module may leave as it is
+
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+        """Make ready for a batch, before ``forward``.
+
+        Parameters
+        ----------
+        data_batch : DataBatch
+        sparse_row_id_fn : callable, optional
+            ``sparse_row_id_fn(data_batch)`` gives the rows of row_sparse parameters that the batch needs, by name.
+        """
+        if sparse_row_id_fn is not None:
+            warnings.warn("sparse_row_id_fn is not invoked for BaseModule.", UserWarning, stacklevel=2)
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """Values of the states; without any, an empty list."""
+        require(self, "binded", "params_initialized")
+        return []
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Give the states new values."""
+        require(self, "binded", "params_initialized")
+        if states or value:
+            raise UnsupportedError(f"{type(self).__name__} has no states.", hint="Module(…, state_names=[…]) has.")
+
+    @property
+    def symbol(self) -> Any:
+        """The network's symbol, None if it has none."""
+        return self._symbol
+
+    # what a kind of module defines
+
+    def _lacks(self, name: str) -> UnsupportedError:
+        return UnsupportedError(f"{type(self).__name__} does not define {name}.", hint="a kind of module overrides it.")
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the data."""
+        raise self._lacks("data_names")
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs."""
+        raise self._lacks("output_names")
+
+    @property
+    def data_shapes(self) -> Any:
+        """Descriptions of the data it is bound to."""
+        raise self._lacks("data_shapes")
+
+    @property
+    def label_shapes(self) -> Any:
+        """Descriptions of the labels it is bound to; None without any."""
+        raise self._lacks("label_shapes")
+
+    @property
+    def output_shapes(self) -> Any:
+        """Names and shapes of the outputs."""
+        raise self._lacks("output_shapes")
+
+    def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parameters and auxiliary states by name."""
+        raise self._lacks("get_params")
+
+    def init_params(self, initializer: Any = Uniform(0.01), arg_params: Any = None, aux_params: Any = None,  # noqa: B008
+                    allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
+        """Initialize parameters and auxiliary states."""
+        raise self._lacks("init_params")
+
+    def install_monitor(self, mon: Any) -> None:
+        """Let a monitor see what is computed."""
+        raise self._lacks("install_monitor")
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Compute the outputs for a batch."""
+        raise self._lacks("forward")
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Compute the gradients."""
+        raise self._lacks("backward")
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """Outputs of the last forward pass."""
+        raise self._lacks("get_outputs")
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """Gradients of the data by the last backward pass."""
+        raise self._lacks("get_input_grads")
+
+    def update(self) -> None:
+        """A step of the optimizer."""
+        raise self._lacks("update")
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Let a metric take in the outputs of the last forward pass."""
+        raise self._lacks("update_metric")
+
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
+             force_rebind: bool = False, shared_module: Any = None, grad_req: Any = "write") -> None:
+        """Make arrays for data of these shapes."""
+        raise self._lacks("bind")
+
+    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd",
+                       optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+        """Make an optimizer for the parameters."""
+        raise self._lacks("init_optimizer")
+
+
+def _listed(callbacks: Any) -> list[Any]:
+    """Callbacks as a list."""
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]

@@ -1,0 +1,31 @@
+"""A model from its files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ndarray.checkpoints import load_params
+from ..symbol import load
+
+__all__ = ["load_checkpoint"]
+
+
+def load_checkpoint(prefix: str, epoch: int) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """A model that ``save_checkpoint`` wrote, here or in MXNet 1.x.
+
+    Parameters
+    ----------
+    prefix : str
+    epoch : int
+
+    Returns
+    -------
+    symbol : Symbol
+    arg_params, aux_params : dict of NDArray
+
+    Raises
+    ------
+    DataFileError
+        If a file is missing or damaged.
+    """
+    return (load(f"{prefix}-symbol.json"), *load_params(prefix, epoch))

@@ -1,0 +1,390 @@
+"""Executors of one symbol, one for each context, each of which computes its part of every batch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from ..base.errors import DTypeError, ParameterError, ParameterNameError, ShapeError, UnsupportedError
+from ..core.dispatch import densified, wrap
+from ..io import DataDesc
+from ..kernels import for_device
+from ..ndarray.functions import F
+from ..symbol.values import dtype_of
+from .checks import require
+
+__all__ = ["DataParallelExecutorGroup", "split_batch"]
+
+#: Shapes of batches for which executors are kept beside those bound first.
+KEPT = 8
+
+
+def split_batch(batch_size: int, work_load_list: list[float]) -> list[slice]:
+    """The rows of a batch that each context gets, in proportion to its work load.
+
+    Raises
+    ------
+    ShapeError
+        If one would get none.
+    """
+    total = sum(work_load_list)
+    counts = [round(load * batch_size / total) for load in work_load_list]
+    counts[-1] += max(0, batch_size - sum(counts))
+    ends = [min(end, batch_size) for end in itertools.accumulate(counts, initial=0)]
+    if any(start >= end for start, end in itertools.pairwise(ends)):
+        raise ShapeError(f"Too many slices. Some splits are empty: a batch of {batch_size} for work loads {work_load_list}.",
+                         hint="use larger batches, or fewer contexts.")
+    return [slice(start, end) for start, end in itertools.pairwise(ends)]
+
+
+class DataParallelExecutorGroup:
+    """The executors of a module.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    contexts : list of Context
+    workload : list of float
+        Shares of the batch.
+    data_shapes, label_shapes : list of DataDesc
+        Of whole batches; ``label_shapes`` may be None.
+    param_names : list of str
+    for_training, inputs_need_grad : bool
+    shared_group : DataParallelExecutorGroup, optional
+        Whose parameters and gradients are used.
+    fixed_param_names, state_names : list of str
+    grad_req : str, list or dict
+
+    Attributes
+    ----------
+    execs : list of Executor
+    slices : list of slice
+        Rows of the batch that each of them gets.
+    param_arrays, grad_arrays, aux_arrays : list of list of NDArray
+        For each name, one array for each context.
+    """
+
+    def __init__(self, symbol: Any, contexts: list[Any], workload: list[float], data_shapes: list[DataDesc],
+                 label_shapes: list[DataDesc] | None, param_names: list[str], for_training: bool, inputs_need_grad: bool,
+                 shared_group: DataParallelExecutorGroup | None = None, fixed_param_names: Any = (), grad_req: Any = "write",
+                 state_names: Any = ()) -> None:
+        self.symbol, self.contexts, self.workload, self.param_names = symbol, contexts, workload, param_names
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self.fixed_param_names, self.state_names = list(fixed_param_names), list(state_names)
+        self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+        self.output_names = symbol.list_outputs()
+        self.output_layouts = [DataDesc.get_batch_axis(one.attr("__layout__")) for one in symbol]
+        self.grad_req = self._requests(grad_req if for_training else "null", [one.name for one in data_shapes])
+        self._kept: dict[Any, list[Any]] = {}
+        self._labelled = False
+        self._describe(data_shapes, label_shapes)
+        self.execs = [self._bound(place, shared_group) for place in range(len(contexts))]
+        self._first, self._first_key = self.execs, self._key()
+        self._collect()
+
+    # binding
+
+    def _requests(self, grad_req: Any, data_names: list[str]) -> dict[str, str]:
+        """What a backward pass does to each argument's gradient."""
+        if isinstance(grad_req, (list, tuple)):
+            if len(grad_req) != len(self.arg_names):
+                raise ParameterError(f"grad_req has {len(grad_req)} entries for {len(self.arg_names)} arguments.",
+                                     hint=f"they are {', '.join(self.arg_names)}; a dict names some.")
+            return dict(zip(self.arg_names, grad_req, strict=True))
+        if not isinstance(grad_req, (str, dict)):
+            raise DTypeError(f"grad_req must be one of str, list, tuple, or dict, not {type(grad_req).__name__}.",
+                             hint="'write', 'add' or 'null', for all or by name.")
+        usual = grad_req if isinstance(grad_req, str) else "write"
+        found = dict.fromkeys(self.arg_names, "null")
+        for name in self.param_names:
+            found[name] = "null" if name in self.fixed_param_names else usual
+        if self.inputs_need_grad:
+            found.update(dict.fromkeys(data_names, usual))
+        for name in grad_req if isinstance(grad_req, dict) else ():
+            if name not in found:
+                raise ParameterNameError.of("argument", name, found)
+        return {**found, **(grad_req if isinstance(grad_req, dict) else {})}
+
+    def _describe(self, data_shapes: list[DataDesc], label_shapes: list[DataDesc] | None) -> None:
+        """Take over the shapes of a batch, and cut it."""
+        size, slices = None, None
+        layouts = [[DataDesc.get_batch_axis(one.layout) for one in some] for some in (data_shapes, label_shapes or [])]
+        for one, axis in zip([*data_shapes, *(label_shapes or [])], layouts[0] + layouts[1], strict=True):
+            if axis < 0:
+                continue
+            if axis >= len(one.shape):
+                raise ShapeError(f"{one.name} has shape {one.shape}, and its layout {one.layout} has the batch on axis {axis}.",
+                                 hint="describe it by DataDesc(name, shape, layout=…).")
+            if size is not None and one.shape[axis] != size:
+                raise ShapeError(f"all data must have the same batch size: batch_size = {size}, but {one.name} has shape "
+                                 f"{one.shape}.", hint="data and labels go row by row.")
+            size = one.shape[axis]
+        slices = split_batch(size, self.workload) if size is not None else [slice(None)] * len(self.contexts)
+        self.batch_size, self.slices = size, slices
+        self.data_shapes, self.label_shapes = data_shapes, label_shapes
+        self.data_layouts, self.label_layouts = layouts
+
+    def _part(self, shapes: list[DataDesc], place: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of what one context gets of a batch."""
+        found = {}
+        for one in shapes:
+            shape, axis = list(one.shape), DataDesc.get_batch_axis(one.layout)
+            if axis >= 0:
+                shape[axis] = self.slices[place].stop - self.slices[place].start
+            found[one.name] = tuple(shape)
+        return found
+
+    def _given_shapes(self, place: int) -> dict[str, tuple[int, ...]]:
+        return {**self._part(self.data_shapes, place), **self._part(self.label_shapes or [], place)}
+
+    def _bound(self, place: int, shared_group: DataParallelExecutorGroup | None) -> Any:
+        """The executor of one context."""
+        attrs = self.symbol.attr_dict()
+        types = {one.name: one.dtype for one in (*self.data_shapes, *(self.label_shapes or []))}
+        for name in types:
+            declared = dtype_of(attrs.get(name, {}).get("__dtype__", "-1"))
+            types[name] = types[name] if declared is None else declared
+        shared = None if shared_group is None else shared_group.execs[place]
+        made = self.symbol.simple_bind(ctx=self.contexts[place], grad_req=self.grad_req, type_dict=types,
+                                       shared_arg_names=self.param_names, shared_exec=shared, **self._given_shapes(place))
+        if shared is not None:
+            _check_shared(self.param_names, made, shared)
+        return made
+
+    def _collect(self) -> None:
+        """Arrays by name, one for each context."""
+        arguments, gradients = [one.arg_dict for one in self.execs], [one.grad_dict for one in self.execs]
+        self.data_arrays = [[held[one.name] for held in arguments] for one in self.data_shapes]
+        self.label_arrays = [[held[one.name] for held in arguments] for one in self.label_shapes or []]
+        self.state_arrays = [[held[name] for held in arguments] for name in self.state_names]
+        self.param_arrays = [[held[name] for held in arguments] for name in self.param_names]
+        self.grad_arrays = [[held[name] for held in gradients] for name in self.param_names]
+        self.input_grad_arrays = [[held[one.name] for held in gradients] for one in self.data_shapes]
+        states = [one.aux_dict for one in self.execs]
+        self.aux_arrays = [[held[name] for held in states] for name in self.aux_names]
+
+    # other shapes
+
+    def _key(self) -> Any:
+        return tuple(tuple((one.name, one.shape) for one in some or []) for some in (self.data_shapes, self.label_shapes))
+
+    def reshape(self, data_shapes: list[DataDesc], label_shapes: list[DataDesc] | None) -> None:
+        """Compute batches of other shapes from now on, with the same parameters.
+
+        Raises
+        ------
+        ShapeError
+            If parameters would need other shapes; the shapes then stay as they were.
+        """
+        before = self.data_shapes, self.label_shapes
+        try:
+            self._describe(data_shapes, label_shapes)
+            key = self._key()
+            if key == self._first_key:
+                self.execs = self._first
+            elif key in self._kept:
+                self.execs = self._kept[key] = self._kept.pop(key)
+            else:
+                self.execs = self._kept[key] = [self._reshaped(place) for place in range(len(self.contexts))]
+        except Exception:
+            self._describe(*before)
+            raise
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._labelled = False
+        self._collect()
+
+    def _reshaped(self, place: int) -> Any:
+        made = self._first[place]
+        shapes = self._given_shapes(place)
+        fixed = {name: array.shape for name, array in made.arg_dict.items() if name in self.param_names}
+        for name, shape in zip(self.arg_names, self.symbol.infer_shape_partial(**shapes, **fixed)[0], strict=True):
+            if name not in fixed and name not in shapes and shape and 0 not in shape:
+                shapes[name] = shape  # labels that predicting does without, and states
+        reshaped = made.reshape(allow_up_sizing=True, **shapes)
+        reshaped.set_monitor_callback(*(made._monitor or (None,)))
+        return reshaped
+
+    # parameters
+
+    def set_params(self, arg_params: dict[str, Any], aux_params: dict[str, Any], allow_extra: bool = False) -> None:
+        """Copy values to every executor."""
+        for one in self.execs:
+            one.copy_params_from(arg_params, aux_params, allow_extra_params=allow_extra)
+
+    def get_params(self, arg_params: dict[str, Any], aux_params: dict[str, Any]) -> None:
+        """Write the mean over all contexts to these arrays."""
+        for names, blocks, into in ((self.param_names, self.param_arrays, arg_params),
+                                    (self.aux_names, self.aux_arrays, aux_params)):
+            for name, block in zip(names, blocks, strict=True):
+                _mean(block, into[name]).copyto(into[name])
+
+    # passes
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Cut a batch, give every context its part, and compute."""
+        self._feed(data_batch, "data", self.data_shapes, self.data_arrays, self.data_layouts)
+        labels = (data_batch[0] if isinstance(data_batch, list) else data_batch).label
+        self._labelled = bool(self.label_arrays) and bool(labels)
+        if self._labelled:
+            self._feed(data_batch, "label", self.label_shapes or [], self.label_arrays, self.label_layouts)
+        is_train = self.for_training if is_train is None else is_train
+        for one in self.execs:
+            one.forward(is_train=is_train)
+
+    def _feed(self, batch: Any, kind: str, descriptions: list[DataDesc], targets: list[list[Any]], layouts: list[int]) -> None:
+        parts = [getattr(one, kind) for one in batch] if isinstance(batch, list) else None
+        given = getattr(batch, kind) if parts is None else parts[0]
+        if len(given) != len(descriptions):
+            raise ParameterError(f"A batch has {len(given)} arrays of {kind}, and {len(descriptions)} are bound.",
+                                 hint=f"they are {', '.join(one.name for one in descriptions) or 'none'}, in this order.")
+        for number, (one, blocks, axis) in enumerate(zip(descriptions, targets, layouts, strict=True)):
+            pieces = self._cut(given[number], axis) if parts is None else [part[number] for part in parts]
+            for piece, target in zip(pieces, blocks, strict=True):
+                _put(one.name, piece, target)
+
+    def _cut(self, array: Any, axis: int) -> Iterator[Any]:
+        """The parts of an array, one for each context."""
+        if axis < 0 or len(self.slices) == 1:
+            return itertools.repeat(array, len(self.slices))
+        if axis == 0:
+            return (array[rows] for rows in self.slices)
+        return (F.slice_axis(array, axis=axis, begin=rows.start, end=rows.stop) for rows in self.slices)
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Compute gradients on every context.
+
+        Raises
+        ------
+        ModuleStateError
+            If it is bound for predicting.
+        ParameterError
+            If the last batch had no labels, and the network has.
+        """
+        require(self, "for_training")
+        if self.label_arrays and not self._labelled:
+            raise ParameterError(f"The last batch had no labels, and the network needs "
+                                 f"{', '.join(one.name for one in self.label_shapes or [])} for a backward pass.",
+                                 hint="give them, mx.io.DataBatch(data=[…], label=[…]).")
+        if out_grads is None:
+            heads: Any = [None] * len(self.execs)
+        else:
+            given = list(out_grads) if isinstance(out_grads, (list, tuple)) else [out_grads]
+            if len(given) != len(self.output_layouts):
+                raise ShapeError(f"{len(given)} head gradients were given for {len(self.output_layouts)} outputs.",
+                                 hint=f"they are {', '.join(self.output_names)}.")
+            cut = [self._cut(one, axis) for one, axis in zip(given, self.output_layouts, strict=True)]
+            heads = zip(*cut, strict=True)
+        for one, head, ctx in zip(self.execs, heads, self.contexts, strict=True):
+            one.backward(None if head is None else [gradient.as_in_context(ctx) for gradient in head])
+
+    # results
+
+    def get_output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names of the outputs, and their shapes for whole batches."""
+        held = {name: array.shape for name, array in self.execs[0].arg_dict.items()}
+        found = []
+        for name, shape, axis in zip(self.output_names, self.symbol.infer_shape(**held)[1], self.output_layouts, strict=True):
+            if axis >= 0 and len(shape) > axis and self.batch_size is not None:
+                shape = (*shape[:axis], self.batch_size, *shape[axis + 1:])
+            found.append((name, shape))
+        return found
+
+    def get_outputs(self, merge_multi_context: bool = True, begin: int = 0, end: int | None = None) -> list[Any]:
+        """Outputs of the last forward pass; not merged, a list for each, with an array for each context."""
+        outputs = [list(block) for block in zip(*(one.outputs for one in self.execs), strict=True)][begin:end]
+        return _merged(outputs, self.output_layouts[begin:end]) if merge_multi_context else outputs
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """Gradients of the data."""
+        found = [[one.copy() for one in block] for block in self.input_grad_arrays]
+        return _merged(found, self.data_layouts) if merge_multi_context else found
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """Arrays of the states, for each context."""
+        if merge_multi_context and len(self.contexts) > 1:
+            raise UnsupportedError("merge_multi_context=True is not supported for get_states of several contexts.",
+                                   hint="get_states(merge_multi_context=False)")
+        return [block[0] for block in self.state_arrays] if merge_multi_context else self.state_arrays
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Give the states these arrays, one for each context, or one number."""
+        if (states is None) == (value is None):
+            raise ParameterError(f"{'None' if states is None else 'Both'} of states & value is given.",
+                                 hint="exactly one of them: arrays, or a number for all.")
+        if value is not None:
+            for block in self.state_arrays:
+                for array in block:
+                    array[:] = value
+            return
+        if len(states) != len(self.state_arrays):
+            raise ParameterError(f"{len(states)} states were given; there are {len(self.state_arrays)}.",
+                                 hint=f"they are {', '.join(self.state_names)}.")
+        for given, block in zip(states, self.state_arrays, strict=True):
+            for source, array in zip(given if isinstance(given, (list, tuple)) else [given], block, strict=True):
+                source.copyto(array)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool, label_names: list[str]) -> None:
+        """Let a metric take in the outputs and labels of every context."""
+        names = [one.name for one in self.label_shapes] if self.label_shapes else label_names
+        layouts = self.label_layouts if self.label_shapes else [0] * len(names)
+        parts: Any = labels if pre_sliced else self._label_parts(labels or [], layouts, names)
+        for one, part in zip(self.execs, parts, strict=True):
+            eval_metric.update_dict(dict(zip(names, part, strict=False)), dict(zip(self.output_names, one.outputs, strict=True)))
+
+    def _label_parts(self, labels: Any, layouts: list[int], names: list[str]) -> Any:
+        if not labels and names:
+            raise ParameterError("There are no labels to measure with.",
+                                 hint=f"the iterator gives {', '.join(names)}, or score another one.")
+        if not labels:
+            return [[] for _ in self.execs]
+        return zip(*(self._cut(label, axis) for label, axis in zip(labels, layouts, strict=False)), strict=True)
+
+    def install_monitor(self, mon: Any) -> None:
+        """Let a monitor see what every executor computes."""
+        for one in {id(one): one for some in (self._first, self.execs, *self._kept.values()) for one in some}.values():
+            mon.install(one)
+
+
+def _check_shared(names: list[str], made: Any, shared: Any) -> None:
+    """Raise unless two executors share all parameters."""
+    for name in names:
+        held = shared.arg_dict.get(name)
+        if held is None:
+            raise ParameterNameError(f"The module whose parameters are to be shared has no parameter {name!r}.",
+                                     hint="bind the one first that has all of them.")
+        if held is not made.arg_dict[name]:
+            mine = made.arg_dict[name]
+            raise ShapeError(f"The parameter {name} cannot be shared: here it is {mine.stype}, {mine.shape}, {mine.dtype}, "
+                             f"there {held.stype}, {held.shape}, {held.dtype}.", hint="networks that share it must agree.")
+
+
+def _put(name: str, piece: Any, target: Any) -> None:
+    """Give an argument the values of a part of a batch."""
+    if piece.shape != target.shape:
+        raise ShapeError(f"{name} of a batch has shape {piece.shape}, and {target.shape} is bound.",
+                         hint="data and labels of a batch go row by row.")
+    if target.stype == "default" and piece.stype != "default":
+        store = densified("Module", piece._store, for_device(piece.context.device_type),
+                          f"The network's {name} is dense, and batches of it are {piece.stype}",
+                          f"declare it: mx.sym.Variable({name!r}, stype={piece.stype!r})")
+        piece = wrap(store, piece.context)
+    piece.copyto(target)
+
+
+def _mean(block: list[Any], target: Any) -> Any:
+    """The mean of an array's copies on all contexts, where the target is."""
+    total = block[0].as_in_context(target.context)
+    for other in block[1:]:
+        total = total + other.as_in_context(target.context)
+    return total if len(block) == 1 else (total / len(block)).astype(target.dtype, copy=False)
+
+
+def _merged(blocks: list[list[Any]], layouts: list[int]) -> list[Any]:
+    """Arrays of all contexts put together along the batch; of those without a batch the first."""
+    return [block[0] if len(block) == 1 or axis < 0
+            else F.concat(*(one.as_in_context(block[0].context) for one in block), dim=axis)
+            for block, axis in zip(blocks, layouts, strict=True)]
+
+

@@ -1,0 +1,423 @@
+"""``Module``: a symbol that is trained, on one context or on several."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ..base.context import Context, cpu
+from ..base.errors import DTypeError, ParameterError, ShapeError
+from ..io import DataDesc
+from ..ndarray import zeros
+from ..symbol import Symbol
+from .checkpoints import load_checkpoint
+from .checks import (
+    check_data,
+    check_input_names,
+    check_labels,
+    check_values,
+    described,
+    refuse_groups,
+    require,
+    warn_of_labels,
+)
+from .executor_group import DataParallelExecutorGroup
+from .parameters import ParameterModule
+from .steps import check_row_ids
+
+__all__ = ["Module"]
+
+
+class Module(ParameterModule):
+    """A network given as a symbol, with its parameters and an optimizer.
+
+    Batches keep their storage types: a csr batch reaches a variable declared csr as it is, cut in csr parts for several
+    contexts.  A row_sparse parameter stays so, and only the rows that a batch touched are updated.
+
+    Parameters
+    ----------
+    symbol : Symbol
+        The network, usually with an output layer such as ``SoftmaxOutput`` or ``LinearRegressionOutput``.
+    data_names, label_names : list of str
+        Which of its arguments batches give; the others are parameters.
+    logger : module logging or Logger
+    context : Context or list of Context
+        Each gets a part of every batch, and a copy of the parameters.
+    work_load_list : list of float, optional
+        Shares of the contexts; equal ones by default.
+    fixed_param_names : list of str, optional
+        Parameters that are not trained.
+    state_names : list of str, optional
+        Arguments that are set by ``set_states``, zeros at first.
+    group2ctxs, compression_params : optional
+        Not supported.
+
+    Raises
+    ------
+    ParameterError
+        If the symbol has no argument of a name given; of labels it is a warning.
+    UnsupportedError
+        For ``group2ctxs`` and ``compression_params``.
+
+    Examples
+    --------
+    >>> data = mx.sym.Variable("data", stype="csr")
+    >>> weight = mx.sym.Variable("weight", stype="row_sparse", shape=(100, 1))
+    >>> net = mx.sym.LinearRegressionOutput(mx.sym.sparse.dot(data, weight), mx.sym.Variable("label"))
+    >>> mod = mx.mod.Module(net, label_names=["label"])
+    >>> mod.fit(train_iter, eval_metric="mse", initializer=mx.init.Normal(), num_epoch=10)
+    """
+
+    def __init__(self, symbol: Symbol, data_names: Any = ("data",), label_names: Any = ("softmax_label",),
+                 logger: Any = logging, context: Any = cpu(), work_load_list: Any = None,  # noqa: B008
+                 fixed_param_names: Any = None, state_names: Any = None, group2ctxs: Any = None,
+                 compression_params: Any = None) -> None:
+        if not isinstance(symbol, Symbol):
+            raise DTypeError(f"A Module is made of a Symbol, not of {type(symbol).__name__}.", hint="mx.sym makes them; "
+                             "a Gluon block is trained by gluon.Trainer.")
+        refuse_groups(group2ctxs, compression_params)
+        super().__init__(logger, symbol, [context] if isinstance(context, Context) else list(context))
+        self._work_load_list = [1] * len(self._context) if work_load_list is None else list(work_load_list)
+        if len(self._work_load_list) != len(self._context) or not self._context:
+            raise ParameterError(f"There are {len(self._work_load_list)} work loads for {len(self._context)} contexts.",
+                                 hint="give one for each, or leave them out.")
+        kinds = {"data": data_names, "label": label_names, "state": state_names, "fixed_param": fixed_param_names}
+        names = {kind: _names(given, f"{kind}_names") for kind, given in kinds.items()}
+        for kind, given in names.items():
+            check_input_names(symbol, given, kind, kind != "label")
+        self._data_names, self._label_names, self._state_names, self._fixed_param_names = names.values()
+        inputs = {*self._data_names, *self._label_names, *self._state_names}
+        self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
+        self._aux_names = symbol.list_auxiliary_states()
+        self._data_shapes: Any = None
+        self._label_shapes: Any = None
+
+    # files
+
+    @staticmethod
+    def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Module:
+        """A module of what ``save_checkpoint`` wrote, here or in MXNet 1.x; then ``bind`` it.
+
+        Parameters
+        ----------
+        prefix : str
+        epoch : int
+        load_optimizer_states : bool
+            Let ``init_optimizer`` read ``prefix-0001.states``, too, which MXNet's pickles are not.
+        **kwargs
+            Those of ``Module``.
+
+        Raises
+        ------
+        DataFileError
+            If a file is missing or damaged.
+        """
+        symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
+        made = Module(symbol, **kwargs)
+        made._arg_params, made._aux_params, made.params_initialized = arg_params, aux_params, True
+        if load_optimizer_states:
+            made._states_file = f"{prefix}-{epoch:04d}.states"
+        return made
+
+    # names and shapes
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the data."""
+        return self._data_names
+
+    @property
+    def label_names(self) -> list[str]:
+        """Names of the labels."""
+        return self._label_names
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs."""
+        found: list[str] = self._symbol.list_outputs()
+        return found
+
+    @property
+    def data_shapes(self) -> list[DataDesc]:
+        """Descriptions of the data it is bound to."""
+        require(self, "binded")
+        found: list[DataDesc] = self._data_shapes
+        return found
+
+    @property
+    def label_shapes(self) -> list[DataDesc] | None:
+        """Descriptions of the labels it is bound to; None without any."""
+        require(self, "binded")
+        found: list[DataDesc] | None = self._label_shapes
+        return found
+
+    @property
+    def output_shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of the outputs."""
+        require(self, "binded")
+        found: list[tuple[str, tuple[int, ...]]] = self._exec_group.get_output_shapes()
+        return found
+
+    # binding
+
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
+             force_rebind: bool = False, shared_module: Module | None = None, grad_req: Any = "write") -> None:
+        """Make arrays for batches of these shapes.
+
+        Parameters
+        ----------
+        data_shapes, label_shapes : list of DataDesc or of (str, tuple)
+            Such as an iterator's ``provide_data`` and ``provide_label``.
+        for_training : bool
+            Whether gradients are wanted.
+        inputs_need_grad : bool
+            Whether those of the data are, for ``get_input_grads``.
+        force_rebind : bool
+            Bind again what is bound; parameters stay.
+        shared_module : Module, optional
+            Use its parameters, and its optimizer.
+        grad_req : str, list or dict of {"write", "add", "null"}
+
+        Raises
+        ------
+        ParameterError
+            If names are not those of the module.
+        ShapeError
+            If shapes do not fit.
+        """
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if inputs_need_grad and not for_training:
+            raise ParameterError("inputs_need_grad=True needs gradients, and for_training is False.", hint="leave one out.")
+        data, labels = self._described(data_shapes, label_shapes)
+        shared = _shared_group(shared_module, len(self._context))
+        if self.params_initialized and self._params_dirty and self._exec_group is not None:
+            self._sync()
+        group = DataParallelExecutorGroup(
+            self._symbol, self._context, self._work_load_list, data, labels, self._param_names, for_training, inputs_need_grad,
+            shared, self._fixed_param_names, grad_req, self._state_names)
+        self._take(group, shared_module)
+        self._exec_group, self._data_shapes, self._label_shapes = group, data, labels
+        self.for_training, self.inputs_need_grad, self.binded = for_training, inputs_need_grad, True
+        if shared_module is not None and shared_module.optimizer_initialized:
+            self.borrow_optimizer(shared_module)
+
+    def _described(self, data_shapes: Any, label_shapes: Any, told: bool = True) -> tuple[list[DataDesc], Any]:
+        data, labels = described(data_shapes, "data_shapes"), described(label_shapes or [], "label_shapes")
+        check_data(self._data_names, data)
+        if told:
+            warn_of_labels(self._label_names, labels)
+        return data, check_labels(self._symbol, self._label_names, labels) or None
+
+    def _take(self, group: DataParallelExecutorGroup, shared_module: Module | None) -> None:
+        """Bring the parameters and a new group of executors together."""
+        if shared_module is not None:
+            self._arg_params, self._aux_params = shared_module._arg_params, shared_module._aux_params
+            self.params_initialized = True
+            return
+        own = zip(self._param_names, group.param_arrays, strict=True), zip(self._aux_names, group.aux_arrays, strict=True)
+        made, states = ({name: zeros(block[0].shape, cpu(), block[0].dtype, block[0].stype) for name, block in some}
+                        for some in own)
+        if self.params_initialized:
+            check_values(made, self._arg_params, "argument", False, allow_extra=False)
+            check_values(states, self._aux_params, "auxiliary state", False, allow_extra=False)
+            for into, given in ((made, self._arg_params), (states, self._aux_params)):
+                for name, array in into.items():
+                    given[name].copyto(array)
+            group.set_params(made, states)
+        self._arg_params, self._aux_params = made, states
+
+    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
+        """Compute batches of other shapes from now on, with the same parameters.
+
+        Parameters
+        ----------
+        data_shapes, label_shapes : list of DataDesc or of (str, tuple)
+        """
+        require(self, "binded")
+        data, labels = self._described(data_shapes, label_shapes, told=False)
+        self._exec_group.reshape(data, labels)
+        self._data_shapes, self._label_shapes = data, labels
+
+    # training
+
+    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+        """Fetch the rows of row_sparse parameters that a batch needs, where a store holds them; before ``forward``.
+
+        Without it the next forward pass fetches them all.
+
+        Parameters
+        ----------
+        data_batch : DataBatch
+        sparse_row_id_fn : callable, optional
+            ``sparse_row_id_fn(data_batch)`` gives row numbers by the parameter's name.
+        """
+        require(self, "binded")
+        if sparse_row_id_fn is None:
+            return
+        if self._steps is None or not self._steps.on_kvstore:
+            warnings.warn("Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.", UserWarning,
+                          stacklevel=2)
+            return
+        for name, rows in check_row_ids(sparse_row_id_fn(data_batch), self._param_names).items():
+            block = self._exec_group.param_arrays[self._param_names.index(name)]
+            if block[0].stype != "row_sparse":
+                warnings.warn(f"{name}.stype is not 'row_sparse'. No need to perform row_sparse_pull.", UserWarning, stacklevel=2)
+            else:
+                self._steps.prepare(name, block, rows)
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Compute the outputs for a batch; one of other shapes rebinds by ``reshape``.
+
+        Parameters
+        ----------
+        data_batch : DataBatch, or list of them
+            A list has one for each context.
+        is_train : bool, optional
+            What the module is bound for by default.
+
+        Raises
+        ------
+        ParameterError
+            If it has more or fewer arrays than are bound.
+        ShapeError
+            If the network does not take arrays of these shapes.
+        """
+        require(self, "binded", "params_initialized")
+        shapes = self._shapes_of(data_batch)
+        if shapes != [one.shape for one in self._data_shapes]:
+            self._follow(data_batch, shapes)
+        if self._steps is not None and self._steps.on_kvstore:
+            self._steps.complete(self._param_names, self._exec_group.param_arrays)
+        if self._aux_names and (self.for_training if is_train is None else is_train):
+            self._params_dirty = True  # averages move in the forward pass
+        self._exec_group.forward(data_batch, is_train)
+
+    def _shapes_of(self, batch: Any) -> list[tuple[int, ...]]:
+        """Shapes of a whole batch's data."""
+        if not isinstance(batch, list):
+            return [array.shape for array in batch.data]
+        if len(batch) != len(self._context):
+            raise ParameterError(f"{len(batch)} batches were given for {len(self._context)} contexts.", hint="one for each.")
+        parts = [[array.shape for array in one.data] for one in batch]
+        if any(part != parts[0] for part in parts):
+            raise ShapeError("All data batches in a list need to have the same shape.", hint=f"they have {parts}.")
+        return [(len(batch) * shape[0], *shape[1:]) for shape in parts[0]]
+
+    def _follow(self, batch: Any, shapes: list[tuple[int, ...]]) -> None:
+        """Take batches of these shapes from now on."""
+        if len(shapes) != len(self._data_shapes):
+            raise ParameterError(f"A batch has {len(shapes)} arrays of data, and {len(self._data_shapes)} are bound.",
+                                 hint=f"they are {', '.join(self._data_names)}, in this order.")
+        one = batch[0] if isinstance(batch, list) else batch
+        data = getattr(one, "provide_data", None) or [DataDesc(old.name, shape, old.dtype, old.layout)
+                                                      for old, shape in zip(self._data_shapes, shapes, strict=True)]
+        labels = getattr(one, "provide_label", None)
+        if not labels and one.label and self._label_shapes:
+            count = len(batch) if isinstance(batch, list) else 1
+            labels = [DataDesc(old.name, (array.shape[0] * count, *array.shape[1:]), old.dtype, old.layout)
+                      for old, array in zip(self._label_shapes, one.label, strict=False)]
+        self.reshape(data, labels or None)
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Compute the gradients.
+
+        Parameters
+        ----------
+        out_grads : NDArray or list of NDArray, optional
+            Gradient at each output; output layers need none.
+        """
+        require(self, "binded", "params_initialized")
+        self._exec_group.backward(out_grads)
+
+    def update(self) -> None:
+        """A step of the optimizer with the gradients of the last backward pass."""
+        require(self, "binded", "params_initialized", "optimizer_initialized")
+        self._params_dirty = True
+        self._steps.update(self._param_names, self._exec_group.param_arrays, self._exec_group.grad_arrays)
+
+    # results
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """Outputs of the last forward pass.
+
+        Parameters
+        ----------
+        merge_multi_context : bool
+            Put those of several contexts together; else each output is a list of them.
+
+        Returns
+        -------
+        list of NDArray, or list of list of NDArray
+        """
+        require(self, "binded", "params_initialized")
+        found: list[Any] = self._exec_group.get_outputs(merge_multi_context)
+        return found
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """Gradients of the data by the last backward pass; as ``get_outputs``."""
+        require(self, "binded", "params_initialized", "inputs_need_grad")
+        found: list[Any] = self._exec_group.get_input_grads(merge_multi_context)
+        return found
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """Values of the states; not merged, a list for each, with an array for each context."""
+        require(self, "binded", "params_initialized")
+        found: list[Any] = self._exec_group.get_states(merge_multi_context)
+        return found
+
+    def set_states(self, states: Any = None, value: Any = None) -> None:
+        """Give the states new values.
+
+        Parameters
+        ----------
+        states : list of list of NDArray, optional
+            For each state an array for each context.
+        value : number, optional
+            One for all.
+        """
+        require(self, "binded", "params_initialized")
+        self._exec_group.set_states(states, value)
+
+    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+        """Let a metric take in the outputs of the last forward pass.
+
+        Parameters
+        ----------
+        eval_metric : EvalMetric
+        labels : list of NDArray
+            Of the batch.
+        pre_sliced : bool
+            Whether they are a list for each context.
+        """
+        require(self, "binded")
+        self._exec_group.update_metric(eval_metric, labels, pre_sliced, self._label_names)
+
+    def install_monitor(self, mon: Any) -> None:
+        """Let a monitor see what is computed."""
+        require(self, "binded")
+        self._exec_group.install_monitor(mon)
+
+
+def _names(given: Any, what: str) -> list[str]:
+    """Names as a list; one name alone stands for itself."""
+    found = [given] if isinstance(given, str) else list(given or [])
+    if any(not isinstance(name, str) for name in found):
+        raise DTypeError(f"{what} has {found!r}.", hint="it is a list of names.")
+    return found
+
+
+def _shared_group(shared_module: Any, contexts: int) -> Any:
+    """The executors of the module whose parameters are to be used."""
+    if shared_module is None:
+        return None
+    if not isinstance(shared_module, Module):
+        raise DTypeError(f"shared_module is a {type(shared_module).__name__}.", hint="it is a Module.")
+    require(shared_module, "binded", "params_initialized")
+    if len(shared_module._context) < contexts:
+        raise ParameterError(f"The module to share with has {len(shared_module._context)} contexts, this one {contexts}.",
+                             hint="bind both to the same contexts.")
+    return shared_module._exec_group

@@ -1,0 +1,241 @@
+"""The parameters of a symbol's module, and their optimizer: first values, copies, files."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+from .. import optimizer as optimizers
+from ..base.errors import DTypeError
+from ..initializer import InitDesc, Uniform
+from .base_module import BaseModule
+from .checks import check_values, require
+from .steps import Steps, store_for
+
+__all__ = ["ParameterModule"]
+
+
+class ParameterModule(BaseModule):
+    """The half of ``Module`` that looks after parameters; it wants ``_exec_group``, whose executors have copies of them."""
+
+    def __init__(self, logger: Any, symbol: Any, contexts: list[Any]) -> None:
+        super().__init__(logger)
+        self._symbol, self._context = symbol, contexts
+        self._param_names: list[str] = []
+        self._arg_params: Any = None
+        self._aux_params: Any = None
+        self._params_dirty = False
+        self._steps: Any = None
+        self._states_file: Any = None
+        self._exec_group: Any = None
+
+    # values
+
+    def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parameters and auxiliary states by name, on the CPU; the mean over all contexts.
+
+        Returns
+        -------
+        arg_params, aux_params : dict of NDArray
+        """
+        require(self, "params_initialized")
+        if self._params_dirty:
+            self._sync()
+        return self._arg_params, self._aux_params
+
+    def _sync(self) -> None:
+        """Bring what the contexts have computed to the parameters."""
+        if self._steps is not None:
+            self._steps.complete(self._param_names, self._exec_group.param_arrays)
+        self._exec_group.get_params(self._arg_params, self._aux_params)
+        self._params_dirty = False
+
+    def _spread(self) -> bool:
+        return len(self._context) > 1
+
+    def init_params(self, initializer: Any = Uniform(0.01), arg_params: Any = None, aux_params: Any = None,  # noqa: B008
+                    allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
+        """Give the parameters their first values.
+
+        Parameters
+        ----------
+        initializer : Initializer
+            Fills those that ``arg_params`` and ``aux_params`` do not have; a variable's own ``init`` wins over it.
+        arg_params, aux_params : dict of NDArray, optional
+            Values by name; names that the network does not have are passed over.
+        allow_missing : bool
+            Whether they may lack some.
+        force_init : bool
+            Initialize again.
+        allow_extra : bool
+            Has no effect; names that the network does not have never matter here.
+
+        Raises
+        ------
+        ParameterNameError
+            If a value is missing; nothing has changed then.
+        ShapeError
+            If one has another shape; nothing has changed then.
+        """
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. init_params call ignored.", UserWarning,
+                          stacklevel=2)
+            return
+        require(self, "binded")
+        pairs = [(self._arg_params, arg_params), (self._aux_params, aux_params)]
+        for held, given in pairs:
+            if given is not None:
+                check_values(held, given, "parameter", allow_missing)
+        attrs = self._symbol.attr_dict()
+        for held, given in pairs:
+            for name, array in sorted(held.items()):
+                if given is None or name not in given:
+                    if initializer is not None:
+                        initializer(InitDesc(name, attrs.get(name)), array)
+                elif given[name] is not array:
+                    given[name].copyto(array)
+        self._spread_params()
+
+    def _spread_params(self) -> None:
+        """Give every context, and the store, the parameters as they are now."""
+        self._exec_group.set_params(self._arg_params, self._aux_params)
+        if self._steps is not None:
+            for name in self._param_names:
+                self._steps.set(name, self._arg_params[name])
+        self.params_initialized, self._params_dirty = True, False
+
+    def set_params(self, arg_params: Any, aux_params: Any, allow_missing: bool = False, force_init: bool = True,
+                   allow_extra: bool = False) -> None:
+        """Give the parameters new values.
+
+        Parameters
+        ----------
+        arg_params, aux_params : dict of NDArray
+        allow_missing : bool
+            Leave those as they are that are not given.
+        force_init : bool
+            False does nothing if they have values.
+        allow_extra : bool
+            With ``allow_missing``: pass over names that the network does not have.
+
+        Raises
+        ------
+        ParameterNameError, ShapeError
+            As for ``init_params``; nothing has changed then.
+        """
+        if not allow_missing:
+            self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
+            return
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning,
+                          stacklevel=2)
+            return
+        require(self, "binded")
+        check_values(self._arg_params, arg_params, "argument", True, allow_extra)
+        check_values(self._aux_params, aux_params, "auxiliary state", True, allow_extra)
+        if self._params_dirty:
+            self._sync()
+        for held, given in ((self._arg_params, arg_params), (self._aux_params, aux_params)):
+            for name, array in held.items():
+                if name in given and given[name] is not array:
+                    given[name].copyto(array)
+        self._spread_params()
+
+    # the optimizer
+
+    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd",
+                       optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+        """Make an optimizer for the parameters.
+
+        Parameters
+        ----------
+        kvstore : str, KVStore or None
+            Where several contexts' gradients are summed; one context needs none.
+        optimizer : str or Optimizer
+        optimizer_params : dict or list of pairs
+            Arguments of an optimizer that is named; ``rescale_grad`` is 1 / batch size by default.
+        force_init : bool
+            Make a new one if there is one.
+        """
+        require(self, "binded", "params_initialized")
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring...")
+            return
+        if self._params_dirty:
+            self._sync()
+        store, there = store_for(kvstore, len(self._context), self._arg_params)
+        made = self._optimizer_of(optimizer, optimizer_params, there)
+        steps = Steps(made, store, there, self._param_names)
+        steps.start(self._param_names, self._exec_group.param_arrays, self._arg_params)
+        if self._states_file is not None:
+            steps.load(self._states_file)
+            self._states_file = None
+        self._steps, self.optimizer_initialized = steps, True
+
+    def _optimizer_of(self, optimizer: Any, optimizer_params: Any, there: bool) -> Any:
+        count = 1 if there else len(self._context)
+        names = {number * count + place: name for place in range(count) for number, name in enumerate(self._param_names)}
+        rescale = 1.0 / (self._exec_group.batch_size or 1)
+        if isinstance(optimizer, str):
+            given = {"rescale_grad": rescale, **dict(optimizer_params)}
+            return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)
+        if not isinstance(optimizer, optimizers.Optimizer):
+            raise DTypeError(f"optimizer is a {type(optimizer).__name__}.", hint="'sgd', or mx.optimizer.SGD(…).")
+        if optimizer.rescale_grad != rescale:
+            warnings.warn("Optimizer created manually outside Module but rescale_grad is not normalized to "
+                          f"1.0/batch_size/num_workers ({optimizer.rescale_grad} vs. {rescale}). Is this intended?", UserWarning,
+                          stacklevel=3)
+        if not optimizer.idx2name:
+            optimizer.idx2name = names
+        return optimizer
+
+    def borrow_optimizer(self, shared_module: ParameterModule) -> None:
+        """Use the optimizer of another module, whose parameters this one shares."""
+        require(shared_module, "optimizer_initialized")
+        self._steps, self.optimizer_initialized = shared_module._steps, True
+
+    @property
+    def _optimizer(self) -> Any:
+        """The optimizer, under the name that programs for MXNet reach it by."""
+        return None if self._steps is None else self._steps.optimizer
+
+    @property
+    def _kvstore(self) -> Any:
+        """The store of the parameters, likewise."""
+        return None if self._steps is None else self._steps.kvstore
+
+    # files
+
+    def save_checkpoint(self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
+                        ) -> None:
+        """Write ``prefix-symbol.json``, ``prefix-0001.params`` and, if asked for, ``prefix-0001.states``.
+
+        Parameters
+        ----------
+        prefix : str
+        epoch : int
+        save_optimizer_states : bool
+        remove_amp_cast : bool
+        """
+        if save_optimizer_states:
+            require(self, "optimizer_initialized")
+        require(self, "params_initialized")
+        self._symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
+        path = f"{prefix}-{epoch:04d}.params"
+        self.save_params(path)
+        logging.info('Saved checkpoint to "%s"', path)
+        if save_optimizer_states:
+            path = f"{prefix}-{epoch:04d}.states"
+            self.save_optimizer_states(path)
+            logging.info('Saved optimizer state to "%s"', path)
+
+    def save_optimizer_states(self, fname: Any) -> None:
+        """Write the optimizer's states to a file."""
+        require(self, "optimizer_initialized")
+        self._steps.save(fname)
+
+    def load_optimizer_states(self, fname: Any) -> None:
+        """Read the optimizer's states from a file."""
+        require(self, "optimizer_initialized")
+        self._steps.load(fname)

@@ -1,0 +1,173 @@
+"""Steps of an optimizer on the parameters of a module, on each context or in a store."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from .. import kvstore as stores
+from ..base.errors import DTypeError, ParameterNameError, SparsekitError
+from ..kvstore.kvstore import KVStore, read_states, write_states
+from ..optimizer import Optimizer, get_updater
+from ..optimizer.updater import UpdateLane
+
+__all__ = ["Steps", "store_for"]
+
+#: Values of the largest parameter above which "local" lets each context update its own copy.
+LARGE = 1024 * 1024 * 16
+
+
+def store_for(kvstore: Any, contexts: int, arg_params: dict[str, Any]) -> tuple[Any, bool]:
+    """The store for a module, None if it needs none, and whether the steps are made there.
+
+    Raises
+    ------
+    DTypeError
+        If it is no store, name or None.
+    """
+    there = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1") not in ("", "0")
+    if kvstore is None:
+        return None, False
+    if isinstance(kvstore, str):
+        if contexts == 1 and "dist" not in kvstore:
+            return None, False
+        largest = max((int(np.prod(array.shape)) for array in arg_params.values()), default=0)
+        there = there and not (kvstore == "local" and largest > LARGE)
+        kvstore = stores.create(kvstore)
+    if not isinstance(kvstore, stores.KVStoreBase):
+        raise DTypeError(f"kvstore must be KVStore, str or None, not {type(kvstore).__name__}.",
+                         hint="kvstore='local', or mx.kv.create('device').")
+    return kvstore, there and kvstore.is_capable(stores.KVStoreBase.OPTIMIZER)
+
+
+class Steps:
+    """The steps of one optimizer, for one module or for several that share parameters.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    kvstore : KVStoreBase or None
+    on_kvstore : bool
+        Whether the store holds the parameters and makes the steps.  Contexts then get copies: of dense parameters after
+        each step, of row_sparse ones the rows that ``prepare`` asks for, or all before the next forward pass.
+    names : list of str
+        Parameters, by their numbers.
+    """
+
+    def __init__(self, optimizer: Optimizer, kvstore: Any, on_kvstore: bool, names: list[str]) -> None:
+        self.optimizer, self.kvstore, self.on_kvstore = optimizer, kvstore, on_kvstore
+        self.numbers = {name: number for number, name in enumerate(names)}
+        self.updater = None if on_kvstore else get_updater(optimizer)
+        self._behind: set[str] = set()
+        self._prepared: set[str] = set()
+
+    def start(self, names: list[str], weights: list[list[Any]], values: dict[str, Any]) -> None:
+        """Put the parameters into the store, and let it make the steps."""
+        if self.kvstore is None:
+            return
+        if self.on_kvstore:
+            self.kvstore.set_optimizer(self.optimizer)
+        for name, block in zip(names, weights, strict=True):
+            if isinstance(self.kvstore, KVStore):
+                self.set(name, values[name])
+            else:
+                self.kvstore.broadcast(name, values[name], out=block)
+
+    def set(self, name: str, value: Any) -> None:
+        """Let the store hold this value from now on."""
+        if isinstance(self.kvstore, KVStore):
+            self.kvstore._share(name, self.kvstore._home(value).copy())
+        self._behind.discard(name)
+
+    def update(self, names: list[str], weights: list[list[Any]], gradients: list[list[Any]]) -> None:
+        """A step of every parameter that has gradients."""
+        with UpdateLane() as state:
+            for name, block, given in zip(names, weights, gradients, strict=True):
+                if given[0] is None:
+                    continue
+                state.layer = name
+                if self.on_kvstore:
+                    self._update_there(name, block, given)
+                else:
+                    self._update_here(name, block, given)
+        self._prepared.clear()
+
+    def _update_there(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
+        priority = -self.numbers[name]
+        if weights[0].stype == "default":
+            self.kvstore.pushpull(name, gradients, out=weights, priority=priority)
+        else:
+            self.kvstore.push(name, gradients, priority=priority)
+            self._behind.add(name)
+
+    def _update_here(self, name: str, weights: list[Any], gradients: list[Any]) -> None:
+        number = self.numbers[name] * len(weights)
+        if self.kvstore is not None:
+            self.kvstore.pushpull(name, gradients, priority=-self.numbers[name])
+        for place, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
+            self.updater(number + place, gradient, weight)  # type: ignore[misc]
+
+    # row_sparse parameters, whose copies are behind the store's
+
+    def prepare(self, name: str, block: list[Any], rows: Any) -> None:
+        """Give the contexts these rows of a parameter."""
+        self.kvstore.row_sparse_pull(name, out=block, row_ids=rows, priority=-self.numbers[name])
+        self._behind.add(name)  # the other rows
+        self._prepared.add(name)
+
+    def complete(self, names: list[str], blocks: list[list[Any]]) -> None:
+        """Give the contexts all rows of the parameters that are behind, unless those of the next batch were asked for."""
+        if self._behind:
+            for name, block in zip(names, blocks, strict=True):
+                if name in self._behind and name not in self._prepared:
+                    self.kvstore.pull(name, out=block, ignore_sparse=False)
+                    self._behind.discard(name)
+        self._prepared.clear()
+
+    def read(self, values: dict[str, Any]) -> None:
+        """Write what the store holds of row_sparse parameters to these arrays."""
+        for name in self._behind & values.keys():
+            self.kvstore.pull(name, out=values[name], ignore_sparse=False)
+
+    # states
+
+    def save(self, fname: Any) -> None:
+        """Write the optimizer's states to a file."""
+        if self.updater is None:
+            self.kvstore.save_optimizer_states(fname)
+        else:
+            write_states(fname, self.updater.get_states())
+
+    def load(self, fname: Any) -> None:
+        """Read the optimizer's states from a file; of a damaged one nothing is taken.
+
+        Raises
+        ------
+        DataFileError, SparsekitError
+            If it is missing, or something else.
+        """
+        if self.updater is None:
+            self.kvstore.load_optimizer_states(fname)
+            return
+        try:
+            self.updater.set_states(read_states(fname))
+        except SparsekitError as error:
+            raise type(error)(f"{os.fspath(fname)}: {error.message}", hint=error.hint) from None
+
+
+def check_row_ids(found: Any, names: list[str]) -> dict[str, Any]:
+    """What ``sparse_row_id_fn`` gave, if it is a dict of parameters.
+
+    Raises
+    ------
+    DTypeError, ParameterNameError
+    """
+    if not isinstance(found, dict):
+        raise DTypeError(f"Expected dict output from sparse_row_id_fn, not {type(found).__name__}.",
+                         hint="lambda batch: {'weight': batch.data[0].indices}")
+    for name in found:
+        if name not in names:
+            raise ParameterNameError.of("parameter", name, names)
+    return found

@@ -1,0 +1,78 @@
+"""Files of a model's parameters, in MXNet's layout: ``arg:`` and ``aux:`` before each name."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from ..base.context import cpu
+from ..base.errors import ParameterError
+from .files import load, save
+
+__all__ = ["load_params", "read_parameters", "save_checkpoint", "write_parameters"]
+
+
+def write_parameters(fname: Any, arg_params: dict[str, Any], aux_params: dict[str, Any]) -> None:
+    """Write arguments and auxiliary states to a file, dense and sparse."""
+    save(fname, {f"{kind}:{name}": array.as_in_context(cpu()) for kind, arrays in (("arg", arg_params), ("aux", aux_params))
+                 for name, array in arrays.items()})
+
+
+def read_parameters(fname: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments and auxiliary states of a file.
+
+    Raises
+    ------
+    DataFileError
+        If there is no such file.
+    FileFormatError
+        If it is damaged or cut off.
+    ParameterError
+        If its arrays are no parameters of a model.
+    """
+    found = load(fname)
+    kinds: dict[str, dict[str, Any]] = {"arg": {}, "aux": {}}
+    if not found:
+        logging.warning("Params file '%s' is empty", fname)
+        return kinds["arg"], kinds["aux"]
+    if not isinstance(found, dict):
+        raise ParameterError(f"Invalid param file {fname}: its arrays have no names.", hint="save_checkpoint() writes one.")
+    for key, array in found.items():
+        kind, colon, name = key.partition(":")
+        if kind not in kinds or not colon:
+            raise ParameterError(f"Invalid param file {fname}: {key!r} begins with neither arg: nor aux:.",
+                                 hint="parameters of gluon are read by load_parameters().")
+        kinds[kind][name] = array
+    return kinds["arg"], kinds["aux"]
+
+
+def save_checkpoint(prefix: str, epoch: int, symbol: Any, arg_params: dict[str, Any], aux_params: dict[str, Any],
+                    remove_amp_cast: bool = True) -> None:
+    """Write a model as ``prefix-symbol.json`` and ``prefix-0001.params``, which MXNet 1.9.1 reads too.
+
+    Parameters
+    ----------
+    prefix : str
+    epoch : int
+        Number in the name of the file of parameters.
+    symbol : Symbol or None
+    arg_params, aux_params : dict of NDArray
+    remove_amp_cast : bool
+        Leave out conversions that automatic mixed precision put in.
+    """
+    if symbol is not None:
+        symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
+    path = f"{prefix}-{epoch:04d}.params"
+    write_parameters(path, arg_params, aux_params)
+    logging.info('Saved checkpoint to "%s"', path)
+
+
+def load_params(prefix: str, epoch: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters of ``prefix-0001.params``, if ``epoch`` is 1: arguments and auxiliary states by name.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing or damaged.
+    """
+    return read_parameters(f"{prefix}-{epoch:04d}.params")

@@ -14,12 +14,12 @@ import argparse
 from collections.abc import Sequence
 
 from ..base.errors import SparsekitError, UnknownNameError
-from . import arrays, dispatch, epoch, harness, importing, libsvm, update
+from . import arrays, dispatch, epoch, harness, importing, libsvm, models, update
 
 __all__ = ["main"]
 
 BENCHES = {"epoch": epoch.run, "dispatch": dispatch.run, "import": importing.run, "dot": arrays.dot,
-           "convert": arrays.convert, "update": update.run, "libsvm": libsvm.run}
+           "convert": arrays.convert, "update": update.run, "libsvm": libsvm.run, "models": models.run}
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import config
-from ..base.context import Context
+from ..base.context import Context, current_context
 from ..base.errors import (
     DensificationError,
     DTypeError,
@@ -267,7 +267,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
 
 def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:
     """Run a call that is new, written to ``out``, falls back, or gives several arrays."""
-    ctx = inputs[0]._ctx if inputs else ctx
+    ctx = inputs[0]._ctx if inputs else ctx or current_context()
     if any(array._ctx is not ctx for array in inputs):
         return invoke(call, _on_one_context(call, inputs), out)
     stores = tuple([array._store for array in inputs])

@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -240,6 +240,9 @@ class BPTTBatches:
 
     def __len__(self) -> int:
         return self._count
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, number: int) -> tuple[Any, Any]:
         """Data and targets, int32 NDArrays of shape (steps, batch_size); the target of a token is the next one."""

@@ -199,8 +199,12 @@ retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambd
 
 @retain.forward("row_sparse, default -> row_sparse")
 def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
-    keep = k.xp.isin(x.indices, wanted.astype(np.int64))  # int32 would fold a number beyond it onto a row
-    return RowSparse(x.data[keep], x.indices[keep], x.shape, check=False)
+    rows, stored = k.xp.unique(wanted.astype(np.int64)), x.indices  # int32 would fold a number beyond it onto a row
+    places = rows if len(stored) == x.shape[0] else k.xp.searchsorted(stored, rows)
+    inside = (places >= 0) & (places < len(stored))
+    rows, places = rows[inside], places[inside]
+    there = stored[places] == rows
+    return RowSparse(x.data.take(places[there], axis=0), rows[there].astype(stored.dtype, copy=False), x.shape, check=False)
 
 
 retain.gradient(lambda F, g, _data, indices, _out, attrs, want: (

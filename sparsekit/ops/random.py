@@ -313,3 +313,47 @@ def _(k: Any, g: Any, order: Any, attrs: Any) -> Any:
     made = k.xp.empty_like(g)
     made[k.xp.clip(order.astype(np.int64), 0, max(0, len(g) - 1))] = g
     return made
+
+
+def _candidates_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    shape, classes = _given(shapes, attrs), attrs["range_max"]
+    if len(shape) != 2:
+        raise ShapeError(f"shape is {attrs['shape']!r}.", hint="it is (batches, samples of each).")
+    if not isinstance(classes, (int, np.integer)) or not shape[1] <= classes < 2**53:
+        raise ShapeError(f"range_max is {classes!r}, for {shape[1]} distinct samples.",
+                         hint="it is the number of classes, at least as many as samples.")
+    return [shape, shape[:1]]
+
+
+unique_zipfian = Op(
+    "_sample_unique_zipfian", "", shape=_candidates_shape, dtype=lambda dtypes, attrs: [np.dtype(np.int64)] * 2, cost=cost.none,
+    outputs=2, sample=lambda: [([], {"range_max": 9, "shape": (2, 3)})],
+    doc="""Distinct classes drawn with a probability that falls like a logarithm, and how many trials that took.
+
+``shape`` is (batches, samples of each).  Class ``c`` of ``range_max`` is drawn with the probability
+``log((c + 2) / (c + 1)) / log(range_max + 1)``, again and again, until there are enough distinct ones; they come in the order
+in which they were first drawn.  With ``t`` trials, the class is expected ``1 - (1 - p) ** t`` times: what a sampled softmax
+corrects its logits by (Jean et al. 2015, https://arxiv.org/abs/1412.2007).""")
+unique_zipfian.attrs = {"range_max": REQUIRED, "shape": None}
+
+
+def _distinct(classes: int, count: int) -> tuple[Any, int]:
+    """The first distinct classes that are drawn, and the trials up to the last of them."""
+    drawn, size = np.empty(0, np.int64), math.log(classes + 1.0)
+    while True:
+        more = np.expm1(generator().random(2 * count + 16) * size).astype(np.int64)
+        drawn = np.concatenate([drawn, np.minimum(more, classes - 1)])
+        first = np.sort(np.unique(drawn, return_index=True)[1])
+        if len(first) >= count:
+            return drawn[first[:count]], int(first[count - 1]) + 1 if count else 0
+
+
+@unique_zipfian.forward(" -> default, default")
+def _(k: Any, attrs: Any) -> Any:
+    batches, count = sizes(attrs["shape"])
+    made = [_distinct(int(attrs["range_max"]), count) for _ in range(batches)]
+    samples = np.array([one for one, _ in made], np.int64).reshape(batches, count)
+    return k.xp.asarray(samples), k.xp.asarray(np.array([trials for _, trials in made], np.int64))
+
+
+unique_zipfian.gradient(lambda F, g, _out, attrs, want: ())

@@ -7,7 +7,7 @@ import pytest
 
 from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
-from sparsekit.bench import arrays, epoch, harness, libsvm
+from sparsekit.bench import arrays, epoch, harness, libsvm, models
 
 
 def contender(name, values):
@@ -88,7 +88,9 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
      ("dot", ["csr · dense", "csrᵀ · dense", "csr · row_sparse"] * 2),
      ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
                   "row_sparse -> csr"]),
-     ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak of memory"])],
+     ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak of memory"]),
+     ("models", ["linear", "linear", "machine", "machine", "matrix", "matrix", "wide", "wide", "LSTM 8", "LSTM 8", "projected",
+                 "projected"])],
 )
 def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headings):
     file = tmp_path / "figures.json"
@@ -118,6 +120,12 @@ def test_a_rival_that_computes_something_else_is_refused():
     other = {**same, "scipy": {"forms": {"product": {"form": [1.0, 5.0]}}}}
     with pytest.raises(SparsekitError, match="scipy form gives"):
         list(arrays._contenders("product", workers, other))
+
+
+def test_a_model_with_other_losses_is_refused():
+    models.check("torch", [0.7, 0.6], [0.7, 0.6001])
+    with pytest.raises(SparsekitError, match="torch has losses"):
+        models.check("torch", [0.7, 0.6], [0.7, 0.65])
 
 
 def test_a_reader_that_reads_something_else_is_refused():

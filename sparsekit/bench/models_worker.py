@@ -1,0 +1,161 @@
+"""This library on the models of ``sparsekit bench models``, behind the line protocol that its rivals speak too.
+
+``prepare MODEL FILE`` makes the model and trains once on every batch (the losses), ``time`` does so again (milliseconds a
+step), ``peak`` tells the most memory that the process has had (bytes).
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import sparsekit as mx
+from sparsekit.examples.factorization_machine import FactorizationMachine, rows_of
+from sparsekit.examples.language_model import LanguageModel
+from sparsekit.examples.linear_classification import LogisticRegression
+from sparsekit.examples.matrix_factorization import MatrixFactorization
+from sparsekit.examples.running import Objective
+from sparsekit.examples.sampled_softmax import NEVER
+from sparsekit.examples.wide_and_deep import WideAndDeep
+
+from .worker import serve
+
+__all__ = ["Worker"]
+
+RATE = 0.05
+
+
+def _csr(columns: Any, values: Any, width: int) -> Any:
+    starts = np.arange(0, columns.size + 1, columns.shape[1])
+    return mx.nd.sparse.csr_matrix((values.ravel(), columns.ravel(), starts), shape=(len(columns), width))
+
+
+def linear(sizes: Any, batch: Any) -> Any:
+    """Logistic regression: the model, and what makes its inputs."""
+    return LogisticRegression(sizes["features"]), lambda one: [_csr(one["columns"], one["values"], sizes["features"])]
+
+
+def machine(sizes: Any, batch: Any) -> Any:
+    """The factorization machine; the columns of a batch are found within its step."""
+    def inputs(one: Any) -> Any:
+        return [_csr(one["columns"], one["values"], sizes["features"]), None]
+
+    return FactorizationMachine(sizes["features"], sizes["factors"]), inputs
+
+
+def factorization(sizes: Any, batch: Any) -> Any:
+    """Matrix factorization."""
+    model = MatrixFactorization(sizes["users"], sizes["items"], sizes["factors"])
+    return model, lambda one: [mx.nd.array(one[name], dtype="int64") for name in ("user", "item")]
+
+
+def wide_and_deep(sizes: Any, batch: Any) -> Any:
+    """Wide and deep; categories lie one behind the other in the table."""
+    model = WideAndDeep(sizes["columns"], [sizes["rows"] // sizes["categories"]] * sizes["categories"], sizes["width"],
+                        (sizes["hidden"], sizes["hidden"] // 2))
+    return model, lambda one: [_csr(one["columns"], one["values"], sizes["columns"]), mx.nd.array(one["codes"], dtype="int64")]
+
+
+def language(sizes: Any, batch: Any) -> Any:
+    """The language model, with or without projection."""
+    model = LanguageModel(sizes["words"], sizes["width"], sizes["hidden"], sizes["projection"])
+
+    def inputs(one: Any) -> Any:
+        target, drawn = np.split(one["classes"], [one["data"].size])
+        order = np.argsort(drawn)
+        columns = order[np.minimum(np.searchsorted(drawn, target, sorter=order), len(drawn) - 1)]
+        hit = drawn[columns] == target
+        hits = np.full(int(hit.sum()), NEVER, np.float32), columns[hit], np.concatenate([[0], np.cumsum(hit)])
+        return [mx.nd.array(one["data"], dtype="int64"), mx.nd.array(one["classes"], dtype="int64"),
+                mx.nd.array(one["log_expected"][:, None]), mx.nd.sparse.csr_matrix(hits, shape=(len(target), len(drawn)))]
+
+    return model, inputs
+
+
+MODELS: dict[str, Callable[..., Any]] = {
+    "linear": linear, "machine": machine, "factorization": factorization, "wide_and_deep": wide_and_deep, "language": language,
+    "projected": language}
+
+
+def fill(parameters: Any) -> None:
+    """Initial values that every library draws alike: the largest first, small and normal; vectors are 0."""
+    for number, parameter in enumerate(sorted(parameters, key=lambda one: -int(np.prod(one.shape)))):
+        values: Any = np.zeros(parameter.shape, np.float32)
+        if len(parameter.shape) > 1:
+            values = np.random.default_rng(number).standard_normal(parameter.shape, np.float32)
+            values *= 0.05
+        if parameter.stype == "default":
+            parameter.data()._store[...] = values  # in place, since the peak of memory is measured too
+        else:
+            parameter.set_data(mx.nd.array(values).tostype(parameter.stype))
+
+
+class Worker:
+    """A model and its batches."""
+
+    def info(self) -> dict[str, str]:
+        """Name and version."""
+        return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
+
+    def prepare(self, name: str, path: str) -> list[float]:
+        """Make the model, and train on every batch once."""
+        with np.load(path) as stored:
+            sizes = json.loads(str(stored["sizes"]))
+            arrays = {key: stored[key] for key in stored.files if key != "sizes"}
+        self.model, inputs = MODELS[name](sizes, arrays)
+        self.model.initialize()
+        fill(self.model.collect_params().values())
+        self.trainer = mx.gluon.Trainer(self.model.collect_params(), "adagrad", {"learning_rate": RATE, "eps": 1e-20})
+        parts = [{key: value[number] for key, value in arrays.items()} for number in range(len(next(iter(arrays.values()))))]
+        self.batches = [inputs(part) for part in parts]
+        self.states: Any = None
+        if "length" in sizes:
+            self.states = self.model.lstm.begin_state(sizes["batch"])
+            self.model.hybridize()
+        else:
+            loss = mx.gluon.loss.L2Loss() if name == "factorization" else mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
+            self.objective: Any = Objective(self.model, loss)
+            self.objective.hybridize()
+            self.batches = [[*batch, mx.nd.array(part["label"])] for batch, part in zip(self.batches, parts, strict=True)]
+        return [float(self._step(batch).mean().asscalar()) for batch in self.batches]
+
+    def _step(self, batch: Any) -> Any:
+        if self.states is not None:
+            return self._words(batch)
+        if batch[1] is None:  # which rows of a row_sparse weight a batch needs
+            batch = [batch[0], rows_of(batch[0], batch[0].data.size), batch[2]]
+        with mx.autograd.record():
+            loss = self.objective(*batch)
+        loss.backward()
+        self.trainer.step(loss.size)
+        return loss
+
+    def _words(self, batch: Any) -> Any:
+        data, *candidates = batch
+        with mx.autograd.record():
+            loss, states = self.model(data, self.states, *candidates)
+        loss.backward()
+        self.states = [state.detach() for state in states]
+        self.trainer.step(loss.size)
+        return loss
+
+    def time(self) -> float:
+        """Milliseconds a step, over one step with each batch."""
+        start = time.perf_counter()
+        for batch in self.batches:
+            self._step(batch)
+        return (time.perf_counter() - start) / len(self.batches) * 1e3
+
+    def peak(self) -> int:
+        """Bytes that the process has had at most."""
+        with open("/proc/self/status", encoding="ascii") as status:  # getrusage would count the parent's memory too
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
+if __name__ == "__main__":
+    serve(Worker())

@@ -1,0 +1,127 @@
+"""A factorization machine: will a module's documentation use a word?
+
+An example is a csr row with a 1 for the word, one for the module and one for its folder.  Neither tells the answer; the
+machine gives each a vector, and adds the products of the vectors of each two (Rendle 2010).  The vectors are a row_sparse
+weight with a row_sparse gradient: ``retain`` takes from it the rows that a batch needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import autograd, gluon, init, nd
+from . import relation, running
+
+__all__ = ["Data", "Example", "FactorizationMachine", "main", "rows_of"]
+
+
+class FactorizationMachine(gluon.HybridBlock):
+    """The logarithm of the odds of csr rows, from their columns and the interactions of each two.
+
+    Parameters
+    ----------
+    features, factors : int
+        Number of columns, and the length of their vectors.
+    sparse : bool
+        Whether the weights and their gradients are row_sparse.
+
+    Notes
+    -----
+    The sum over pairs i < j of x_i x_j ⟨v_i, v_j⟩ is half of (Σ x_i v_i)² - Σ x_i² v_i², summed over the factors.
+    """
+
+    def __init__(self, features: int, factors: int, sparse: bool = True) -> None:
+        super().__init__()
+        self.sparse = sparse
+        stype = "row_sparse" if sparse else "default"
+        with self.name_scope():
+            self.bias = self.params.get("bias", shape=(1,), init=init.Zero())
+            self.weight = self.params.get("weight", shape=(features, 1), init=init.Zero(), stype=stype, grad_stype=stype)
+            self.vectors = self.params.get("vectors", shape=(features, factors), init=init.Normal(0.01), stype=stype,
+                                           grad_stype=stype)
+
+    def hybrid_forward(self, F: Any, x: Any, rows: Any, bias: Any, weight: Any, vectors: Any) -> Any:
+        """The logarithm of the odds, (rows, 1); ``rows`` are the columns that ``x`` has."""
+        if self.sparse:
+            weight, vectors = F.sparse.retain(weight, rows), F.sparse.retain(vectors, rows)
+        together = F.square(F.dot(x, vectors))
+        alone = F.dot(F.square(x), F.square(vectors))
+        return F.dot(x, weight) + bias + 0.5 * F.sum(together - alone, axis=1, keepdims=True)
+
+
+class Data(NamedTuple):
+    """Csr rows and labels for training and testing."""
+
+    train: Any
+    train_label: Any
+    test: Any
+    test_label: Any
+
+
+def rows_of(x: Any, size: int) -> Any:
+    """The columns that csr rows have, as an array of always ``size`` numbers: a program is made for shapes.
+
+    What is left over is filled with the first, which changes nothing.
+    """
+    rows = np.unique(x.indices.asnumpy())
+    return nd.array(np.concatenate([rows, np.full(size - len(rows), rows[0])]), dtype="int64")
+
+
+class Example(running.Example):
+    """A factorization machine on pairs of modules and words."""
+
+    defaults: ClassVar[dict[str, Any]] = {"epochs": 8, "steps": 20, "batch_size": 256, "learning_rate": 0.05, "factors": 16}
+    quick: ClassVar[dict[str, Any]] = {"epochs": 5}
+
+    @staticmethod
+    def load(options: argparse.Namespace) -> Any:
+        """Pairs that are in the relation, label 1, and as many that are not."""
+        found = relation.count_relation(options.packages or ["numpy", "numba"])
+        train, test = relation.draw_pairs(found, options.seed)
+        return Data(relation.one_hot(found, train.module, train.word), train.label,
+                    relation.one_hot(found, test.module, test.word), test.label)
+
+    @staticmethod
+    def describe(data: Any) -> str:
+        """The data in a line."""
+        rows, columns = data.train.shape
+        return f"{rows:,} pairs of a module and a word, half of them real; {columns:,} modules, folders and words"
+
+    def build(self) -> Any:
+        """The model, vectors at random, all else 0."""
+        model = FactorizationMachine(self.data.train.shape[1], self.options.factors, self.sparse)
+        model.initialize()
+        return model
+
+    def batches(self) -> Iterator[Any]:
+        """Csr rows, the columns that they have, and labels; dense rows if all is to be dense."""
+        rows = gluon.data.ArrayDataset(self.data.train, nd.array(self.data.train_label))
+        for x, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
+            needed = rows_of(x, x.data.size)
+            yield x if self.sparse else x.tostype("default"), needed, y
+
+    def score(self) -> float:
+        """Share of test pairs that are told right."""
+        test = self.data.test
+        with autograd.predict_mode():
+            said = self.model(test, rows_of(test, test.data.size)).asnumpy()[:, 0] > 0
+        return float(np.mean(said == (self.data.test_label > 0)))
+
+    @staticmethod
+    def trivial(data: Any) -> float:
+        """Always the answer that is more frequent in training."""
+        return float(np.mean(data.test_label == (data.train_label.mean() > 0.5)))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the example."""
+    return running.main(Example, "factorization_machine", __doc__, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""Sparse logistic regression: which project wrote this docstring?
+
+A docstring is a row of 262,144 hashed words and pairs of words, of which it has some seventy.  The weight has a row for
+each; its gradient stores only the rows that a batch touches, and only these are updated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import autograd, gluon, init, nd
+from ..datasets import load_docstrings
+from . import running
+
+__all__ = ["Example", "LogisticRegression", "main"]
+
+
+class LogisticRegression(gluon.HybridBlock):
+    """The logarithm of the odds of each row: x · weight + bias.
+
+    Parameters
+    ----------
+    features : int
+    sparse : bool
+        Whether the weight's gradient is row_sparse.
+    """
+
+    def __init__(self, features: int, sparse: bool = True) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(features, 1), init=init.Zero(),
+                                          grad_stype="row_sparse" if sparse else "default")
+            self.bias = self.params.get("bias", shape=(1,), init=init.Zero())
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+        """The logarithm of the odds, (rows, 1)."""
+        return F.dot(x, weight) + bias
+
+
+class Example(running.Example):
+    """Logistic regression on docstrings."""
+
+    defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 64, "learning_rate": 0.3,
+                                          "features": 2**18}
+    quick: ClassVar[dict[str, Any]] = {"features": 2**14, "epochs": 2}
+
+    @staticmethod
+    def load(options: argparse.Namespace) -> Any:
+        """Docstrings as csr, label 1 for those of the first package."""
+        packages = options.packages or ["numpy", "numba"]
+        return load_docstrings(options.features, packages[:1], packages, seed=options.seed)
+
+    @staticmethod
+    def describe(data: Any) -> str:
+        """The data in a line."""
+        rows, features = data.train.data.shape
+        return f"{rows:,} docstrings of {', '.join(data.counts)}; {features:,} words and pairs of words"
+
+    def build(self) -> Any:
+        """The model, all zeros."""
+        model = LogisticRegression(self.data.train.data.shape[1], self.sparse)
+        model.initialize()
+        return model
+
+    def batches(self) -> Iterator[Any]:
+        """Rows and labels; csr rows, unless all is to be dense."""
+        data, label = self.data.train.data, nd.array(self.data.train.label)
+        rows = gluon.data.ArrayDataset(data, label)
+        for x, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
+            yield x if self.sparse else x.tostype("default"), y
+
+    def score(self) -> float:
+        """Share of test rows whose class is predicted."""
+        with autograd.predict_mode():
+            said = self.model(self.data.test.data).asnumpy()[:, 0] > 0
+        return float(np.mean(said == (self.data.test.label > 0)))
+
+    @staticmethod
+    def trivial(data: Any) -> float:
+        """Always the class that is more frequent in training."""
+        return float(np.mean(data.test.label == (data.train.label.mean() > 0.5)))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the example."""
+    return running.main(Example, "linear_classification", __doc__, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""A wide and deep model: will a module's documentation use a word?
+
+The wide part is linear in crossed features, a csr row with a 1 for the word together with the module's folder: it learns
+by heart.  The deep part is a network on embeddings of word, module and folder: it generalizes (Cheng et al. 2016).
+The weight of the wide part and the tables of the deep part have row_sparse gradients.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import autograd, gluon, init, nd
+from . import relation, running
+
+__all__ = ["Data", "Example", "WideAndDeep", "main"]
+
+
+class WideAndDeep(gluon.HybridBlock):
+    """The logarithm of the odds, a sum of a linear and a deep part.
+
+    Parameters
+    ----------
+    columns : int
+        Of the wide part's csr rows.
+    sizes : sequence of int
+        Values that each category of the deep part has.
+    width : int
+        Length of their vectors.
+    hidden : sequence of int
+        Units of the layers above them.
+    sparse : bool
+        Whether gradients are row_sparse.
+    """
+
+    def __init__(self, columns: int, sizes: Sequence[int], width: int, hidden: Sequence[int], sparse: bool = True) -> None:
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(columns, 1), init=init.Zero(),
+                                          grad_stype="row_sparse" if sparse else "default")
+            # One table for all categories, each in rows of its own: one look-up, one gradient, one update.
+            self.table = gluon.nn.Embedding(sum(sizes), width, sparse_grad=sparse, weight_initializer=init.Normal(0.1))
+            self.deep = gluon.nn.HybridSequential()
+            for units, inputs in zip(hidden, [len(sizes) * width, *hidden], strict=False):
+                self.deep.add(gluon.nn.Dense(units, activation="relu", in_units=inputs))
+            self.deep.add(gluon.nn.Dense(1, in_units=hidden[-1]))
+
+    def hybrid_forward(self, F: Any, wide: Any, categories: Any, weight: Any) -> Any:
+        """The logarithm of the odds, (rows, 1)."""
+        return F.dot(wide, weight) + self.deep(F.flatten(self.table(categories)))
+
+
+class Data(NamedTuple):
+    """Csr rows of the wide part, categories of the deep part and labels, for training and testing; sizes of categories."""
+
+    train: tuple[Any, Any, Any]
+    test: tuple[Any, Any, Any]
+    sizes: tuple[int, ...]
+
+
+class Example(running.Example):
+    """Wide and deep on pairs of modules and words."""
+
+    defaults: ClassVar[dict[str, Any]] = {"epochs": 4, "steps": 20, "batch_size": 256, "learning_rate": 0.05, "width": 16,
+                                          "hidden": 32}
+    quick: ClassVar[dict[str, Any]] = {"epochs": 3}
+
+    @staticmethod
+    def load(options: argparse.Namespace) -> Any:
+        """Pairs that are in the relation, label 1, and as many that are not."""
+        found = relation.count_relation(options.packages or ["numpy", "numba"])
+        train, test = [(relation.crossed(found, part.module, part.word), relation.columns_of(found, part.module, part.word)[0],
+                  part.label) for part in relation.draw_pairs(found, options.seed)]
+        return Data(train, test, (len(found.words), len(found.modules), len(found.folders)))
+
+    @staticmethod
+    def describe(data: Any) -> str:
+        """The data in a line."""
+        rows, columns = data.train[0].shape
+        return (f"{rows:,} pairs of a module and a word, half of them real; {columns:,} crossings, "
+                f"{sum(data.sizes):,} words, modules and folders")
+
+    def build(self) -> Any:
+        """The model, the wide part 0, the deep part at random."""
+        half = self.options.hidden // 2
+        model = WideAndDeep(self.data.train[0].shape[1], self.data.sizes, self.options.width, (self.options.hidden, half),
+                            self.sparse)
+        model.initialize(init.Xavier())
+        return model
+
+    def batches(self) -> Iterator[Any]:
+        """Csr rows, categories, labels; dense rows if all is to be dense."""
+        wide, categories, label = self.data.train
+        rows = gluon.data.ArrayDataset(wide, nd.array(categories, dtype="int32"), nd.array(label))
+        for x, codes, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
+            yield x if self.sparse else x.tostype("default"), codes, y
+
+    def score(self) -> float:
+        """Share of test pairs that are told right."""
+        wide, categories, label = self.data.test
+        with autograd.predict_mode():
+            said = self.model(wide, nd.array(categories, dtype="int32")).asnumpy()[:, 0] > 0
+        return float(np.mean(said == (label > 0)))
+
+    @staticmethod
+    def trivial(data: Any) -> float:
+        """Always the answer that is more frequent in training."""
+        return float(np.mean(data.test[2] == (data.train[2].mean() > 0.5)))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the example."""
+    return running.main(Example, "wide_and_deep", __doc__, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

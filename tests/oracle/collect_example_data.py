@@ -1,0 +1,45 @@
+"""Collect small real data sets for the examples' tests, from installed packages, in this project's own environment.
+
+    python tests/oracle/collect_example_data.py tests/golden/example_data.npz
+
+``record_sklearn.py`` then trains scikit-learn on them, in an environment of its own.  They are kept, since docstrings change
+from version to version, and a score is worth comparing on the very same data only.
+"""
+
+import argparse
+import sys
+
+import numpy as np
+
+from sparsekit.datasets import load_docstrings
+from sparsekit.examples import relation
+
+FEATURES, PACKAGES = 2**14, ["numpy", "numba"]
+TEXTS, TEST_TEXTS, PAIRS, TEST_PAIRS = 1600, 800, 24_000, 6_000
+
+
+def texts():
+    """Which words and pairs of words each docstring has; rows have the length 1, which needs not be kept."""
+    data = load_docstrings(FEATURES, PACKAGES[:1], PACKAGES, counts="binary")
+    found = {}
+    for name, part, count in (("text_train", data.train, TEXTS), ("text_test", data.test, TEST_TEXTS)):
+        x = part.data[:count]
+        found |= {f"{name}_indptr": x.indptr.asnumpy().astype(np.int32), f"{name}_indices": x.indices.asnumpy().astype(np.uint16),
+                  f"{name}_label": part.label[:count].astype(np.uint8)}
+    return found
+
+
+def pairs():
+    """The columns of each pair's word, module and folder."""
+    found = relation.count_relation(PACKAGES)
+    made = {"pairs_width": np.array(relation.columns_of(found, found.module, found.word)[1])}
+    for name, part, count in zip(("pairs_train", "pairs_test"), relation.draw_pairs(found, 0), (PAIRS, TEST_PAIRS), strict=True):
+        columns = relation.columns_of(found, part.module[:count], part.word[:count])[0]
+        made |= {f"{name}_columns": columns.astype(np.uint16), f"{name}_label": part.label[:count].astype(np.uint8)}
+    return made
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    np.savez_compressed(parser.parse_args(sys.argv[1:]).file, **texts(), **pairs())

@@ -77,7 +77,7 @@ def for_device(device: str) -> Kernels:
     """The kernels of ``"cpu"`` or ``"gpu"``; the latter imports cupy."""
     found = _loaded.get(device)
     if found is None:
-        xp = np if device == "cpu" else importlib.import_module("cupy")
+        xp = np if device == "cpu" else importlib.import_module(f"{__name__}.gpu.arrays").Arrays()
         found = _loaded[device] = Kernels(device, xp)
     return found
 

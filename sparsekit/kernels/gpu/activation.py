@@ -1,0 +1,45 @@
+"""GELU and the gradients of softmax and layer normalization; the device functions are in ``activation.cu``."""
+
+from __future__ import annotations
+
+from .launch import Kernel, lanes_for
+
+__all__ = ["gelu", "gelu_backward", "layer_norm_backward_rows", "log_softmax_backward_rows", "softmax_backward_rows"]
+
+_gelu = Kernel("gelu", "data data* count")
+_gelu_backward = Kernel("gelu_backward", "data data data* count")
+_softmax_backward = Kernel("softmax_backward", "data data data* count count count count")
+_layer_norm_backward = Kernel("layer_norm_backward", "data data data data data data* count count count")
+
+
+def gelu(data, out):
+    """``x`` times the normal distribution function of ``x``; (elements,)."""
+    _gelu(data.shape[0], data, out, data.shape[0])
+
+
+def gelu_backward(above, data, out):
+    """``above`` times the derivative of ``gelu`` at ``data``; (elements,)."""
+    _gelu_backward(data.shape[0], above, data, out, data.shape[0])
+
+
+def _run_softmax(above, made, out, logarithm):
+    (rows, width), lanes = made.shape, lanes_for(made.shape[1])
+    _softmax_backward(rows * lanes, above, made, out, rows, width, lanes, logarithm)
+
+
+def softmax_backward_rows(above, made, out):
+    """``made * (above - sum(above * made))``, row by row; (rows, columns)."""
+    _run_softmax(above, made, out, False)
+
+
+def log_softmax_backward_rows(above, made, out):
+    """``above - exp(made) * sum(above)``, row by row; (rows, columns)."""
+    _run_softmax(above, made, out, True)
+
+
+def layer_norm_backward_rows(above, data, gamma, mean, share, out, scale, offset):
+    """Gradients of a layer normalization along rows: of the data into out, of gamma and beta added to scale and offset."""
+    (rows, width), lanes = data.shape, lanes_for(data.shape[1])
+    _layer_norm_backward(rows * lanes, above, data, gamma, mean, share, out, rows, width, lanes)
+    scale += (above * (data - mean.reshape(-1, 1)) * share.reshape(-1, 1)).sum(axis=0)
+    offset += above.sum(axis=0)

@@ -1,0 +1,158 @@
+// Kernels whose first operand is a CSR matrix.
+
+// A team a row; its threads share the columns of the result, so that reading right is coalesced.
+template <class Data, class Index, class Pointer, class Right, class Out>
+DEVICE void dot_dense(const Data* data, const Index* indices, const Pointer* indptr, const Right* right, Out* out, whole rows,
+                      whole width, whole lanes) {
+    for (EACH(item, rows * lanes)) {
+        whole row = item / lanes;
+        for (whole column = item % lanes; column < width; column += lanes) {
+            SUM(Out) total = 0;
+            for (whole place = indptr[row]; place < (whole)indptr[row + 1]; place++)
+                total += (SUM(Out))data[place] * (SUM(Out))right[indices[place] * width + column];
+            out[row * width + column] = (Out)total;
+        }
+    }
+}
+
+// A team a row; its threads share the stored values.
+template <class Data, class Index, class Pointer, class Right, class Out>
+DEVICE void dot_vector(const Data* data, const Index* indices, const Pointer* indptr, const Right* right, Out* out, whole rows,
+                       whole lanes) {
+    for (EACH(item, rows * lanes)) {
+        whole row = item / lanes, lane = item % lanes;
+        SUM(Out) total = 0;
+        for (whole place = indptr[row] + lane; place < (whole)indptr[row + 1]; place += lanes)
+            total += (SUM(Out))data[place] * (SUM(Out))right[indices[place]];
+        total = team_sum(total, lanes);
+        if (lane == 0) out[row] = (Out)total;
+    }
+}
+
+// A thread a row, one stored value after the other; out is already cleared.
+template <class Data, class Index, class Pointer, class RightData, class RightIndex, class RightPointer, class Out>
+DEVICE void dot_csr(const Data* data, const Index* indices, const Pointer* indptr, const RightData* right_data,
+                    const RightIndex* right_indices, const RightPointer* right_indptr, Out* out, whole rows, whole width) {
+    for (EACH(item, rows)) {
+        Out* line = out + item * width;
+        for (whole place = indptr[item]; place < (whole)indptr[item + 1]; place++) {
+            SUM(Out) value = (SUM(Out))data[place];
+            whole source = indices[place];
+            for (whole other = right_indptr[source]; other < (whole)right_indptr[source + 1]; other++) {
+                whole column = right_indices[other];
+                line[column] = (Out)((SUM(Out))line[column] + value * (SUM(Out))right_data[other]);
+            }
+        }
+    }
+}
+
+// A sum for each group of stored values and each column, in the order of the groups; a negative row counts nothing.
+template <class Data, class Place, class Row, class Target, class Right, class Out>
+DEVICE void dot_grouped(const Data* data, const Place* starts, const Place* places, const Row* rows, const Target* targets,
+                        const Right* right, Out* out, whole groups, whole width, whole add) {
+    for (EACH(item, groups * width)) {
+        whole group = item / width, column = item % width, target = targets[group] * width + column;
+        SUM(Out) total = add ? (SUM(Out))out[target] : (SUM(Out))0;
+        for (whole order = starts[group]; order < (whole)starts[group + 1]; order++) {
+            whole place = places[order], row = rows[place];
+            if (row >= 0) total += (SUM(Out))data[place] * (SUM(Out))right[row * width + column];
+        }
+        out[target] = (Out)total;
+    }
+}
+
+template <class Pointer, class Row> DEVICE void row_of_each(const Pointer* indptr, Row* out, whole stored, whole rows) {
+    for (EACH(place, stored)) out[place] = (Row)row_of(indptr, rows, place);
+}
+
+template <class Data, class Pointer, class Out>
+DEVICE void sum_rows(const Data* data, const Pointer* indptr, Out* out, whole rows, whole lanes) {
+    for (EACH(item, rows * lanes)) {
+        whole row = item / lanes, lane = item % lanes;
+        SUM(Out) total = 0;
+        for (whole place = indptr[row] + lane; place < (whole)indptr[row + 1]; place += lanes) total += (SUM(Out))data[place];
+        total = team_sum(total, lanes);
+        if (lane == 0) out[row] = (Out)total;
+    }
+}
+
+// Adds the values of each group to out[targets[group]].
+template <class Data, class Place, class Target, class Out>
+DEVICE void sum_groups(const Data* data, const Place* starts, const Place* places, const Target* targets, Out* out, whole groups) {
+    for (EACH(group, groups)) {
+        SUM(Out) total = (SUM(Out))out[targets[group]];
+        for (whole order = starts[group]; order < (whole)starts[group + 1]; order++) total += (SUM(Out))data[places[order]];
+        out[targets[group]] = (Out)total;
+    }
+}
+
+template <class Data, class Pointer, class Factor, class Out>
+DEVICE void row_scale(const Data* data, const Pointer* indptr, const Factor* factor, Out* out, whole stored, whole rows) {
+    for (EACH(place, stored)) out[place] = (Out)((SUM(Out))data[place] * (SUM(Out))factor[row_of(indptr, rows, place)]);
+}
+
+template <class Data, class Index, class Factor, class Out>
+DEVICE void column_scale(const Data* data, const Index* indices, const Factor* factor, Out* out, whole stored) {
+    for (EACH(place, stored)) out[place] = (Out)((SUM(Out))data[place] * (SUM(Out))factor[indices[place]]);
+}
+
+// One step of the walk along two rows of ascending columns.
+#define WALK(left, left_end, right, right_end) \
+    for (bool take_left, take_right; \
+         take_left = left < left_end && (right >= right_end || (whole)indices[left] <= (whole)right_indices[right]), \
+         take_right = right < right_end && (left >= left_end || (whole)right_indices[right] <= (whole)indices[left]), \
+         take_left || take_right; \
+         left += take_left, right += take_right)
+
+// How many columns either row stores, or both.
+template <class Index, class Pointer, class RightIndex, class RightPointer, class Count>
+DEVICE void count_pairs(const Index* indices, const Pointer* indptr, const RightIndex* right_indices,
+                        const RightPointer* right_indptr, Count* counts, whole rows, whole both) {
+    for (EACH(row, rows)) {
+        whole left = indptr[row], right = right_indptr[row], left_end = indptr[row + 1], right_end = right_indptr[row + 1], count = 0;
+        WALK(left, left_end, right, right_end) count += both ? take_left && take_right : 1;
+        counts[row] = (Count)count;
+    }
+}
+
+template <class Data, class Index, class Pointer, class RightData, class RightIndex, class RightPointer, class Out,
+          class OutIndex, class OutPointer>
+DEVICE void add_pairs(const Data* data, const Index* indices, const Pointer* indptr, const RightData* right_data,
+                      const RightIndex* right_indices, const RightPointer* right_indptr, Out* out, OutIndex* out_indices,
+                      const OutPointer* out_indptr, whole rows, double factor) {
+    for (EACH(row, rows)) {
+        whole left = indptr[row], right = right_indptr[row], left_end = indptr[row + 1], right_end = right_indptr[row + 1];
+        whole place = out_indptr[row];
+        WALK(left, left_end, right, right_end) {
+            SUM(Out) total = take_left ? (SUM(Out))data[left] : (SUM(Out))0;
+            if (take_right) total += (SUM(Out))factor * (SUM(Out))right_data[right];
+            out[place] = (Out)total;
+            out_indices[place++] = take_left ? (OutIndex)indices[left] : (OutIndex)right_indices[right];
+        }
+    }
+}
+
+template <class Data, class Index, class Pointer, class RightData, class RightIndex, class RightPointer, class Out,
+          class OutIndex, class OutPointer>
+DEVICE void multiply_pairs(const Data* data, const Index* indices, const Pointer* indptr, const RightData* right_data,
+                           const RightIndex* right_indices, const RightPointer* right_indptr, Out* out, OutIndex* out_indices,
+                           const OutPointer* out_indptr, whole rows) {
+    for (EACH(row, rows)) {
+        whole left = indptr[row], right = right_indptr[row], left_end = indptr[row + 1], right_end = right_indptr[row + 1];
+        whole place = out_indptr[row];
+        WALK(left, left_end, right, right_end) {
+            if (!take_left || !take_right) continue;
+            out[place] = (Out)((SUM(Out))data[left] * (SUM(Out))right_data[right]);
+            out_indices[place++] = (OutIndex)indices[left];
+        }
+    }
+}
+
+template <class Data, class Index, class Pointer, class Out>
+DEVICE void add_to_dense(const Data* data, const Index* indices, const Pointer* indptr, Out* out, whole stored, whole rows,
+                         whole width, double factor) {
+    for (EACH(place, stored)) {
+        whole target = row_of(indptr, rows, place) * width + indices[place];
+        out[target] = (Out)((SUM(Out))out[target] + (SUM(Out))factor * (SUM(Out))data[place]);
+    }
+}

@@ -1,0 +1,138 @@
+"""CUDA C++ compiled for the types of a call, and run on cupy's current stream.
+
+The ``.cu`` files beside this one hold templates of device functions.  A call names one; its arguments' types make the
+signature, for which a small entry point is compiled by NVRTC, once for each signature and kind of device, and kept by
+cupy on disk.  Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import DTypeError
+from .. import for_device
+
+__all__ = ["KERNELS", "NUMBERS", "TYPES", "Kernel", "entry_point", "lanes_for", "library", "xp"]
+
+#: Threads a block; a multiple of the 32 threads of a warp, which the teams of ``prelude.cu`` need.
+THREADS = 256
+
+#: Most blocks of a launch; the loops of kernels take as many turns as it needs beyond.
+BLOCKS = 1 << 20
+
+#: Most threads that share a row: a warp.
+WARP = 32
+
+#: Numbers that an optimizer step may take.
+NUMBERS = 12
+
+#: The C++ type of each element type.
+TYPES = {
+    "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short",
+    "int32": "int", "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long",
+    "float16": "Half", "float32": "float", "float64": "double",
+}
+
+OPTIONS = ("--std=c++17",)
+
+#: Every kernel, by its name.
+KERNELS: dict[str, Kernel] = {}
+
+
+def xp() -> Any:
+    """The array module of GPUs."""
+    return for_device("gpu").xp
+
+
+@functools.cache
+def library() -> str:
+    """The text of all device functions."""
+    folder = Path(__file__).parent
+    names = sorted(path.name for path in folder.glob("*.cu") if path.name != "prelude.cu")
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in ("prelude.cu", *names))
+
+
+def entry_point(name: str, kinds: tuple[str, ...], symbol: str) -> str:
+    """The text of the entry point ``symbol`` that calls a device function with arguments of these C++ types."""
+    parameters, passed, before = [], [], ""
+    for place, kind in enumerate(kinds):
+        if kind == "numbers":
+            parts = [f"a{place}_{part}" for part in range(NUMBERS)]
+            parameters += [f"double {part}" for part in parts]
+            before = f"    const double numbers[{NUMBERS}] = {{{', '.join(parts)}}};\n"
+            passed.append("numbers")
+        else:
+            parameters.append(f"{kind} a{place}")
+            passed.append(f"a{place}")
+    return f'extern "C" __global__ void {symbol}({", ".join(parameters)}) {{\n{before}    {name}({", ".join(passed)});\n}}\n'
+
+
+@functools.cache
+def _compiled(name: str, kinds: tuple[str, ...]) -> Any:
+    symbol = f"run_{name}"
+    return xp().RawKernel(library() + entry_point(name, kinds, symbol), symbol, options=OPTIONS)
+
+
+def lanes_for(average: float) -> int:
+    """How many threads share a row of so many values: a power of two up to a warp."""
+    lanes = 1
+    while lanes < WARP and lanes < average:
+        lanes *= 2
+    return lanes
+
+
+class Kernel:
+    """A device function, compiled for the types it is called with.
+
+    Parameters
+    ----------
+    name : str
+        Of the template in a ``.cu`` file.
+    parameters : str
+        A word each: ``data``, ``index``, ``pointer`` and ``place`` for arrays (values, columns, row starts, int64 places),
+        with a final ``*`` for those that it writes; ``count`` for a whole number, ``number`` for a real one, ``numbers``
+        for those of an optimizer step.
+    """
+
+    def __init__(self, name: str, parameters: str) -> None:
+        self.name, self.parameters = name, tuple(parameters.split())
+        KERNELS[name] = self
+
+    def __call__(self, threads: int, *arguments: Any) -> None:
+        """Start so many threads; arrays that are not contiguous are copied, and copied back if they are written."""
+        if threads <= 0:
+            return
+        kinds: list[str] = []
+        values: list[Any] = []
+        back: list[tuple[Any, Any]] = []
+        for word, given in zip(self.parameters, arguments, strict=True):
+            if word == "count":
+                kinds.append("long long")
+                values.append(np.int64(given))
+            elif word == "number":
+                kinds.append("double")
+                values.append(np.float64(given))
+            elif word == "numbers":
+                kinds.append("numbers")
+                values += [np.float64(number) for number in (*given, *[0.0] * (NUMBERS - len(given)))]
+            else:
+                array = given if given.flags.c_contiguous else xp().ascontiguousarray(given)
+                if array is not given and word.endswith("*"):
+                    back.append((given, array))
+                kinds.append(self._pointer(array, word))
+                values.append(array)
+        blocks = min((threads + THREADS - 1) // THREADS, BLOCKS)
+        _compiled(self.name, tuple(kinds))((blocks,), (THREADS,), tuple(values))
+        for given, array in back:
+            given[...] = array
+
+    def _pointer(self, array: Any, word: str) -> str:
+        found = TYPES.get(array.dtype.name)
+        if found is None:
+            raise DTypeError(f"The kernel {self.name} takes no arrays of {array.dtype}.",
+                             hint="cast the values to float32 or float64 with astype().")
+        return f"{found}*" if word.endswith("*") else f"const {found}*"

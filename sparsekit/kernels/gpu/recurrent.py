@@ -1,0 +1,71 @@
+"""One step of a recurrent layer over a batch, and the gradient of one; the device functions are in ``recurrent.cu``.
+
+They know sigmoid and tanh themselves, so that the functions given, which CPUs need, stand for nothing here.
+"""
+
+from __future__ import annotations
+
+from .launch import Kernel, xp
+
+__all__ = ["double_sigmoid", "double_tanh", "elman_backward", "elman_forward", "gru_backward", "gru_forward", "lstm_backward",
+           "lstm_forward", "single_sigmoid", "single_tanh"]
+
+_elman_forward = Kernel("elman_forward", "data data data data* count count count")
+_elman_backward = Kernel("elman_backward", "data data data* count count")
+_lstm_forward = Kernel("lstm_forward", "data* data data data data* data* count count count number number")
+_lstm_backward = Kernel("lstm_backward", "data data* data data data data* count count number number")
+_gru_forward = Kernel("gru_forward", "data* data* data data data data* data* count count")
+_gru_backward = Kernel("gru_backward", "data* data data data data* data* count count")
+
+
+def single_sigmoid(value):
+    """``1 / (1 + exp(-value))`` of an array of float32."""
+    return 1 / (1 + xp().exp(-value))
+
+
+def single_tanh(value):
+    """``tanh`` of an array of float32."""
+    return xp().tanh(value)
+
+
+def double_sigmoid(value):
+    """``1 / (1 + exp(-value))`` of an array of float64."""
+    return single_sigmoid(value)
+
+
+def double_tanh(value):
+    """``tanh`` of an array of float64."""
+    return xp().tanh(value)
+
+
+def elman_forward(tanh, gates, recurrent, bias, rectified, hidden):
+    """``hidden = f(gates + recurrent + bias)``, with ``f`` the rectifier or tanh."""
+    _elman_forward(hidden.size, gates, recurrent, bias, hidden, *hidden.shape, bool(rectified))
+
+
+def elman_backward(given, hidden, rectified, change):
+    """The gradient of what ``elman_forward`` adds up, from that of ``hidden``."""
+    _elman_backward(hidden.size, given, hidden, change, hidden.size, bool(rectified))
+
+
+def lstm_forward(sigmoid, tanh, gates, recurrent, bias, before, bounds, stop, cell, hidden):
+    """Gates from their sums, which they replace; the cell, kept within two bounds; and the hidden state.
+
+    Where ``stop`` is set, a nan in the cell becomes the lower bound.  The bounds lie in ordinary memory.
+    """
+    _lstm_forward(cell.size, gates, recurrent, bias, before, cell, hidden, *cell.shape, bool(stop), *bounds.tolist())
+
+
+def lstm_backward(tanh, given, given_cell, gates, before, cell, bounds, change):
+    """The gradients of the gates' sums; that of the cell, which is given, becomes that of the cell before."""
+    _lstm_backward(cell.size, given, given_cell, gates, before, cell, change, *cell.shape, *bounds.tolist())
+
+
+def gru_forward(sigmoid, tanh, gates, recurrent, bias, bias_recurrent, before, extra, hidden):
+    """Gates from their sums, which they replace, and the hidden state; ``extra`` is what the reset gate multiplies."""
+    _gru_forward(hidden.size, gates, recurrent, bias, bias_recurrent, before, extra, hidden, *hidden.shape)
+
+
+def gru_backward(given, gates, before, extra, change, change_recurrent):
+    """The gradients of both halves of the gates' sums; that of the state becomes the part that passes by the gates."""
+    _gru_backward(before.size, given, gates, before, extra, change, change_recurrent, *before.shape)

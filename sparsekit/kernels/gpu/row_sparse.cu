@@ -1,0 +1,32 @@
+// Kernels over row-sparse arrays.
+
+// Row i of the result is row left[i] of data, if that is not negative, plus factor times row right[i] of right_data.
+template <class Data, class RightData, class Rank, class Out>
+DEVICE void merge(const Data* data, const RightData* right_data, const Rank* left, const Rank* right, Out* out, whole rows,
+                  whole width, double factor) {
+    for (EACH(item, rows * width)) {
+        whole row = item / width, column = item % width;
+        SUM(Out) total = 0;
+        if ((whole)left[row] >= 0) total += (SUM(Out))data[left[row] * width + column];
+        if (right[row] >= 0) total += (SUM(Out))factor * (SUM(Out))right_data[right[row] * width + column];
+        out[item] = (Out)total;
+    }
+}
+
+// Adds factor times the rows of each group to row targets[group].
+template <class Data, class Place, class Target, class Out>
+DEVICE void add_grouped(const Data* data, const Place* starts, const Place* places, const Target* targets, Out* out, whole groups,
+                        whole width, double factor) {
+    for (EACH(item, groups * width)) {
+        whole group = item / width, column = item % width, target = targets[group] * width + column;
+        SUM(Out) total = (SUM(Out))out[target];
+        for (whole order = starts[group]; order < (whole)starts[group + 1]; order++)
+            total += (SUM(Out))factor * (SUM(Out))data[places[order] * width + column];
+        out[target] = (Out)total;
+    }
+}
+
+template <class Data, class Index, class Out>
+DEVICE void put_rows(const Data* data, const Index* indices, Out* out, whole rows, whole width) {
+    for (EACH(item, rows * width)) out[indices[item / width] * width + item % width] = (Out)data[item];
+}

@@ -1,0 +1,40 @@
+"""Kernels over row-sparse arrays: ``data`` (stored rows, width) and ascending ``indices``."""
+
+from __future__ import annotations
+
+from .group import group_columns, row_ranks
+from .launch import Kernel, xp
+
+__all__ = [
+    "add_rows",
+    "copy_rows",
+    "row_sparse_merge",
+]
+
+_merge = Kernel("merge", "data data place place data* count count number")
+_add_grouped = Kernel("add_grouped", "data place place place data* count count number")
+_put_rows = Kernel("put_rows", "data index data* count count")
+
+
+def row_sparse_merge(data, indices, right_data, right_indices, factor, out, out_indices):
+    """``row_sparse + factor * row_sparse`` into buffers large enough for both; returns the rows stored."""
+    k = xp()
+    rows = k.unique(k.concatenate([indices, right_indices]))
+    count, width = rows.shape[0], out.shape[1]
+    out_indices[:count] = rows
+    left, right = row_ranks(rows, indices, None), row_ranks(rows, right_indices, None)
+    _merge(count * width, data, right_data, left, right, out, count, width, factor)
+    return count
+
+
+def add_rows(data, indices, factor, out):
+    """``out[indices] += factor * data``; out (rows, width), indices may repeat."""
+    rows, starts, places = group_columns(indices)
+    groups, width = rows.shape[0], data.shape[1]
+    _add_grouped(groups * width, data, starts, places, rows, out, groups, width, factor)
+
+
+def copy_rows(data, indices, out):
+    """``out[indices] = data``; out (rows, width), indices do not repeat."""
+    rows, width = data.shape
+    _put_rows(rows * width, data, indices, out, rows, width)

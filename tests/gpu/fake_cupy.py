@@ -1,0 +1,417 @@
+"""A stand-in for cupy on machines without a GPU: its arrays hold numpy's, and refuse what cupy's refuse.
+
+Which names, parameters, methods and attributes there are was recorded from cupy (``tests/golden/cupy.json``).  Mixing with
+numpy's arrays raises ``TypeError``, as does any implicit conversion to numpy; numbers that a reduction gives are arrays
+without axes.  What it cannot show: results of an index that is out of bounds, which cupy wraps around silently, speed, and
+anything that depends on threads running at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import types
+from pathlib import Path
+
+import numpy as np
+
+RECORD = json.loads((Path(__file__).parents[1] / "golden" / "cupy.json").read_text(encoding="utf-8"))
+
+#: Functions of arrays that give Python's values, not arrays.
+PLAIN = {"can_cast", "may_share_memory", "shares_memory", "result_type", "promote_types", "ndim", "shape", "issubdtype",
+         "iscomplexobj", "isrealobj", "isscalar", "broadcast_shapes"}
+
+#: Functions that take arrays of numpy.
+TAKING = {"array", "asarray", "ascontiguousarray", "asanyarray"}
+
+SPECIAL_METHODS = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+
+#: Bytes that the stand-in's pool says are in use, and how often something waited for the device.
+counts = {"synchronize": 0, "get": 0}
+
+
+def unwrap(value):
+    """numpy's array behind an array of the stand-in; raises for an array of numpy itself, as cupy does."""
+    if isinstance(value, ndarray):
+        return value._host
+    if isinstance(value, Ufunc):
+        return value._real
+    if isinstance(value, np.ndarray):
+        raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+    if isinstance(value, (list, tuple)):
+        return type(value)([unwrap(item) for item in value])
+    return value
+
+
+def wrap(value):
+    """What the stand-in gives for a result of numpy's."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return ndarray(np.asarray(value))
+    if isinstance(value, (list, tuple)):
+        return type(value)([wrap(item) for item in value]) if type(value) in (list, tuple) else tuple(map(wrap, value))
+    return value
+
+
+def check(names, what, kwargs):
+    unknown = set(kwargs) - set(names)
+    if unknown:
+        raise TypeError(f"{what}() got an unexpected keyword argument {unknown.pop()!r}")
+
+
+class Flags:
+    """cupy's flags know these three only."""
+
+    def __init__(self, host):
+        self.c_contiguous, self.f_contiguous = host.flags.c_contiguous, host.flags.f_contiguous
+        self.owndata = host.base is None
+
+
+class ndarray:
+    """An array that lies on no device, and behaves as if."""
+
+    __hash__ = None
+    __array_priority__ = 100
+
+    def __init__(self, host, base=None):
+        self._host, self.base = host, base
+
+    def __array__(self, *_args, **_kwargs):
+        raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array "
+                        "explicitly.")
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        name = ufunc.__name__
+        if name not in RECORD["ufuncs"] and name not in RECORD["functions"]:
+            return NotImplemented
+        found = getattr(MODULE, {"absolute": "abs"}.get(name, name))
+        if method != "__call__":
+            if method == "at":
+                return found.at(*inputs, **kwargs)
+            return NotImplemented
+        if kwargs.get("out") is not None:
+            kwargs["out"] = kwargs["out"][0]
+        return found(*inputs, **kwargs)
+
+    def __array_function__(self, function, _types, args, kwargs):
+        found = getattr(MODULE, function.__name__, None)
+        if found is None or function.__module__ != "numpy":
+            return NotImplemented
+        return found(*args, **kwargs)
+
+    flags = property(lambda self: Flags(self._host))
+    device = property(lambda _self: types.SimpleNamespace(id=0))
+    data = property(lambda self: types.SimpleNamespace(ptr=self._host.ctypes.data))
+    T = property(lambda self: ndarray(self._host.T, self))
+
+    def __getattr__(self, name):
+        if name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize", "strides"):
+            return getattr(self._host, name)
+        parameters = RECORD["methods"].get(name, "absent")
+        if parameters == "absent":
+            raise AttributeError(f"'cupy.ndarray' object has no attribute {name!r}")
+
+        def method(*args, **kwargs):
+            if parameters is not None:
+                check(parameters, name, kwargs)
+                if len(args) > len(parameters) and name not in ("reshape", "transpose"):
+                    raise TypeError(f"{name}() takes at most {len(parameters)} arguments")
+            if name in ("sort", "argsort"):
+                kwargs["kind"] = "stable"
+            args, kwargs = [unwrap(item) for item in args], {key: unwrap(item) for key, item in kwargs.items()}
+            made = getattr(self._host, name)(*args, **kwargs)
+            if isinstance(made, np.ndarray) and made.base is not None:
+                return ndarray(made, self)
+            return wrap(made)
+
+        return method
+
+    def get(self, *_args, **_kwargs):
+        counts["get"] += 1
+        return self._host.copy()
+
+    def item(self, *args):
+        counts["synchronize"] += 1
+        return self._host.item(*args)
+
+    def tolist(self):
+        counts["synchronize"] += 1
+        return self._host.tolist()
+
+    def set(self, values):
+        self._host[...] = values
+
+    def __len__(self):
+        return len(self._host)
+
+    def __iter__(self):
+        return iter([self[place] for place in range(len(self._host))])
+
+    def _number(self, kind):
+        counts["synchronize"] += 1
+        return kind(self._host)
+
+    def __float__(self):
+        return self._number(float)
+
+    def __int__(self):
+        return self._number(int)
+
+    def __bool__(self):
+        return self._number(bool)
+
+    def __index__(self):
+        return self._number(lambda host: host.__index__())
+
+    def __str__(self):
+        return str(self._host)
+
+    def __repr__(self):
+        return repr(self._host)
+
+    def __getitem__(self, key):
+        made = self._host[_key(key)]
+        return ndarray(made, self) if isinstance(made, np.ndarray) and made.base is not None else wrap(made)
+
+    def __setitem__(self, key, value):
+        if isinstance(value, (list, tuple)):
+            raise TypeError("Unsupported type <class 'list'>")
+        self._host[_key(key)] = unwrap(value)
+
+    def __neg__(self):
+        return wrap(-self._host)
+
+    def __abs__(self):
+        return wrap(abs(self._host))
+
+    def __invert__(self):
+        return wrap(~self._host)
+
+
+def _key(key):
+    """An index: cupy converts lists and numpy's arrays."""
+    if isinstance(key, tuple):
+        return tuple(_key(part) for part in key)
+    return key._host if isinstance(key, ndarray) else key
+
+
+def _operand(value):
+    if isinstance(value, np.ndarray):
+        raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+    if not isinstance(value, (ndarray, bool, int, float, np.generic)):
+        return NotImplemented
+    return unwrap(value)
+
+
+def _method(name):
+    def run(self, other):
+        given = _operand(other)
+        return NotImplemented if given is NotImplemented else wrap(getattr(self._host, name)(given))
+    return run
+
+
+def _in_place(name):
+    def run(self, other):
+        given = _operand(other)
+        if given is NotImplemented:
+            return NotImplemented
+        self._host = getattr(self._host, name)(given)
+        return self
+    return run
+
+
+for _name in SPECIAL_METHODS:
+    setattr(ndarray, f"__{_name}__", _method(f"__{_name}__"))
+    setattr(ndarray, f"__r{_name}__", _method(f"__r{_name}__"))
+    if _name != "matmul":
+        setattr(ndarray, f"__i{_name}__", _in_place(f"__i{_name}__"))
+for _name in COMPARISONS:
+    setattr(ndarray, f"__{_name}__", _method(f"__{_name}__"))
+
+
+class Ufunc:
+    """cupy's universal functions: their names differ from numpy's, and they take no ``where``."""
+
+    def __init__(self, real, name):
+        self._real, self.nin, self.nout = real, real.nin, real.nout
+        self.name = self.__name__ = f"cupy_{name}"
+
+    def __call__(self, *args, **kwargs):
+        check(("out", "dtype", "casting"), self.name, kwargs)
+        if not any(isinstance(value, ndarray) for value in (*args, kwargs.get("out"))) and any(
+                isinstance(value, (list, tuple, np.ndarray)) for value in args):
+            raise TypeError(f"Unsupported type {type(args[0])}")
+        out = kwargs.get("out")
+        made = self._real(*[unwrap(value) for value in args], **{key: unwrap(value) for key, value in kwargs.items()})
+        return out if out is not None else wrap(made)
+
+    def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False):
+        if self.name not in ("cupy_add", "cupy_multiply", "cupy_maximum", "cupy_minimum", "cupy_logical_and", "cupy_logical_or"):
+            raise NotImplementedError(f"`{self.name}.reduce` is not supported yet")
+        return wrap(self._real.reduce(unwrap(array), axis, dtype, unwrap(out), keepdims))
+
+    def reduceat(self, array, indices, axis=0, dtype=None, out=None):
+        if self.name != "cupy_add":
+            raise NotImplementedError(f"`{self.name}.reduceat` is not supported yet")
+        return wrap(self._real.reduceat(unwrap(array), unwrap(indices), axis, dtype, unwrap(out)))
+
+    def accumulate(self, array, axis=0, dtype=None, out=None):
+        if self.name not in ("cupy_add", "cupy_multiply"):
+            raise NotImplementedError(f"`{self.name}.accumulate` is not supported yet")
+        return wrap(self._real.accumulate(unwrap(array), axis, dtype, unwrap(out)))
+
+    def at(self, a, indices, b=None):
+        if self.name not in ("cupy_add", "cupy_subtract", "cupy_maximum", "cupy_minimum", "cupy_bitwise_and", "cupy_bitwise_or",
+                             "cupy_bitwise_xor"):
+            raise NotImplementedError(f"`{self.name}.at` is not supported yet")
+        self._real.at(unwrap(a), _key(indices), unwrap(b))
+
+    def outer(self, first, second, **kwargs):
+        return wrap(self._real.outer(unwrap(first), unwrap(second), **kwargs))
+
+
+def _function(real, name, parameters):
+    def run(*args, **kwargs):
+        if parameters is not None:
+            check(parameters, name, kwargs)
+            if len(args) > len(parameters):
+                raise TypeError(f"{name}() takes at most {len(parameters)} arguments")
+        if name in TAKING:
+            given = args[0]
+            args = [given if isinstance(given, np.ndarray) else unwrap(given), *map(unwrap, args[1:])]
+        else:
+            args = [unwrap(value) for value in args]
+        out = kwargs.get("out")
+        made = real(*args, **{key: unwrap(value) for key, value in kwargs.items()})
+        if out is not None:
+            return out
+        if name in PLAIN:
+            return made
+        return wrap(made)
+
+    run.__name__ = name
+    return run
+
+
+class Stream:
+    """The stream that work is queued on."""
+
+    null = None
+
+    def synchronize(self):
+        counts["synchronize"] += 1
+
+
+class Event:
+    """A moment on a stream."""
+
+    moments = 0
+
+    def record(self, _stream=None):
+        Event.moments += 1
+        self.moment = Event.moments
+
+    def synchronize(self):
+        counts["synchronize"] += 1
+
+
+class Device:
+    """One device, as a ``with`` block makes it the current one."""
+
+    current = 0
+
+    def __init__(self, number=None):
+        self.id = Device.current if number is None else number
+        self._before = []
+
+    def __enter__(self):
+        self._before.append(Device.current)
+        Device.current = self.id
+        return self
+
+    def __exit__(self, *_exception):
+        Device.current = self._before.pop()
+
+    def synchronize(self):
+        counts["synchronize"] += 1
+
+    mem_info = property(lambda _self: (3 << 30, 4 << 30))
+
+
+class Pool:
+    """The pool that memory of arrays comes from."""
+
+    def used_bytes(self):
+        return 1 << 20
+
+    def total_bytes(self):
+        return 2 << 20
+
+
+class OutOfMemoryError(MemoryError):
+    """cupy's error."""
+
+
+def _cuda():
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, runtimeGetVersion=lambda: 13000)
+    stream = Stream()
+    return types.SimpleNamespace(
+        Device=Device, Stream=Stream, Event=Event, runtime=runtime, get_current_stream=lambda device_id=-1: stream,
+        is_available=lambda: True, get_elapsed_time=lambda start, end: (end.moment - start.moment) / 8,
+        memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError), using_allocator=contextlib.nullcontext)
+
+
+def _stable(real):
+    """cupy's sorts are stable, whatever kind is asked for, and take no other kind."""
+    def run(array, axis=-1, kind=None):
+        if kind not in (None, "stable"):
+            raise ValueError("kind can only be None or 'stable'")
+        return real(array, axis=axis, kind="stable")
+    return run
+
+
+def _module():
+    module = types.ModuleType("cupy")
+    for name in RECORD["values"]:
+        if hasattr(np, name):
+            setattr(module, name, getattr(np, name))
+    for name, parameters in RECORD["functions"].items():
+        real = getattr(np, name, None)
+        if callable(real):
+            setattr(module, name, _function(real, name, parameters))
+    for name in RECORD["ufuncs"]:
+        real = getattr(np, name, None)
+        if isinstance(real, np.ufunc):
+            setattr(module, name, Ufunc(real, name))
+    module.isinf, module.ndarray = Ufunc(np.isinf, "isinf"), ndarray
+    module.pad = _function(np.pad, "pad", None)
+    for name in ("sort", "argsort"):
+        setattr(module, name, _function(_stable(getattr(np, name)), name, RECORD["functions"][name]))
+    module.linalg = types.SimpleNamespace(**{
+        name: _function(getattr(np.linalg, name), name, None) for name in RECORD["linalg"]
+        if callable(getattr(np.linalg, name, None)) and not isinstance(getattr(np.linalg, name), type)},
+        LinAlgError=np.linalg.LinAlgError)
+    module.asnumpy = lambda array: array.get()
+    module.cuda, module.Stream = _cuda(), Stream
+    module.get_default_memory_pool = Pool
+    module.__version__ = RECORD["version"]
+    return module
+
+
+def _special():
+    import scipy.special
+
+    return {name: Ufunc(found, name) for name in RECORD["special"]
+            if isinstance(found := getattr(scipy.special, name, None), np.ufunc)}
+
+
+MODULE = _module()
+
+
+def modules():
+    """What ``sys.modules`` holds while the stand-in is in place."""
+    special = types.ModuleType("cupyx.scipy.special")
+    special.__dict__.update(_special())
+    return {"cupy": MODULE, "cupyx": types.ModuleType("cupyx"), "cupyx.scipy": types.ModuleType("cupyx.scipy"),
+            "cupyx.scipy.special": special}

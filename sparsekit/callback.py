@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .base.errors import SparsekitError
+from .base.progress import Batches, in_notebook
 from .ndarray.checkpoints import save_checkpoint
 
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
@@ -87,7 +89,7 @@ def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], N
 
 
 class Speedometer:
-    """Logs samples per second and the training metric every ``frequent`` batches.
+    """Logs samples per second and the training metric every ``frequent`` batches; in a notebook a bar shows the epoch.
 
     Parameters
     ----------
@@ -100,12 +102,16 @@ class Speedometer:
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
         self.batch_size, self.frequent, self.auto_reset = batch_size, frequent, auto_reset
         self.init, self.tic, self.last_count = False, 0.0, 0
+        self._bar: Batches | None = None
+        self._longest = 0
 
     def __call__(self, param: Any) -> None:
         """Count a batch."""
         count = param.nbatch
         if self.last_count > count:  # a new epoch
             self.init = False
+        if in_notebook(sys.stderr):
+            self._draw(param)
         self.last_count = count
         if not self.init:
             self.init, self.tic = True, time.time()
@@ -113,6 +119,24 @@ class Speedometer:
             elapsed = time.time() - self.tic
             self._log(param, self.frequent * self.batch_size / elapsed if elapsed else math.inf)
             self.tic = time.time()
+
+    def _draw(self, param: Any) -> None:
+        """Let the bar go on by a batch, and end with the epoch."""
+        count, known = param.nbatch, param.locals or {}
+        if self._bar is None or count <= self.last_count:
+            if self._bar is not None:
+                self._bar.close()
+            self._bar = Batches(f"Epoch {param.epoch}", _batches(known.get("train_data")) or self._longest or None,
+                                self.batch_size)
+            self._bar.done = count
+        metric = param.eval_metric
+        self._bar.note = lambda: "" if metric is None else "".join(f", {name}={value:.4g}" for name, value in
+                                                                   metric.get_global_name_value())
+        self._bar.advance(1)
+        self._longest = max(self._longest, count + 1)
+        if "next_data_batch" in known and known["next_data_batch"] is None:
+            self._bar.close()
+            self._bar = None
 
     def _log(self, param: Any, speed: float) -> None:
         count, metric = param.nbatch, param.eval_metric
@@ -126,6 +150,14 @@ class Speedometer:
             start = count - self.frequent
         logging.info("Epoch[%d] Batch [%d-%d]\tSpeed: %.2f samples/sec" + "\t%s=%f" * len(pairs), param.epoch, start, count,
                      speed, *(part for pair in pairs for part in pair))
+
+
+def _batches(data: Any) -> int | None:
+    """How many batches an iterator gives, where it says so."""
+    rows, size = getattr(data, "num_data", None), getattr(data, "batch_size", None)
+    if not rows or not size:
+        return None
+    return int(rows // size if getattr(data, "last_batch_handle", "") == "discard" else -(-rows // size))
 
 
 class ProgressBar:

@@ -1,6 +1,7 @@
 """Callbacks: the lines that MXNet 1.9.1 logs, and the files of checkpoints."""
 
 import collections
+import io
 import itertools
 import json
 import logging
@@ -69,3 +70,35 @@ def test_a_clock_that_stands_still(monkeypatch, caplog):
 def test_a_bar_of_nothing():
     with pytest.raises(mx.MXNetError, match="from 1"):
         mx.callback.ProgressBar(0)
+
+
+class OutStream(io.StringIO):
+    """What a notebook's kernel writes to is called so."""
+
+
+def test_a_bar_in_a_notebook(monkeypatch):
+    stream, now = OutStream(), [0.0]
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("sparsekit.base.progress.time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    iterator = mx.io.NDArrayIter(mx.nd.ones((40, 2)), batch_size=4)
+    metric = mx.metric.create("mse")
+    metric.update(mx.nd.ones(2), mx.nd.zeros(2))
+    callback = mx.callback.Speedometer(4, 100)
+    for epoch in range(2):
+        for batch in range(10):
+            now[0] += 0.5
+            callback(types.SimpleNamespace(epoch=epoch, nbatch=batch, eval_metric=metric,
+                                           locals={"train_data": iterator, "next_data_batch": None if batch == 9 else 1}))
+    drawn = [line.strip() for line in stream.getvalue().split("\r") if line.strip()]
+    assert drawn[0].startswith("Epoch 0 [####....................] 2 of 10 batches, ")
+    assert drawn[0].endswith(" samples/s, mse=1")
+    assert drawn[8].startswith("Epoch 0 [########################] 10 of 10 batches, ")
+    assert drawn[9].startswith("Epoch 1 [####")
+    assert stream.getvalue().endswith("\r" + " " * 100 + "\r")  # the line is taken away
+
+
+def test_no_bar_elsewhere(capsys):
+    callback = mx.callback.Speedometer(4, 100)
+    for batch in range(3):
+        callback(types.SimpleNamespace(epoch=0, nbatch=batch, eval_metric=None, locals=None))
+    assert capsys.readouterr() == ("", "")

@@ -35,7 +35,9 @@ def arguments(function):
     def default(parameter):
         if parameter.default is inspect.Parameter.empty:
             return "required"
-        return parameter.default.__name__ if callable(parameter.default) else repr(parameter.default)
+        value = parameter.default
+        named = callable(value) or inspect.ismodule(value)
+        return getattr(value, "__name__", type(value).__name__) if named else repr(value)
 
     return [[("*" * {"VAR_POSITIONAL": 1, "VAR_KEYWORD": 2}.get(one.kind.name, 0)) + one.name, default(one)]
             for one in inspect.signature(function).parameters.values() if one.name != "self"]

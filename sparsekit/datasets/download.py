@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base.errors import DownloadError
+from ..base.progress import Progress, size_text
 from ..base.version import __version__
-from .progress import Progress, size_text
 
 __all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch"]
 

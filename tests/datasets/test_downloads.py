@@ -21,10 +21,10 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import DataFileError, DownloadError, ShapeError, UnknownNameError
+from sparsekit.base.progress import Progress, size_text
 from sparsekit.datasets import download, fetch_libsvm, fetch_movielens, libsvm_file, libsvm_sets, movielens
 from sparsekit.datasets.archives import open_member, unpack
 from sparsekit.datasets.download import Source, data_home, fetch
-from sparsekit.datasets.progress import Progress, size_text
 
 BODY = bytes(range(256)) * 40
 

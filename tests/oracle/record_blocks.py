@@ -1,4 +1,4 @@
-"""Record blocks of code: the row_sparse tutorial's, those of a CSR tutorial, and autograd in all its uses.
+"""Record blocks of code: the row_sparse tutorial's, a CSR tutorial's, those on sparse symbols, and all uses of autograd.
 
 A block is lines of code, the last of them an expression.  Blocks of a tutorial share their names, those about
 autograd start afresh.
@@ -142,6 +142,87 @@ y = pickle.loads(pickle.dumps(a))
 {'y': y, 'values': y.asnumpy(), 'len': len(y), 'astype': a.astype('float64').dtype, 'context': str(y.context)}""",
 ]
 
+#: "Train a Linear Regression Model with Sparse Symbols"; calls that stand on a line of their own, and `mx.nd.dot` and the
+#: like, which the copies of that text have lost, are put back.
+SYMBOL = [
+    """import random
+random.seed(42)
+np.random.seed(42)
+mx.random.seed(42)
+a = mx.sym.Variable('a')
+b = mx.sym.Variable('b', stype='csr')
+c = mx.sym.Variable('c', stype='row_sparse')
+(a, b, c)""",
+    """shape = (2,2)
+b_exec = b.simple_bind(ctx=mx.cpu(), b=shape)
+c_exec = c.simple_bind(ctx=mx.cpu(), c=shape)
+b_exec.forward()
+c_exec.forward()
+(b_exec.outputs, c_exec.outputs)""",
+    """b_exec.arg_dict['b'][:] = mx.nd.ones(shape).tostype('csr')
+b_exec.forward()
+eval_b = b_exec.outputs[0]
+{'eval_b': eval_b, 'eval_b.asnumpy()': eval_b.asnumpy()}""",
+    """d = mx.sym.elemwise_add(a, a)
+e = mx.sym.sparse.negative(b)
+f = mx.sym.sparse.elemwise_add(c, c)
+{'d':d, 'e':e, 'f':f}""",
+    """add_exec = mx.sym.Group([d, e, f]).simple_bind(ctx=mx.cpu(), a=shape, b=shape, c=shape)
+add_exec.forward()
+dense_add = add_exec.outputs[0]
+csr_add = add_exec.outputs[1]
+rsp_add = add_exec.outputs[2]
+{'dense_add.stype': dense_add.stype, 'csr_add.stype':csr_add.stype, 'rsp_add.stype': rsp_add.stype}""",
+    """csr_log = mx.sym.log(a)
+csr_rsp_add = mx.sym.elemwise_add(b, c)
+fallback_exec = mx.sym.Group([csr_rsp_add, csr_log]).simple_bind(ctx=mx.cpu(), a=shape, b=shape, c=shape)
+fallback_exec.forward()
+fallback_add = fallback_exec.outputs[0]
+fallback_log = fallback_exec.outputs[1]
+{'fallback_add': fallback_add, 'fallback_log': fallback_log}""",
+    """data = mx.sym.var('data', stype='csr', shape=(32, 10000))
+weight = mx.sym.var('weight', stype='row_sparse', shape=(10000, 2))
+bias = mx.symbol.Variable("bias", shape=(2,))
+dot = mx.symbol.sparse.dot(data, weight)
+pred = mx.symbol.broadcast_add(dot, bias)
+y = mx.symbol.Variable("label")
+output = mx.symbol.SoftmaxOutput(data=pred, label=y, name="output")
+executor = output.simple_bind(ctx=mx.cpu())
+{name: [array.stype, list(array.shape)] for name, array in executor.arg_dict.items()}""",
+    """feature_dimension = 100
+train_data = mx.test_utils.rand_ndarray((1000, feature_dimension), 'csr', 0.01)
+target_weight = mx.nd.arange(1, feature_dimension + 1).reshape((feature_dimension, 1))
+train_label = mx.nd.dot(train_data, target_weight)
+batch_size = 1
+train_iter = mx.io.NDArrayIter(train_data, train_label, batch_size, last_batch_handle='discard', label_name='label')
+(train_data.stype, train_label.shape)""",
+    """initializer = mx.initializer.Normal(sigma=0.01)
+X = mx.sym.Variable('data', stype='csr')
+Y = mx.symbol.Variable('label')
+weight = mx.symbol.Variable('weight', stype='row_sparse', shape=(feature_dimension, 1), init=initializer)
+bias = mx.symbol.Variable('bias', shape=(1, ))
+pred = mx.sym.broadcast_add(mx.sym.sparse.dot(X, weight), bias)
+lro = mx.sym.LinearRegressionOutput(data=pred, label=Y, name="lro")
+(lro, lro.list_arguments())""",
+    """mod = mx.mod.Module(symbol=lro, data_names=['data'], label_names=['label'])
+mod.bind(data_shapes=train_iter.provide_data, label_shapes=train_iter.provide_label)
+mod.init_params(initializer=initializer)
+sgd = mx.optimizer.SGD(learning_rate=0.05, rescale_grad=1.0/batch_size, momentum=0.9)
+mod.init_optimizer(optimizer=sgd)
+(mod.data_names, mod.label_names, mod.output_names, mod.optimizer_initialized)""",
+    """metric = mx.metric.create('MSE')
+for epoch in range(10):
+    train_iter.reset()
+    metric.reset()
+    for batch in train_iter:
+        mod.forward(batch, is_train=True)
+        mod.update_metric(metric, batch.label)
+        mod.backward()
+        mod.update()
+assert metric.get()[1] < 1, "Achieved MSE (%f) is larger than expected (1.0)" % metric.get()[1]
+(epoch, metric.get()[0], mod.get_params()[0]['weight'].stype)""",
+]
+
 FRESH = [
     # attach_grad, grad_req and buffers
     "x = mx.nd.array([1, 2]); x.attach_grad()\nwith mx.autograd.record():\n    y = x * x\ny.backward()\nx.grad",
@@ -252,7 +333,8 @@ def run(block, names):
         return {"block": block, "error": type(error).__name__}
 
 
-BLOCKS = [(group, blocks, number) for group, blocks in (("row_sparse", ROW_SPARSE), ("csr", CSR), ("autograd", FRESH))
+BLOCKS = [(group, blocks, number) for group, blocks in (("row_sparse", ROW_SPARSE), ("csr", CSR), ("symbol", SYMBOL),
+                                                           ("autograd", FRESH))
           for number in range(len(blocks))]
 
 

@@ -6,13 +6,15 @@ import sys
 import mxnet as mx
 import recording
 
-MODULES = ["metric", "initializer", "callback", "gluon.rnn", "gluon.contrib.rnn"]
+MODULES = ["metric", "initializer", "callback", "gluon.rnn", "gluon.contrib.rnn", "module", "model", "monitor"]
 
 
 def default_of(parameter):
     if parameter.default is inspect.Parameter.empty:
         return "required"
-    return parameter.default.__name__ if callable(parameter.default) else repr(parameter.default)
+    value = parameter.default
+    named = callable(value) or inspect.ismodule(value)
+    return getattr(value, "__name__", type(value).__name__) if named else repr(value)
 
 
 def arguments(function):

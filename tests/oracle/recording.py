@@ -53,7 +53,9 @@ def encode(result):
     }
     for component in {"csr": ("indices", "indptr"), "row_sparse": ("indices",)}.get(result.stype, ()):
         array[component] = plain(getattr(result, component).asnumpy())
-    if result.stype == "csr":  # `c - c` keeps room behind the last row, with whatever the memory held
+    if array.get("indptr") == []:  # zeros of which nothing is allocated yet
+        del array["indices"], array["indptr"]
+    elif result.stype == "csr":  # `c - c` keeps room behind the last row, with whatever the memory held
         del array["indices"][array["indptr"][-1] :]
     return array
 

@@ -1,12 +1,13 @@
-"""How far a download is: a line that is drawn over itself on a terminal and in a notebook, some lines anywhere else."""
+"""How far a piece of work is: a line that is drawn over itself on a terminal and in a notebook, some lines anywhere else."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
-__all__ = ["Progress"]
+__all__ = ["Batches", "Progress", "in_notebook"]
 
 WIDTH = 24
 #: Seconds between two drawings, and between two lines in a log.
@@ -20,6 +21,11 @@ def size_text(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def in_notebook(stream: Any) -> bool:
+    """Whether what is written to a stream appears below a notebook's cell."""
+    return type(stream).__name__ == "OutStream"
 
 
 class Progress:
@@ -40,7 +46,7 @@ class Progress:
         self.name, self.total, self.done = name, total, 0
         self._stream: Any = sys.stderr if stream is None else stream
         self._shown = shown
-        self._redrawn = bool(self._stream.isatty()) or type(self._stream).__name__ == "OutStream"  # a notebook's
+        self._redrawn = bool(self._stream.isatty()) or in_notebook(self._stream)
         self._last = self._start = time.monotonic()
 
     def advance(self, count: int) -> None:
@@ -71,3 +77,38 @@ class Progress:
             self._stream.flush()
         elif self._shown and self.done:
             self._write(self.text(time.monotonic()))
+
+
+class Batches(Progress):
+    """Batches of an epoch done, with their speed and what else is to be said.
+
+    Parameters
+    ----------
+    name : str
+    total : int, optional
+        Batches of the epoch, where that is known.
+    batch_size : int
+        Samples of each.
+    stream : text file, optional
+        Standard error if not given.
+
+    Attributes
+    ----------
+    note : callable
+        Gives what stands at the end of the line, when it is drawn.
+    """
+
+    def __init__(self, name: str, total: int | None, batch_size: int, stream: TextIO | None = None) -> None:
+        super().__init__(name, total, stream=stream)
+        self._batch_size = batch_size
+        self.note: Callable[[], str] = str
+
+    def text(self, now: float) -> str:
+        """What is shown: name, bar, batches, samples per second, note."""
+        speed = self.done * self._batch_size / max(now - self._start, 1e-6)
+        bar = ""
+        if self.total:
+            full = min(WIDTH, WIDTH * self.done // self.total)
+            bar = f"[{'#' * full}{'.' * (WIDTH - full)}] "
+        of = f" of {self.total:,}" if self.total else ""
+        return f"{self.name} {bar}{self.done:,}{of} batches, {speed:,.0f} samples/s{self.note()}"

@@ -219,7 +219,7 @@ def test_a_missing_states_file_leaves_no_optimizer(tmp_path):
     bound().save_checkpoint(str(tmp_path / "m"), 1)
     mod = mx.mod.Module.load(str(tmp_path / "m"), 1, load_optimizer_states=True)
     mod.bind([("data", (4, 6))], [("softmax_label", (4,))])
-    with pytest.raises(mx.DataFileError, match="m-0001.states"):
+    with pytest.raises(mx.DataFileError, match=r"m-0001\.states"):
         mod.init_optimizer()
     assert not mod.optimizer_initialized
 

@@ -100,8 +100,11 @@ def _side(attrs: dict[str, Any]) -> bool:
 
 
 def _corner(size: int, attrs: dict[str, Any]) -> Any:
-    """Rows and columns of a triangle, row by row."""
-    return np.tril_indices(size, attrs["offset"]) if _side(attrs) else np.triu_indices(size, attrs["offset"])
+    """Rows and columns of a triangle: a lower one row by row, an upper one column by column, as MXNet and LAPACK pack them."""
+    if _side(attrs):
+        return np.tril_indices(size, attrs["offset"])
+    columns, rows = np.tril_indices(size, -attrs["offset"])
+    return rows, columns
 
 
 def _triangle_length(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:

@@ -95,9 +95,10 @@ def operators():
             for make in (csr, row_sparse):
                 for name, inputs in inputs_of(arrays, make):
                     label, allowed = f"{op.name} {attrs} of {make.__name__}, {name}", op.name in ON_REQUEST
-                    attempt(label, invoke, op.bind(attrs), tuple(inputs), allowed=allowed)
-                    if op.gradient_function is not None:
-                        attempt(f"gradient of {label}", gradients, op, attrs, inputs, allowed=allowed)
+                    if op.gradient_function is None:
+                        attempt(label, invoke, op.bind(attrs), tuple(inputs), allowed=allowed)
+                    else:
+                        attempt(f"{label}, and its gradient", gradients, op, attrs, inputs, allowed=allowed)
 
 
 KEYS = [0, -1, slice(None), slice(0, 10), slice(None, None, -2), slice(5, 5), [0, 5], (0, 0), (0, slice(None)), (slice(None), 0),

@@ -267,7 +267,7 @@ print("interrupted", caught)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="signals of POSIX")
 def test_interrupts_leave_kernels_and_pool_usable():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _INTERRUPTED, "1.0"], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _INTERRUPTED, "0.5"], capture_output=True, text=True,
                           env={**os.environ, "SPARSEKIT_NUM_THREADS": "3"}, check=False, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
     assert int(done.stdout.split()[-1]) > 3, done.stdout

@@ -14,6 +14,7 @@ from .profile import Profile
 from .profiler import Profiler, active
 
 __all__ = [
+    "SETTINGS",
     "Counter",
     "Domain",
     "Event",
@@ -25,6 +26,7 @@ __all__ = [
     "Task",
     "active",
     "autostart",
+    "diff",
     "dump",
     "dump_profile",
     "dumps",
@@ -34,12 +36,15 @@ __all__ = [
     "profiler_set_config",
     "profiler_set_state",
     "resume",
+    "schedule",
     "scope",
     "set_config",
+    "set_kvstore_handle",
     "set_state",
 ]
 
-_LAZY = {"load_trace": ".read_trace", "expect": ".contracts", "Expectation": ".contracts"}
+_LAZY = {"load_trace": ".read_trace", "schedule": ".schedules", "diff": ".runs", "expect": ".contracts",
+         "Expectation": ".contracts"}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,32 +8,60 @@ and averages are averages.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-from ..base.errors import ProfilerError, SparsekitError, UnknownNameError
+from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError
 from ..core import hooks
 from . import words
 from .profiler import CAPACITY, Profiler, active
 from .table import aggregate
 
 __all__ = [
-    "Counter", "Domain", "Event", "Frame", "Marker", "Task", "autostart", "dump", "dump_profile", "dumps", "pause",
-    "profiler_set_config", "profiler_set_state", "resume", "scope", "set_config", "set_state",
+    "SETTINGS",
+    "Counter",
+    "Domain",
+    "Event",
+    "Frame",
+    "Marker",
+    "Task",
+    "autostart",
+    "dump",
+    "dump_profile",
+    "dumps",
+    "pause",
+    "profiler_set_config",
+    "profiler_set_state",
+    "resume",
+    "scope",
+    "set_config",
+    "set_kvstore_handle",
+    "set_state",
 ]
 
-#: Settings of MXNet that are taken; those that mean nothing here are accepted and without effect.
-_SETTINGS = {
-    "filename": "profile.json", "profile_all": False, "profile_symbolic": True, "profile_imperative": True,
-    "profile_memory": True, "profile_api": False, "continuous_dump": False, "dump_period": 1.0,
-    "aggregate_stats": False, "profile_process": "worker", "gpu_memory_profile_filename_prefix": "",
-    "capacity": CAPACITY, "lines": True,
+#: Every setting, with its default and what it does here.
+SETTINGS: dict[str, tuple[Any, str]] = {
+    "filename": ("profile.json", "trace that dump() writes, .json or .json.gz"),
+    "profile_all": (False, "no effect: operators, memory and the rest are always recorded"),
+    "profile_symbolic": (True, "no effect: programs of hybridized blocks record each operator"),
+    "profile_imperative": (True, "no effect: operators are always recorded"),
+    "profile_memory": (True, "no effect: memory is always recorded, exactly"),
+    "profile_api": (False, "no effect: there is no C interface whose calls could be recorded"),
+    "continuous_dump": (False, "write the trace also when the program ends without dump()"),
+    "dump_period": (1.0, "no effect: a file written while recording would be part of what is recorded"),
+    "aggregate_stats": (False, "no effect: dumps() can always be called"),
+    "profile_process": ("worker", "only 'worker': there are no server processes"),
+    "gpu_memory_profile_filename_prefix": ("", "no effect: GPU memory is in the trace"),
+    "capacity": (CAPACITY, "events kept one by one before older ones become totals (sparsekit's own)"),
+    "lines": (True, "note the user's lines (sparsekit's own)"),
 }
-_config: dict[str, Any] = dict(_SETTINGS)
+_config: dict[str, Any] = {name: default for name, (default, _) in SETTINGS.items()}
 _SORTS = ("total", "avg", "min", "max", "count")
 _UNKNOWN = "<unk>:"
 
@@ -42,6 +70,7 @@ class _Shared:
     """The profiler that the functions of this module work on."""
 
     profiler: Profiler | None = None
+    dumped = False
 
     @classmethod
     def needed(cls) -> Profiler:
@@ -57,28 +86,64 @@ def set_config(**kwargs: Any) -> None:
     ----------
     filename : str
         Trace that ``dump`` writes; ``.json`` or ``.json.gz``.
+    continuous_dump : bool
+        Write the trace also when the program ends without ``dump()``.
+    profile_process : {"worker"}
     capacity : int
         Events kept one by one (sparsekit's own setting).
     lines : bool
         Note the user's lines (sparsekit's own setting).
     **kwargs
-        The other settings of MXNet are accepted and have no effect: everything is always recorded.
+        MXNet's other settings are accepted and have no effect, as everything is always recorded:
+        ``profile_all``, ``profile_symbolic``, ``profile_imperative``, ``profile_memory``, ``profile_api``,
+        ``dump_period``, ``aggregate_stats``, ``gpu_memory_profile_filename_prefix``.
+        ``profiler.SETTINGS`` says of each what it does.
 
     Raises
     ------
     UnknownNameError
         If there is no such setting.
+    ProfilerError
+        If the file name does not end in ``.json`` or ``.json.gz``.
     """
     for name in kwargs:
-        if name not in _SETTINGS:
-            raise UnknownNameError.of("profiler setting", name, _SETTINGS)
+        if name not in SETTINGS:
+            raise UnknownNameError.of("profiler setting", name, SETTINGS)
+    _check_process(kwargs.get("profile_process", "worker"))
+    filename = kwargs.get("filename", "profile.json")
+    if not str(filename).endswith((".json", ".json.gz")):
+        raise ProfilerError(f"filename={filename!r} is no name of a trace.", hint="end it in .json or .json.gz.")
     _config.update(kwargs)
+    if kwargs.get("continuous_dump"):
+        atexit.unregister(_dump_at_exit)
+        atexit.register(_dump_at_exit)
+
+
+def _check_process(profile_process: str) -> None:
+    if profile_process not in ("worker", "server"):
+        raise UnknownNameError.of("process", profile_process, ("worker", "server"))
+    if profile_process == "server":
+        raise UnsupportedError("There are no server processes that could be profiled.",
+                               hint="leave out profile_process: key-value stores live in this process.")
+
+
+def _dump_at_exit() -> None:
+    held = _Shared.profiler
+    if held is not None and _config["continuous_dump"] and not _Shared.dumped:
+        held.stop()
+        with contextlib.suppress(SparsekitError, OSError):  # nobody is left to catch it
+            held.save_trace(_config["filename"])
+
+
+def set_kvstore_handle(handle: Any) -> None:
+    """Accepted for MXNet's sake, and without effect: key-value stores live in this process and are profiled with it."""
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     """Begin (``"run"``) or end (``"stop"``) profiling; a second run adds to the first until ``dumps(reset=True)``."""
     if state not in ("run", "stop"):
         raise UnknownNameError.of("profiler state", state, ("run", "stop"))
+    _check_process(profile_process)
     held = _Shared.profiler
     if state == "stop":
         if held is not None:
@@ -91,6 +156,7 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
 
 def pause(profile_process: str = "worker") -> None:
     """Leave out what follows, until ``resume``."""
+    _check_process(profile_process)
     held = _Shared.profiler
     if held is not None and held.state == "running":
         held.pause()
@@ -98,6 +164,7 @@ def pause(profile_process: str = "worker") -> None:
 
 def resume(profile_process: str = "worker") -> None:
     """Record again after ``pause``."""
+    _check_process(profile_process)
     held = _Shared.profiler
     if held is not None and held.state == "paused":
         held.resume()
@@ -105,10 +172,12 @@ def resume(profile_process: str = "worker") -> None:
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
     """Write the trace to the configured file name; ``finished`` also stops recording."""
+    _check_process(profile_process)
     held = _Shared.needed()
     if finished:
         held.stop()
     held.save_trace(_config["filename"])
+    _Shared.dumped = True
 
 
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
@@ -174,18 +243,25 @@ def _as_json(times: dict[str, Any], memory: dict[str, Any]) -> str:
                        "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)
 
 
+def _deprecated(old: str, new: str) -> None:
+    warnings.warn(f"profiler.{old}() is deprecated. Please use profiler.{new}() instead", DeprecationWarning, stacklevel=3)
+
+
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
     """Deprecated in MXNet: use ``set_config``."""
+    _deprecated("profiler_set_config", "set_config")
     set_config(filename=filename, profile_all=mode == "all")
 
 
 def profiler_set_state(state: str = "stop") -> None:
     """Deprecated in MXNet: use ``set_state``."""
+    _deprecated("profiler_set_state", "set_state")
     set_state(state)
 
 
 def dump_profile() -> None:
     """Deprecated in MXNet: use ``dump``."""
+    _deprecated("dump_profile", "dump")
     dump(True)
 
 

@@ -7,24 +7,28 @@ What they assert is the same on every machine, so notebooks and tests can rely o
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from ..base.errors import ContractError, ProfilerError
 from . import words
 from .profile import Profile
 from .profiler import Profiler
 
-__all__ = ["Expectation", "expect"]
+__all__ = ["Expectation", "Promise", "expect"]
 
 
-def expect(profile: Any) -> Expectation:
-    """Begin a chain of contracts on a profile.
+def expect(profile: Any = None) -> Expectation:
+    """Begin a chain of contracts on a profile, or on a block that is still to run.
 
     Parameters
     ----------
-    profile : Profile or Profiler
+    profile : Profile or Profiler, optional
+        Without one, the contracts are those of a ``with`` block or of a decorated function, such as a test: it is
+        profiled, and held to them at its end unless it raises.
 
     Raises
     ------
@@ -38,7 +42,14 @@ def expect(profile: Any) -> Expectation:
     ...     _ = mx.nd.ones((2, 3)) + 1
     >>> mx.expect(prof).no_densify().peak_below("1 MB")
     2 contracts hold: no_densify(), peak_below('1 MB')
+    >>> with mx.expect().calls("ones_like", at_most=0) as expected:
+    ...     _ = mx.nd.ones((2, 3)) + 1
+    ...     expected = expected.no_densify()
+    >>> expected
+    2 contracts hold: calls('ones_like', at_most=0), no_densify()
     """
+    if profile is None:
+        return Promise()
     if not isinstance(profile, Profile):
         raise ProfilerError(f"expect() takes a profile, not a {type(profile).__name__}.",
                             hint="with sparsekit.Profiler() as prof: ...; then expect(prof).")
@@ -178,6 +189,66 @@ class Expectation:
                 if record["lane"] == "backward" and _tidy_name(record["layer"]) == layer
                 for array in record["outputs"] if array["stype"] == "row_sparse"]
         return max(rows, default=None)
+
+
+class Promise(Expectation):
+    """Contracts on what has not run yet: a ``with`` block, or a function that this decorates.
+
+    Attributes
+    ----------
+    profile : Profiler or None
+        The latest block's profile.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(None)  # type: ignore[arg-type]  # there is none before the block
+        self.profile: Profiler | None = None
+        self._promised: list[Callable[[Expectation], Expectation]] = []
+        self._done = False
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name.startswith("_") or name not in CONTRACTS or super().__getattribute__("_done"):
+            return found
+        method = getattr(Expectation, name)
+
+        @functools.wraps(method)
+        def promise(*args: Any, **kwargs: Any) -> Expectation:
+            inspect.signature(method).bind(None, *args, **kwargs)  # a mistake shows where it is made
+            self._promised.append(lambda expectation: method(expectation, *args, **kwargs))
+            return self
+
+        return promise
+
+    def __enter__(self) -> Self:
+        self._done, self._held = False, []
+        self.profile = Profiler().start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        assert self.profile is not None  # __enter__ made it
+        self.profile.stop()
+        self._profile, self._done = self.profile, True
+        if kind is None:
+            for check in self._promised:
+                check(self)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate a function: each call is profiled and held to the contracts."""
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return checked
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self._done else f"{len(self._promised)} contracts to hold"
+
+
+#: Names of the contracts.
+CONTRACTS = tuple(name for name, value in vars(Expectation).items() if not name.startswith("_") and callable(value))
 
 
 def _tidy(types: str) -> str:

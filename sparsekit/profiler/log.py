@@ -87,6 +87,8 @@ class Log:
         self._arrays: list[describe.ArrayKey | None] = [None]
         self._array_of: dict[Any, int] = {}
         self._arguments: dict[int, dict[str, Any]] = {}
+        # Bytes that a span says it moved, by the number of the event: they differ from call to call.
+        self._moved: dict[int, int] = {}
         self._lines: dict[tuple[int, int | None], str] = {}
         self._threads: dict[int, int] = {}
         self._forward_lines: dict[int, str] = {}
@@ -193,6 +195,9 @@ class Log:
                 "name": name, "kind": "span", "lane": event[3], "layer": event[4], "attrs": {}, "fallback": False,
                 "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": "", "thread": thread})
         if arguments:
+            moved = arguments.get("bytes")
+            if type(moved) is int and moved > 0:
+                self._moved[self.events] = moved
             self._arguments[self.events] = {str(name): describe.plain(value) for name, value in arguments.items()}
         self._append(kind, thread, start, end, NO_NODE)
 
@@ -221,9 +226,9 @@ class Log:
 
     def _mark(self, event: tuple[Any, ...], now: int) -> None:
         if len(self.marks) < MOST_NOTES:
-            name, value = event[7]
+            name, value, unit = event[7]
             self.marks.append({"kind": event[0], "name": name, "time": now / 1000, "value": describe.plain(value),
-                               "thread": self.thread(event[6])})
+                               "unit": unit, "thread": self.thread(event[6])})
 
     def _fold(self, count: int) -> None:
         """Turn the oldest events into totals."""
@@ -235,6 +240,7 @@ class Log:
                 total = self.folded[key] = Total()
             total.add(self.net[place], self.own[place], self._kinds[self.kind[place]])
             self._arguments.pop(first + place, None)
+            total.bytes += self._moved.pop(first + place, 0)
         for column in (self.start, self.duration, self.own, self.net, self.kind, self.node):
             del column[:count]
         self.folded_events += count
@@ -252,6 +258,9 @@ class Log:
             if total is None:
                 total = totals[key] = Total()
             total.add(self.net[place], self.own[place], self._kinds[kind])
+        first = self.events - len(self.start)
+        for number, moved in self._moved.items():
+            totals[self._keys[self.kind[number - first]]].bytes += moved
         return totals
 
     def records(self) -> list[dict[str, Any]]:
@@ -264,14 +273,15 @@ class Log:
     def _record(self, place: int, depth: int) -> dict[str, Any]:
         kind = self._kinds[self.kind[place]]
         node = self.node[place]
-        arguments = self._arguments.get(self.events - len(self.start) + place)
+        number = self.events - len(self.start) + place
+        arguments = self._arguments.get(number)
         return {
             "name": kind["name"], "kind": kind["kind"], "lane": kind["lane"],
             "start": self.start[place] / 1000, "duration": self.duration[place] / 1000,
             "self": self.own[place] / 1000, "depth": depth, "layer": kind["layer"],
             "node": None if node == NO_NODE else node, "attrs": arguments or kind["attrs"],
             "fallback": kind["fallback"], "inputs": kind["inputs"], "outputs": kind["outputs"],
-            "bytes": kind["bytes"], "flops": kind["flops"], "dense_flops": kind["dense_flops"],
+            "bytes": kind["bytes"] or self._moved.get(number, 0), "flops": kind["flops"], "dense_flops": kind["dense_flops"],
             "line": kind["line"], "thread": kind["thread"],
         }
 

@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
+from array import array
 from collections.abc import Iterator
 from typing import Any
 from weakref import ReferenceType
 
 from .describe import dtype_of
+from .lives import Kind, Lives
 from .recorder import ASSIGN
 
-__all__ = ["MAX_SAMPLES", "MemoryTracker", "process_peak_bytes"]
+__all__ = ["MAX_SAMPLES", "MemoryTracker", "process_bytes", "process_peak_bytes"]
 
 #: Samples kept of the curve; above twice that many, neighbours are merged into the higher one.
 MAX_SAMPLES = 4096
 
+#: Allocations and frees that are kept; eight bytes each.
+MOST_LIVES = 4_000_000
+
+#: Roles whose owners what_if needs to know; those of others would make each layer's arrays a kind of their own.
+LASTING = ("parameter", "gradient", "optimizer state")
+
 _ROLE_OF_OUTPUT = {"forward": "activation", "io": "input", "transfer": "input"}
 _ROLE_OF_INPUT = {"forward": "input", "io": "input", "transfer": "input"}
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
 
 
 class Buffer:
     """One piece of memory that arrays lie in."""
 
-    __slots__ = ("born", "bytes", "component", "entry", "layer", "owner", "role", "shape", "stype")
+    __slots__ = ("born", "bytes", "component", "entry", "kind", "layer", "owner", "role", "shape", "stype", "time")
 
-    def __init__(self, entry: Any, size: int, born: int) -> None:
-        self.entry, self.bytes, self.born = entry, size, born
+    def __init__(self, entry: Any, size: int, born: int, time: int) -> None:
+        self.entry, self.bytes, self.born, self.time = entry, size, born, time
+        self.kind = -1
         self.role = self.owner = self.layer = self.component = ""
         self.stype, self.shape = "default", tuple(entry[1])
 
     def row(self) -> dict[str, Any]:
         """The line of the table of what was alive."""
         return {"owner": self.owner, "role": self.role, "stype": self.stype, "shape": list(self.shape),
-                "component": self.component, "bytes": self.bytes, "layer": self.layer}
+                "component": self.component, "dtype": dtype_of(self.entry[2])[1], "bytes": self.bytes, "layer": self.layer}
 
 
 def _bytes(entry: tuple[Any, ...]) -> int:
@@ -84,6 +95,12 @@ class MemoryTracker:
         self._last_start: dict[int, int] = {}
         self._now = 0
         self._changed = False
+        #: Arrays made and freed inside one event: (operator, layer) -> [number, bytes, most bytes in one event].
+        self.temporaries: dict[tuple[str, str], list[int]] = {}
+        # Allocations and frees in their order, for lives(); the kinds by their content.
+        self._order = array("l")
+        self._kinds: dict[Kind, int] = {}
+        self._base: dict[int, int] = {}
 
     def prepare(self, events: list[tuple[Any, ...]]) -> None:
         """Learn the roles first: a role holds for the whole life of an array, also before it was given."""
@@ -142,7 +159,18 @@ class MemoryTracker:
         if self._changed:
             self._sample(end)
         if buried and inside:
+            self._note_temporaries(event, dead, start)
             self._bury(dead, event[9], end)
+
+    def _note_temporaries(self, event: tuple[Any, ...], dead: list[Any], start: int) -> None:
+        """Count what was made since ``start`` and is already freed: the dense copies of a fallback, for instance."""
+        found = [held for reference in dead[self._consumed: event[9]]
+                 if (held := self._buffers.get(id(reference))) is not None and held.born and held.time >= start]
+        if not found or type(event[0]) is str:
+            return
+        size = sum(held.bytes for held in found)
+        count = self.temporaries.setdefault((event[0].op.name, event[4]), [0, 0, 0])
+        count[:] = count[0] + len(found), count[1] + size, max(count[2], size)
 
     def _meet_operator(self, event: tuple[Any, ...], end: int) -> None:
         buffers, outputs = self._buffers, event[8]
@@ -165,7 +193,7 @@ class MemoryTracker:
             return
         self._count += 1
         earlier = self._before.pop(key, None) is not None
-        made = self._buffers[key] = Buffer(part, _bytes(part), 0 if earlier else self._count)
+        made = self._buffers[key] = Buffer(part, _bytes(part), 0 if earlier else self._count, now)
         name = event[0].op.name if type(event[0]) is not str else ""
         made.layer = event[4]
         given = self._assigned.get(key)
@@ -177,9 +205,13 @@ class MemoryTracker:
         made.component = component
         if len(whole) == 4:
             made.stype, made.shape = whole[0], tuple(whole[1])
+        made.kind = number = self._kind(made)
         if earlier:
             self._base_roles[made.role] = self._base_roles.get(made.role, 0) + made.bytes
+            self._base[number] = self._base.get(number, 0) + 1
             return
+        if len(self._order) < MOST_LIVES:
+            self._order.append(number + 1)
         self.total += made.bytes
         self._roles[made.role] = self._roles.get(made.role, 0) + made.bytes
         self._changed = True
@@ -192,6 +224,23 @@ class MemoryTracker:
         roles[held.role] = roles.get(held.role, 0) - held.bytes
         roles[role] = roles.get(role, 0) + held.bytes
         held.role, held.owner = role, owner
+        before, held.kind = held.kind, self._kind(held)
+        if before != held.kind and held.born and len(self._order) < MOST_LIVES:
+            self._order.append(-before - 1)
+            self._order.append(held.kind + 1)
+        elif before != held.kind:
+            self._base[before] -= 1
+            self._base[held.kind] = self._base.get(held.kind, 0) + 1
+
+    def _kind(self, held: Buffer) -> int:
+        kinds = self._kinds
+        key = (held.role, held.owner if held.role in LASTING else "", held.stype, held.shape, held.component,
+               tuple(held.entry[1]), dtype_of(held.entry[2])[1], held.bytes)
+        return kinds.setdefault(key, len(kinds))
+
+    def lives(self) -> Lives | None:
+        """The life of each array; None if there were too many to keep."""
+        return Lives(list(self._kinds), self._order, self._base) if len(self._order) < MOST_LIVES else None
 
     def _bury(self, dead: list[Any], count: int, now: int) -> None:
         for place in range(self._consumed, min(count, len(dead))):
@@ -203,6 +252,8 @@ class MemoryTracker:
             held = self._buffers.pop(key, None)
             if held is not None:
                 self.total -= held.bytes
+                if len(self._order) < MOST_LIVES:
+                    self._order.append(-held.kind - 1)
                 self._roles[held.role] = self._roles.get(held.role, 0) - held.bytes
                 self._changed = True
                 if held.born <= self._peak_count:
@@ -249,7 +300,19 @@ class MemoryTracker:
             "idle_bytes": sum(self._before.values()),
             "at_peak": self.at_peak(),
             "process_peak_bytes": process_peak_bytes(),
+            "temporaries": [{"op": op, "layer": layer, "arrays": arrays, "bytes": size, "most": most}
+                            for (op, layer), (arrays, size, most) in sorted(
+                                self.temporaries.items(), key=lambda item: (-item[1][1], item[0]))],
         }
+
+
+def process_bytes() -> int | None:
+    """Memory that the whole process holds now, in bytes; None where the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as stream:
+            return int(stream.read().split()[1]) * PAGE
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def process_peak_bytes() -> int | None:

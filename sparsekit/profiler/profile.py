@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ..base import displays
+from ..base.optional import optional_import
 from ..core import hooks
 from . import words
+from .advice import advise
+from .compare import diff
 from .describe import storage
 from .log import Key, Total
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
+from .what_if import what_if
 
 __all__ = ["Profile"]
 
@@ -109,6 +113,45 @@ class Profile:
         """
         found: dict[str, Any] = self._data().memory
         return found
+
+    @property
+    def ledger_events(self) -> list[dict[str, Any]]:
+        """When and on which thread each densification happened, as plain data for a timeline: ``time thread`` and its fields."""
+        return [{"time": now, "thread": thread, **record._asdict(), "shape": list(record.shape)}
+                for now, thread, record in self._data().densifications]
+
+    def to_dataframe(self) -> Any:
+        """The records as a pandas DataFrame, a row an event; storage types, densities and shapes as columns of text.
+
+        Raises
+        ------
+        MissingPackageError
+            If pandas is not installed.
+        """
+        pandas: Any = optional_import("pandas", "test", "to_dataframe()")
+        return pandas.DataFrame([_flat(record) for record in self.records], columns=_COLUMNS)
+
+    def transfers(self) -> Table:
+        """Copies between devices and reads of data: calls, bytes, time and rate of each."""
+        rows = [row for row in self.totals if row["lane"] in ("transfer", "io")]
+        rows.sort(key=lambda row: (-row["bytes"], row["name"]))
+        found = [{"name": row["name"], "lane": row["lane"], "calls": row["calls"], "bytes": row["bytes"], "total": row["total"],
+                  "rate": row["bytes"] / row["total"] * 1e6 if row["total"] else 0.0} for row in rows]
+        cells = [[row["name"], row["lane"], words.count(row["calls"]), words.bytes_(row["bytes"]), words.duration(row["total"]),
+                  f"{words.bytes_(row['rate'])}/s"] for row in found]
+        return Table(("transfer", "lane", "calls", "bytes", "time", "rate"), found, cells, "", "Bytes moved between places")
+
+    def diff(self, other: Any, **options: Any) -> Any:
+        """Compare with a later run: ``before.diff(after)``; see ``profiler.diff``."""
+        return diff(self, other, **options)
+
+    def what_if(self, **changes: Any) -> Any:
+        """Memory as it would be with other types, gradients or batches, worked out without running; see ``WhatIf``."""
+        return what_if(self, **changes)
+
+    def advice(self) -> Any:
+        """What fixed rules find in this profile: the event, the reason, the expected saving, and where to read on."""
+        return advise(self)
 
     @property
     def gradient_rows(self) -> dict[str, int]:
@@ -241,6 +284,19 @@ class Profile:
         if self.densified:
             parts.append(self.ledger_table().html)
         return "\n".join(parts)
+
+
+_COLUMNS = ("name", "kind", "lane", "start", "duration", "self", "depth", "layer", "node", "fallback", "bytes", "flops",
+            "dense_flops", "line", "thread", "inputs", "outputs", "storage", "density", "attrs")
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    """A record with its arrays as text: ``csr 10x1000 float32``."""
+    arrays = {side: ", ".join(f"{a['stype']} {'x'.join(map(str, a['shape'])) or 'scalar'} {a['dtype']}" for a in record[side])
+              for side in ("inputs", "outputs")}
+    density = min((a["density"] for a in (*record["inputs"], *record["outputs"])), default=None)
+    return {**record, **arrays, "storage": storage(record["inputs"], record["outputs"]), "density": density,
+            "attrs": ", ".join(f"{name}={value}" for name, value in record["attrs"].items())}
 
 
 def _count(tree: Any, lane: str, layer: str, name: str, types: str, calls: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -13,6 +14,7 @@ from ..base.errors import ProfilerError
 from ..core import hooks
 from .profile import Profile
 from .recorder import COUNTER, MARKER
+from .schedules import Schedule
 from .source import Run
 
 __all__ = ["CAPACITY", "Profiler", "active"]
@@ -37,6 +39,11 @@ class Profiler(Profile):
         Events kept one by one; when there are more, the oldest are folded into exact totals.
     lines : bool
         Note the user's line of each operator, for about half a microsecond each.
+    schedule : Schedule, optional
+        Record only some of the steps that ``step()`` ends; made by ``profiler.schedule(wait=…, warmup=…, active=…)``.
+        The profiler is the profile of the latest round.
+    on_ready : callable, optional
+        ``on_ready(profile)`` is given each round's profile; without a schedule the profile, when it stops.
 
     Raises
     ------
@@ -52,13 +59,22 @@ class Profiler(Profile):
     ['forward', 'forward']
     """
 
-    def __init__(self, capacity: int = CAPACITY, lines: bool = True) -> None:
+    def __init__(self, capacity: int = CAPACITY, lines: bool = True, schedule: Schedule | None = None,
+                 on_ready: Callable[[Profile], Any] | None = None) -> None:
+        if schedule is not None and not isinstance(schedule, Schedule):
+            raise ProfilerError(f"schedule= takes a schedule, not {type(schedule).__name__}.",
+                                hint="profiler.schedule(wait=1, warmup=1, active=3) makes one.")
+        if on_ready is not None and not callable(on_ready):
+            raise ProfilerError("on_ready= takes a function of a profile.", hint="on_ready=print, for instance.")
         if not isinstance(capacity, int) or capacity < 2:
             raise ProfilerError(f"capacity is a number of events, at least 2, not {capacity!r}.",
                                 hint=f"the default is {CAPACITY:,}.")
         self._run = Run(capacity, lines)
         super().__init__(self._run)
         self.state = "new"
+        self._schedule, self._on_ready = schedule, on_ready
+        self._step, self._began, self._phase = 0, 0, "active"
+        self._latest: Run | None = None
 
     def start(self) -> Profiler:
         """Begin to record."""
@@ -68,20 +84,70 @@ class Profiler(Profile):
         if self.state == "finished":
             raise ProfilerError("This profiler has recorded already, and is the profile of that run.",
                                 hint="make a new Profiler() for a new run, or call resume() to add to this one.")
+        self._phase = "active" if self._schedule is None else self._schedule.phase(0)[0]
+        if self._phase in ("warmup", "active"):
+            self._begin()
+        elif hooks.sink is not None:
+            raise _busy()
+        self.state = "running"
+        return self
+
+    def _begin(self) -> None:
         self._attach()
         for reference, role, owner in list(hooks.owned.values()):
             array = reference()
             if array is not None:
                 self._run.recorder.assign(array, role, owner, before=True)
-        return self
+        self._began = time.perf_counter_ns()
 
     def stop(self) -> Profiler:
         """End recording; stopping twice does no harm."""
         if self.state == "running":
             self._detach()
-        if self.state != "new":
+        if self.state in ("running", "paused"):
             self.state = "finished"
+            if self._schedule is not None and (self._phase == "warmup" or not self.events):
+                # Nothing of a round that only warmed up is to be kept: the profile is that of the round before.
+                self._run = self._source = self._latest or Run(self._run.log.capacity, self._run.recorder.lines)
+            elif self._phase == "active":
+                self._ready()
         return self
+
+    def step(self) -> None:
+        """A step of the loop ends here: note it as a span, and do what the schedule says for the next one.
+
+        Does nothing while the profiler does not record a loop: before ``start``, after ``stop``, while paused.
+        """
+        if self.state != "running":
+            return
+        now = time.perf_counter_ns()
+        if self._phase == "active":
+            self._run.recorder.span("step", "user", self._began, now, {"step": self._step})
+            self._run.note_process(now)
+        self._began = now
+        self._step += 1
+        if self._schedule is None:
+            return
+        before, self._phase = self._phase, self._schedule.phase(self._step)[0]
+        last = self._schedule.phase(self._step - 1)[1] != self._schedule.phase(self._step)[1]
+        if before == "active" and (self._phase != "active" or last):
+            self._detach()
+            self._ready()
+            before = ""
+        elif before == "warmup" and self._phase != "warmup":
+            self._detach()
+        if self._phase in ("warmup", "active") and self._phase != before:
+            self._forget()
+            self._begin()
+
+    def _forget(self) -> None:
+        """Begin anew, with nothing noted."""
+        self._run = self._source = Run(self._run.log.capacity, self._run.recorder.lines)
+
+    def _ready(self) -> None:
+        self._latest = self._run
+        if self._on_ready is not None:
+            self._on_ready(Profile(self._run))
 
     def pause(self) -> Profiler:
         """Leave out what follows, until ``resume``; the clock of the profile stands still."""
@@ -95,16 +161,18 @@ class Profiler(Profile):
         """Record again, after ``pause`` or ``stop``."""
         if self.state not in ("paused", "finished"):
             raise ProfilerError(f"A profiler that is {self.state} cannot resume.", hint="resume() comes after pause().")
-        self._attach()
+        if self._phase in ("warmup", "active"):
+            self._attach()
+            self._began = time.perf_counter_ns()
+        self.state = "running"
         return self
 
     def _attach(self) -> None:
         global _active
         with _lock:
             if hooks.sink is not None:
-                raise ProfilerError("Another profiler is recording.",
-                                    hint="one at a time: stop() it, or leave its `with` block, first. "
-                                    "prof.span('name') marks a part of a profile.")
+                raise _busy()
+            self._run.note_process()
             self._run.clock.start()
             hooks.sink = self._run.recorder
             _active = self
@@ -115,7 +183,9 @@ class Profiler(Profile):
         with _lock:
             if hooks.sink is self._run.recorder:
                 hooks.sink = None
-            self._run.clock.stop()
+            if self._run.clock.running:
+                self._run.clock.stop()
+                self._run.note_process()
             if _active is self:
                 _active = None
 
@@ -140,13 +210,18 @@ class Profiler(Profile):
         if self.state == "running":
             self._run.recorder.mark(MARKER, name, value)
 
-    def counter(self, name: str, value: float) -> None:
-        """Note the value that a quantity has from now on."""
+    def counter(self, name: str, value: float, unit: str = "") -> None:
+        """Note the value that a quantity has from now on, in ``unit``."""
         if self.state == "running":
-            self._run.recorder.mark(COUNTER, name, value)
+            self._run.recorder.mark(COUNTER, name, value, str(unit))
 
 
 _lock = threading.RLock()
+
+
+def _busy() -> ProfilerError:
+    return ProfilerError("Another profiler is recording.", hint="one at a time: stop() it, or leave its `with` block, first. "
+                         "prof.span('name') marks a part of a profile.")
 
 
 class Span(ContextDecorator):

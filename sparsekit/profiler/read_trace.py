@@ -13,6 +13,7 @@ from typing import Any
 from ..base.errors import DataFileError
 from ..core import hooks
 from .describe import storage
+from .foreign_trace import read_foreign
 from .log import Key, Total
 from .profile import Profile
 from .source import Stored
@@ -29,7 +30,7 @@ _ORIGIN = "traces are written by prof.save_trace(), `sparsekit profile` and SPAR
 
 
 def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
-    """Read a trace that sparsekit wrote.
+    """Read a trace that sparsekit wrote, or torch.profiler, MXNet or another profiler in Chrome's format.
 
     Parameters
     ----------
@@ -41,26 +42,33 @@ def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Prof
     Returns
     -------
     Profile
-        With the records, memory, ledger and displays of the profile that was saved.
+        With the records, memory, ledger and displays of the profile that was saved.  What others do not record
+        is empty: storage types, bytes written, layers.
 
     Raises
     ------
     DataFileError
-        If the file is missing, truncated, too large, or no trace of sparsekit.
+        If the file is missing, truncated, too large, or no trace.
     """
     name = Path(path).name
     document = _parse(_read(path, name, max_bytes), name)
     other = document.get("otherData") if isinstance(document, dict) else None
     events = document.get("traceEvents") if isinstance(document, dict) else None
     if not isinstance(other, dict) or not isinstance(events, list) or other.get("format") != "sparsekit-trace":
-        raise DataFileError(f"{name!r} is no trace of sparsekit.", hint=_ORIGIN)
+        count = document if isinstance(document, list) else events
+        if isinstance(count, list) and len(count) > MAX_EVENTS:
+            raise _too_many(name, len(count))
+        return Profile(read_foreign(document, name))
     if other.get("version") != 1:
         raise DataFileError(f"{name!r} is a trace of version {other.get('version')!r}; this sparsekit reads version 1.",
                             hint="update sparsekit.")
     if len(events) > MAX_EVENTS:
-        raise DataFileError(f"{name!r} has {len(events):,} events, more than {MAX_EVENTS:,}.",
-                            hint="profile less at once.")
+        raise _too_many(name, len(events))
     return Profile(_Reader(name, other, events).stored())
+
+
+def _too_many(name: str, count: int) -> DataFileError:
+    return DataFileError(f"{name!r} has {count:,} events, more than {MAX_EVENTS:,}.", hint="profile less at once.")
 
 
 def _read(path: Any, name: str, most: int) -> bytes:
@@ -211,7 +219,7 @@ class _Reader:
         if isinstance(value, float) and not math.isfinite(value):
             raise self.wrong("'value' is not finite")
         return {"kind": kind, "name": self.text(event, "name"), "time": self.number(event, "ts"), "value": value,
-                "thread": self.thread(event)}
+                "unit": self.text(event, "unit") if "unit" in event else "", "thread": self.thread(event)}
 
     def total(self, item: dict[str, Any]) -> tuple[Key, Total]:
         made = Total()
@@ -228,7 +236,15 @@ class _Reader:
             "idle_bytes": int(self.number(found, "idle_bytes")),
             "at_peak": [self.alive(item) for item in self.items(found, "at_peak")],
             "process_peak_bytes": peak if peak is None else int(self.number(found, "process_peak_bytes")),
+            # Traces of early versions have neither.
+            "temporaries": [self.temporary(item) for item in self.items({"temporaries": [], **found}, "temporaries")],
+            "process_samples": [self.sample([*pair, {}])[:2] if isinstance(pair, list) else self.sample(pair)
+                                for pair in self.listed({"process_samples": [], **found}, "process_samples")],
         }
+
+    def temporary(self, item: dict[str, Any]) -> dict[str, Any]:
+        return {"op": self.text(item, "op"), "layer": self.text(item, "layer"),
+                **{name: int(self.number(item, name)) for name in ("arrays", "bytes", "most")}}
 
     def listed(self, mapping: dict[str, Any], field: str) -> list[Any]:
         value = mapping.get(field)
@@ -246,6 +262,7 @@ class _Reader:
     def alive(self, item: dict[str, Any]) -> dict[str, Any]:
         return {"owner": self.text(item, "owner"), "role": self.text(item, "role"), "stype": self.text(item, "stype"),
                 "shape": self.sizes(item), "component": self.text(item, "component"),
+                "dtype": self.text(item, "dtype") if "dtype" in item else "",
                 "bytes": int(self.number(item, "bytes")), "layer": self.text(item, "layer")}
 
 

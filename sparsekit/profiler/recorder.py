@@ -167,10 +167,10 @@ class Recorder:
         now = time.perf_counter_ns()
         self._note(DENSIFY, now, now, hooks.state.lane, record)
 
-    def mark(self, kind: str, name: str, value: Any) -> None:
-        """Note an instant: a marker or the new value of a counter."""
+    def mark(self, kind: str, name: str, value: Any, unit: str = "") -> None:
+        """Note an instant: a marker or the new value of a counter, in ``unit``."""
         now = time.perf_counter_ns()
-        self._note(kind, now, now, "user", (str(name), value))
+        self._note(kind, now, now, "user", (str(name), value, unit))
 
     def assign(self, array: Any, role: str, owner: str, before: bool = False) -> None:
         """Note that an NDArray serves as ``role`` for ``owner``, however its components change.

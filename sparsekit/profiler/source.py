@@ -7,9 +7,13 @@ from typing import Any
 
 from .clock import Clock
 from .log import Key, Log, Total
+from .memory import process_bytes
 from .recorder import Recorder
 
 __all__ = ["Run", "Stored", "accounted", "environment"]
+
+#: Notes of the whole process's memory that are kept.
+MOST_PROCESS_NOTES = 4096
 
 
 def environment() -> dict[str, str]:
@@ -41,6 +45,8 @@ class Stored:
         self.events: int = fields["events"]
         self.overhead: float = fields["overhead"]
         self.environment: dict[str, str] = fields["environment"]
+        #: Function that gives the life of each array; None for what is no run of this process.
+        self.lives: Any = fields.get("lives")
 
     def refresh(self) -> Any:
         """Nothing changes any more."""
@@ -64,14 +70,25 @@ class Run:
         self.recorder = Recorder(lines, self._digest)
         self.open: list[tuple[int, int]] = []
         self.per_event = 0.0
+        # Nanoseconds and bytes: what the whole process held at some moments.
+        self.process: list[tuple[int, int]] = []
         self._stored: Stored | None = None
         self._seen: tuple[int, int] | None = None
+
+    def note_process(self, now: int | None = None) -> None:
+        """Note what the whole process holds now; thinned out when there are many notes."""
+        held = process_bytes()
+        if held is not None:
+            self.process.append((self.clock.elapsed() if now is None else self.clock.at(now), held))
+            if len(self.process) > MOST_PROCESS_NOTES:
+                del self.process[1:-1:2]
 
     def _digest(self, events: list[Any], dead: list[Any]) -> None:
         self.log.nesting.open = {}
         for ident, start in self.open:
             self.log.nesting.open.setdefault(self.log.thread(ident), []).append(self.clock.at(start))
         self.log.digest(events, dead)
+        self.note_process()
 
     def refresh(self) -> Stored:
         """The data as of now."""
@@ -89,11 +106,12 @@ class Run:
         idle = now - sum(covered for stack in log.nesting.covered().values() for _, _, covered in stack)
         overhead = max(0.0, min(self.per_event * log.events, idle)) / 1000
         return Stored(
-            records=records, memory=log.memory.profile(), totals=totals, wall=now / 1000,
+            records=records, memory={**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]},
+            totals=totals, wall=now / 1000,
             densifications=[(time / 1000, thread, record) for time, thread, record in log.densifications],
             gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),
             folded=log.folded_events, folded_totals=dict(log.folded), events=log.events,
-            overhead=overhead, environment=environment(),
+            overhead=overhead, lives=log.memory.lives, environment=environment(),
             accounted=accounted(records, log.folded, now / 1000, overhead))
 
 

@@ -151,7 +151,7 @@ def _mark(mark: dict[str, Any]) -> dict[str, Any]:
     common = {"name": mark["name"], "cat": "user", "ts": mark["time"], "pid": PROCESS, "tid": mark["thread"] + 1}
     value = mark["value"]
     if mark["kind"] == "counter" and isinstance(value, (int, float)) and math.isfinite(value):
-        return {**common, "ph": "C", "args": {"value": value}}
+        return {**common, "ph": "C", "args": {"value": value}, "unit": mark.get("unit", "")}
     return {**common, "ph": "i", "s": "t", "args": {"value": value}}
 
 

@@ -14,7 +14,7 @@ from sparsekit.profiler import api
 @pytest.fixture(autouse=True)
 def fresh(library, monkeypatch, tmp_path):
     monkeypatch.setattr(api._Shared, "profiler", None)
-    monkeypatch.setattr(api, "_config", dict(api._SETTINGS))
+    monkeypatch.setattr(api, "_config", {name: default for name, (default, _) in api.SETTINGS.items()})
     monkeypatch.chdir(tmp_path)
     yield
     profiler.set_state("stop")

@@ -108,3 +108,53 @@ def test_sizes_that_are_none():
         parse_bytes("3 parsec")
     with pytest.raises(ProfilerError, match="is no size"):
         parse_bytes("a lot")
+
+
+def test_contracts_on_a_block_that_is_still_to_run(library):
+    with expect().no_densify().calls("add", 2) as expected:
+        assert repr(expected) == "2 contracts to hold"
+        library.run("add", (), library.dense(2))
+        library.run("add", (), library.dense(2))
+        expected.peak_below("1 kB")
+    assert repr(expected) == "3 contracts hold: no_densify(), calls('add', 2), peak_below('1 kB')"
+    assert expected.profile.events == 2
+    assert expected.calls("add", at_most=2)  # afterwards it is a chain like any other
+
+
+def test_a_block_that_breaks_its_contract_fails_at_its_end(library):
+    with pytest.raises(ContractError, match=r"calls\('add', 2\) is broken: it ran 1 times"), expect().calls("add", 2):
+        library.run("add", (), library.dense(2))
+
+
+def test_what_a_block_raises_comes_first_and_its_events_are_kept(library):
+    expected = expect().calls("add", 7)
+
+    def fail():
+        with expected:
+            library.run("add", (), library.dense(2))
+            raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert expected.profile.events == 1
+
+
+def test_a_test_can_be_decorated(library):
+    @expect().calls("add", at_most=1)
+    def work(times):
+        """Add."""
+        for _ in range(times):
+            library.run("add", (), library.dense(2))
+        return times
+
+    assert (work(1), work.__doc__) == (1, "Add.")
+    with pytest.raises(ContractError):
+        work(2)
+    assert work(1) == 1
+
+
+def test_a_mistake_in_a_contract_shows_where_it_is_made():
+    with pytest.raises(TypeError):
+        expect().peak_below()
+    with pytest.raises(AttributeError):
+        expect().no_such_contract()

@@ -1,0 +1,40 @@
+"""Runs compared that may also be traces on disk."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .compare import CONFIDENCE, Diff
+from .compare import diff as compare
+from .read_trace import load_trace
+
+__all__ = ["diff"]
+
+
+def diff(before: Any, after: Any, confidence: float = CONFIDENCE) -> Diff:
+    """Compare two runs: profiles, names of traces, or lists of either that repeat a run each.
+
+    Parameters
+    ----------
+    before, after : Profile, path, or list of them
+    confidence : float
+        Probability with which all intervals together hold.
+
+    Returns
+    -------
+    Diff
+        See ``compare.diff`` for how runs are aligned and what the intervals are.
+
+    Raises
+    ------
+    ProfilerError, DataFileError
+        If something else is given, or a file is no trace.
+    """
+    return compare(_loaded(before), _loaded(after), confidence)
+
+
+def _loaded(given: Any) -> Any:
+    if isinstance(given, (list, tuple)):
+        return [_loaded(one) for one in given]
+    return load_trace(given) if isinstance(given, (str, os.PathLike)) else given

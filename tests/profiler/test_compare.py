@@ -1,0 +1,142 @@
+"""Two runs compared: what is aligned, what causes are named, and when nothing is claimed."""
+
+import numpy as np
+import pytest
+
+from sparsekit import profiler
+from sparsekit.base.errors import DataFileError, ProfilerError
+from sparsekit.core import hooks
+from sparsekit.profiler import Profiler
+from sparsekit.profiler.compare import SAME, _causes, shift_interval
+
+
+def run(library, steps=6, work=2_000, layer="dense0", calls=1, gradient="row_sparse", size=8):
+    """Profile steps that take about ``work`` microseconds each."""
+    end = [0]
+
+    def busy():
+        import time
+        end[0] = time.perf_counter_ns() + work * 1000 // calls
+        while time.perf_counter_ns() < end[0]:
+            pass
+
+    with Profiler() as prof:
+        for node in range(steps):
+            hooks.state.layer = layer
+            for _ in range(calls):
+                library.run("dot", (library.csr(2, 1000, 4), library.dense(1000, size)), library.dense(2, size), node, busy)
+            hooks.state.lane = "backward"
+            made = library.row_sparse(4, (1000, size)) if gradient == "row_sparse" else library.dense(1000, size)
+            library.run("dot", (library.dense(2, size),), made, node)
+            hooks.state.lane, hooks.state.layer = "forward", ""
+            prof.step()
+    return prof
+
+
+def test_the_same_run_twice_shows_no_detectable_difference(library):
+    comparison = run(library).diff(run(library, layer="dense7"))
+    assert [row["change"] for row in comparison.rows] == ["same kind"] * 2
+    assert all(row["calls"] == (1, 1) for row in comparison.rows)
+    assert all(row["bytes"][0] == row["bytes"][1] for row in comparison.rows)
+    low, high = comparison.interval[1:]
+    if low <= 0 <= high:  # but for a burst of load from elsewhere, which it would rightly report
+        assert comparison.verdict == SAME or "time" not in comparison.verdict
+
+
+def test_slower_calls_are_told_from_more_calls_and_more_bytes(library):
+    base = run(library, work=500)
+    slower = base.diff(run(library, work=20_000))
+    dot = next(row for row in slower.rows if row["lane"] == "forward")
+    assert dot["verdict"] == "slower"
+    assert dot["by_calls"] == dot["by_bytes"] == 0
+    assert dot["by_speed"] == pytest.approx(dot["time"][1] - dot["time"][0])
+    assert slower.interval[1] > 0
+    assert "time" in slower.verdict
+    more = base.diff(run(library, work=500, calls=3))
+    dot = next(row for row in more.rows if row["lane"] == "forward")
+    assert dot["calls"] == (1, 3)
+    assert "more calls" in dot["verdict"]
+    assert dot["by_calls"] > 0
+    wider = base.diff(run(library, work=500, size=16))
+    dot = next(row for row in wider.rows if row["lane"] == "forward")
+    assert dot["change"] == "other shapes"
+    assert "more bytes" in dot["verdict"]
+
+
+def test_a_gradient_that_became_row_sparse_is_fewer_bytes(library):
+    comparison = run(library, gradient="default").diff(run(library))
+    row = next(row for row in comparison.rows if row["lane"] == "backward")
+    assert row["change"] == "other storage"
+    assert row["storage"] == "default -> default  ⇒  default -> row_sparse"
+    assert "fewer bytes" in row["verdict"]
+    assert comparison.peak_bytes[1] < comparison.peak_bytes[0]
+    assert "bytes at the peak" in comparison.summary()
+    bundle = comparison._repr_mimebundle_()
+    assert "fewer bytes" in bundle["text/plain"]
+    assert "<table" in bundle["text/html"]
+
+
+def test_what_only_one_run_has_is_gone_or_new(library):
+    with Profiler() as one:
+        library.run("sin", (), library.dense(2))
+    with Profiler() as other:
+        library.run("cos", (), library.dense(2))
+    assert {row["name"]: row["change"] for row in one.diff(other).rows} == {"sin": "gone", "cos": "new"}
+    assert "from none" not in repr(one.diff(other))
+
+
+def test_causes_add_up_to_the_change():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        calls, moved, time = rng.integers(1, 50, 2), rng.integers(0, 3, 2) * rng.random(2) * 1e6, rng.random(2) * 1e4
+        assert sum(_causes(calls, moved, time)) == pytest.approx(time[1] - time[0])
+    assert _causes((2, 4), (100, 200), (10.0, 20.0)) == pytest.approx((10, 0, 0), abs=1e-9)
+    assert _causes((2, 2), (100, 200), (10.0, 20.0)) == pytest.approx((0, 10, 0), abs=1e-9)
+    assert _causes((2, 2), (100, 100), (10.0, 20.0)) == pytest.approx((0, 0, 10), abs=1e-9)
+    assert _causes((0, 4), (0, 200), (0.0, 20.0)) == (20, 0, 0)
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        before, after = rng.exponential(3, 12), rng.exponential(3, 9) + 1.5
+        _, low, high = shift_interval(before, after, 0.9)
+        covered += low <= 1.5 <= high
+    assert 0.85 <= covered / 400 <= 0.96
+
+
+def test_few_repeats_give_no_interval():
+    assert shift_interval([1, 2], [1, 2], 0.95) is None
+    assert shift_interval([], [1], 0.95) is None
+    assert shift_interval([1, 2, 3, 4], [11, 12, 13, 14], 0.95)[0] == 10
+
+
+def test_traces_and_lists_of_runs_are_compared_too(library, tmp_path):
+    first, second = run(library, work=100), run(library, work=100)
+    first.save_trace(tmp_path / "a.json")
+    second.save_trace(tmp_path / "b.json.gz")
+    comparison = profiler.diff(tmp_path / "a.json", str(tmp_path / "b.json.gz"))
+    assert comparison.unit == "step"
+    assert [row["calls"] for row in comparison.rows] == [(1, 1)] * 2
+    runs = profiler.diff([first, tmp_path / "a.json"], [second])
+    assert len(runs.rows) == 2
+    with pytest.raises(DataFileError):
+        profiler.diff(tmp_path / "none.json", first)
+
+
+@pytest.mark.parametrize(("arguments", "match"), [
+    ((3,), "takes profiles, not int"), (([],), "no profile to compare"), ((None,), "takes profiles")])
+def test_what_is_no_profile_is_refused(library, arguments, match):
+    prof = run(library, steps=1, work=1)
+    with pytest.raises(ProfilerError, match=match):
+        prof.diff(*arguments)
+    with pytest.raises(ProfilerError, match="confidence"):
+        prof.diff(prof, confidence=95)
+
+
+def test_two_empty_runs_are_the_same():
+    with Profiler() as empty:
+        pass
+    assert empty.diff(empty).verdict == SAME
+    assert empty.diff(empty)._repr_mimebundle_()["text/html"]

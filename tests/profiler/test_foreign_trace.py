@@ -1,0 +1,106 @@
+"""Traces of torch.profiler and MXNet, recorded by tests/oracle/record_traces.py, and of nobody in particular."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sparsekit.base.errors import DataFileError, FileFormatError
+from sparsekit.profiler import load_trace
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def test_a_trace_of_torch_has_lanes_shapes_links_and_memory():
+    prof = load_trace(GOLDEN / "trace_torch.json")
+    lanes = {(row["name"], row["lane"]): row for row in prof.totals}
+    assert lanes["aten::addmm", "forward"]["calls"] == 2
+    assert lanes["AddmmBackward0", "backward"]["calls"] == 2
+    assert lanes["Optimizer.step#SGD.step", "update"]["calls"] == 1
+    forward = next(record for record in prof.records if record["name"] == "aten::addmm")
+    assert [array["shape"] for array in forward["inputs"]] == [[4], [5, 8], [8, 4]]
+    assert forward["inputs"][1]["bytes"] == 5 * 8 * 4
+    nodes = {record["node"] for record in prof.records if record["lane"] == "backward"} - {None}
+    assert nodes & {record["node"] for record in prof.records if record["lane"] == "forward"}
+    assert prof.memory["peak_bytes"] > 0
+    assert prof.environment == {"trace of": "torch.profiler"}
+
+
+def test_a_trace_of_mxnet_has_each_operator_once():
+    prof = load_trace(GOLDEN / "trace_mxnet.json")
+    calls = {(row["name"], row["lane"]): row["calls"] for row in prof.totals}
+    assert calls["FullyConnected", "forward"] == calls["_backward_FullyConnected", "backward"] == 2
+    assert calls["train", "user"] == 1
+    assert {mark["name"]: mark["kind"] for mark in prof.marks} == {"loss": "counter", "here": "marker"}
+    assert prof.memory["peak_bytes"] > 0
+
+
+@pytest.mark.parametrize("name", ["trace_torch.json", "trace_mxnet.json"])
+def test_own_times_add_up_and_everything_shows_and_is_written(name, tmp_path):
+    prof = load_trace(GOLDEN / name)
+    assert all(record["self"] >= 0 for record in prof.records)
+    for thread in {record["thread"] for record in prof.records}:
+        assert sum(record["self"] for record in prof.records if record["thread"] == thread) <= prof.wall * 1.001
+    assert prof.to_html(tmp_path / "page.html").stat().st_size > 10_000
+    prof.save_trace(tmp_path / "ours.json")
+    assert load_trace(tmp_path / "ours.json").records == prof.records
+    assert len(prof.table()) > 5
+
+
+def write(path, *events, **fields):
+    path.write_text(json.dumps({"traceEvents": list(events), **fields}))
+    return path
+
+
+def test_begin_and_end_events_pair_by_name_and_nest(tmp_path):
+    events = [{"name": "outer", "ph": "B", "ts": 10, "pid": 1, "tid": 1},
+              {"name": "inner", "ph": "B", "ts": 12, "pid": 1, "tid": 1},
+              {"ph": "E", "ts": 15, "pid": 1, "tid": 1}, {"ph": "E", "ts": 20, "pid": 1, "tid": 1, "name": "outer"},
+              {"name": "lost", "ph": "B", "ts": 30, "pid": 1, "tid": 1}]
+    outer, inner = load_trace(write(tmp_path / "t.json", *events)).records
+    assert (outer["name"], outer["start"], outer["duration"], outer["self"], outer["depth"]) == ("outer", 0, 10, 7, 0)
+    assert (inner["name"], inner["start"], inner["duration"], inner["depth"]) == ("inner", 2, 3, 1)
+
+
+@pytest.mark.parametrize("event", [
+    {"name": "x", "ph": "X", "ts": "soon", "dur": 1}, {"name": "x", "ph": "X", "ts": 1, "dur": -1},
+    {"ph": "X", "ts": 1, "dur": 1},
+    {"name": "x", "ph": "X", "ts": 1e300, "dur": 1}, {"name": "x", "ph": "X", "ts": True, "dur": 1}, 7, None, [], "X"])
+def test_events_that_cannot_be_are_left_out(tmp_path, event):
+    with pytest.raises(FileFormatError, match="is no trace"):
+        load_trace(write(tmp_path / "t.json", event))
+    good = {"name": "good", "ph": "X", "ts": 5, "dur": 1}
+    assert [record["name"] for record in load_trace(write(tmp_path / "t.json", event, good)).records] == ["good"]
+
+
+@pytest.mark.parametrize("args", [
+    {"Input Dims": "big", "Input type": ["float"]}, {"Input Dims": [[-1], [2.5], "x", [3]], "Input type": ["float"] * 4},
+    {"Input Dims": [[10**30]], "Input type": ["float"]}, {"Sequence number": "one"},
+    {"Sequence number": 10**40}, [], "text", None])
+def test_arguments_that_cannot_be_are_left_out(tmp_path, args):
+    event = {"name": "aten::mm", "ph": "X", "ts": 5, "dur": 1, "cat": "cpu_op", "args": args}
+    prof = load_trace(write(tmp_path / "t.json", event, schemaVersion=1))
+    assert prof.records[0]["node"] is None
+    assert all(array["bytes"] >= 0 for array in prof.records[0]["inputs"])
+    assert prof.table().rows
+
+
+def test_names_of_others_are_escaped_cut_and_any_text(tmp_path):
+    script = "</script><script>alert(1)</script>"
+    events = [{"name": name, "ph": "X", "ts": n, "dur": 1, "pid": script, "tid": {"a": script}}
+              for n, name in enumerate((script, "two\nlines", "naïve ∂ 🐍", "\ud800", "x" * 100_000, {"a": 1}, 5))]
+    prof = load_trace(write(tmp_path / "t.json", *events))
+    assert max(len(record["name"]) for record in prof.records) <= 400
+    assert "<script>alert" not in prof._repr_mimebundle_()["text/html"]
+    assert "<script>alert" not in prof.to_html(tmp_path / "page.html").read_text()
+    prof.save_trace(tmp_path / "again.json")
+    assert len(load_trace(tmp_path / "again.json").records) == len(events)
+
+
+def test_the_list_form_is_read_too(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([{"name": "x", "ph": "X", "ts": 1, "dur": 2}]))
+    assert load_trace(path).wall == 2
+    path.write_text(path.read_text()[:-5])
+    with pytest.raises(DataFileError, match="truncated"):
+        load_trace(path)

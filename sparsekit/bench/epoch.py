@@ -68,6 +68,7 @@ def _contenders(workers: dict[str, Worker]) -> list[Contender]:
             found.append(Contender(name + form, partial(worker.ask, "epoch", *arguments)))
         if name == "sparsekit":
             found.append(Contender("sparsekit, batches parsed", partial(worker.ask, "epoch_parsed")))
+            found.append(Contender("sparsekit, batches parsed, hybridized", partial(worker.ask, "epoch_hybrid")))
             found.append(Contender("sparsekit, reading alone", partial(worker.ask, "read")))
     return found
 
@@ -121,6 +122,8 @@ NOTES = (
     "sparsekit and mxnet run the tutorial's code (third variant); LibSVMIter reads the file, in every epoch.",
     "torch: EmbeddingBag(sparse=True, mode='sum') with per_sample_weights, and torch.optim.SGD on its sparse gradient.",
     "torch has its batches parsed and sliced beforehand, outside the time measured, as 'sparsekit, batches parsed'.",
+    "sparsekit, hybridized: network and loss by hybridize(); backward() and the trainer's step as ever, operator by operator.",
+    "jax: the whole step (loss, gradients, update) is one jitted function with donated weights; batches parsed beforehand.",
     "torch, updates by hand: autograd.grad, then weight.add_(gradient, alpha=-rate), with no optimizer object.",
     "dense: weights and gradient dense; sparse_forward: sparse dot with a dense gradient; batches without reading.",
 )

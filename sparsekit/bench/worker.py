@@ -1,7 +1,8 @@
 """This library on the workloads of ``sparsekit bench``, behind the line protocol that its rivals speak too.
 
 One command a line on standard input, one JSON line back: ``info``, ``prepare FILE.npz [VARIANT]``, ``epoch``,
-``epoch_profiled``, ``epoch_parsed``, ``read``, ``batch`` (milliseconds), ``add``, ``chain`` (microseconds a call).
+``epoch_profiled``, ``epoch_parsed``, ``epoch_hybrid``,
+``read``, ``batch`` (milliseconds), ``add``, ``chain`` (microseconds a call).
 """
 
 from __future__ import annotations
@@ -73,19 +74,25 @@ class Worker:
         features, batch = facts["features"], facts["batch_size"]
         self.net: Any = None
         self.trainer: Any = None
+        self.hybrid: Any = None
         self.parsed: list[Any] = []
         gc.collect()  # a dense variant holds a gigabyte
         self.reader = mx.io.LibSVMIter(
             data_libsvm=path.replace(".npz", ".libsvm"), data_shape=(features,), batch_size=batch
         )
-        self.net = mx.gluon.nn.Sequential()
-        self.net.add(VARIANTS[variant](features), mx.gluon.nn.Activation("sigmoid"))
-        self.net.add(FullyConnected(128, 8), mx.gluon.nn.Activation("sigmoid"))
-        self.net.add(FullyConnected(8, 1), mx.gluon.nn.Activation("sigmoid"))
-        self.net.initialize()
-        self.trainer = mx.gluon.Trainer(self.net.collect_params(), "sgd")
+        self.net, self.trainer = self._network(variant, features)
         self.loss = mx.gluon.loss.SigmoidBinaryCrossEntropyLoss()
+        self.variant, self.features = variant, features
         return True
+
+    def _network(self, variant: str, features: int) -> Any:
+        """The tutorial's network, and its trainer."""
+        net: Any = mx.gluon.nn.HybridSequential()
+        net.add(VARIANTS[variant](features), mx.gluon.nn.Activation("sigmoid"))
+        net.add(FullyConnected(128, 8), mx.gluon.nn.Activation("sigmoid"))
+        net.add(FullyConnected(8, 1), mx.gluon.nn.Activation("sigmoid"))
+        net.initialize()
+        return net, mx.gluon.Trainer(net.collect_params(), "sgd")
 
     def _step(self, batch: Any) -> None:
         data, label = batch.data[0], batch.label[0]
@@ -108,8 +115,21 @@ class Worker:
         with mx.Profiler():
             return self.epoch()
 
+    def epoch_hybrid(self) -> float:
+        """``epoch_parsed`` of a network that is hybridized, and its loss; milliseconds."""
+        if self.hybrid is None:
+            self.hybrid = (*self._network(self.variant, self.features), mx.gluon.loss.SigmoidBinaryCrossEntropyLoss())
+            for block in (self.hybrid[0], self.hybrid[2]):
+                block.hybridize()
+        eager = self.net, self.trainer, self.loss
+        self.net, self.trainer, self.loss = self.hybrid
+        try:
+            return self.epoch_parsed()
+        finally:
+            self.net, self.trainer, self.loss = eager
+
     def epoch_parsed(self) -> float:
-        """The same on batches read beforehand, as PyTorch has them; milliseconds."""
+        """The same on batches read beforehand, as PyTorch and JAX have them; milliseconds."""
         if not self.parsed:
             self.reader.reset()
             self.parsed = list(self.reader)

@@ -53,8 +53,8 @@ def numbers(mod):
 
 @pytest.mark.parametrize("call", [
     lambda mod: mod.forward(batch()), lambda mod: mod.init_params(), lambda mod: mod.data_shapes, lambda mod: mod.get_params(),
-    lambda mod: mod.init_optimizer(), lambda mod: mod.update(), lambda mod: mod.get_outputs(), lambda mod: mod.score(rows(), "acc"),
-    lambda mod: mod.predict(rows()), lambda mod: mod.save_checkpoint("x", 1), lambda mod: mod.borrow_optimizer(mod),
+    lambda mod: mod.init_optimizer(), lambda mod: mod.update(), lambda mod: mod.get_outputs(), lambda mod: mod.predict(rows()),
+    lambda mod: mod.score(rows(), "acc"), lambda mod: mod.save_checkpoint("x", 1), lambda mod: mod.borrow_optimizer(mod),
     lambda mod: mod.install_monitor(None), lambda mod: mod.reshape([("data", (2, 6))]), lambda mod: mod.prepare(None),
     lambda mod: next(mod.iter_predict(rows())), lambda mod: mod.set_states(value=1), lambda mod: mod.backward(),
     lambda mod: mod.save_optimizer_states("x"), lambda mod: mod.set_params({}, {}, allow_missing=True),
@@ -157,10 +157,7 @@ def test_values_that_do_not_fit_change_nothing(given, error, method):
     mod = bound()
     before = numbers(mod)
     with pytest.raises(error):
-        if method == "set_params":
-            mod.set_params(given, {})
-        else:
-            mod.init_params(None, given, {}, force_init=True)
+        getattr(mod, method)(arg_params=given, aux_params={}, force_init=True)
     for name, values in numbers(mod).items():
         assert (values == before[name]).all()
     assert (mod._exec_group.execs[0].arg_dict["fc1_weight"].asnumpy() == 1).all()

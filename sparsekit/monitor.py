@@ -61,6 +61,9 @@ class Monitor:
         self.queue: list[tuple[int, str, Any]] = []
         self.exes: list[Any] = []
 
+    def __repr__(self) -> str:
+        return f"Monitor({self.interval}, pattern={self.re_prog.pattern!r})"
+
     def install(self, exe: Any) -> None:
         """Look at what an executor computes; there may be several."""
         exe.set_monitor_callback(self.stat_helper, self.monitor_all)

@@ -48,6 +48,12 @@ class BaseModule:
         self.for_training = self.inputs_need_grad = False
         self._symbol: Any = None
 
+    def __repr__(self) -> str:
+        said = [word for word, yes in (("bound", self.binded), ("initialized", self.params_initialized),
+                                       ("with an optimizer", self.optimizer_initialized)) if yes]
+        outputs = "" if self._symbol is None else f" of {', '.join(self._symbol.list_outputs())}"
+        return f"<{type(self).__name__}{outputs}: {', '.join(said) or 'not bound'}>"
+
     # training
 
     def forward_backward(self, data_batch: Any) -> None:

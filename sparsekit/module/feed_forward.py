@@ -68,6 +68,9 @@ class FeedForward:
                 None if given is None else {name: given[name] for name in names if name in given} for given, names in
                 ((arg_params, symbol.list_arguments()), (aux_params, symbol.list_auxiliary_states())))
 
+    def __repr__(self) -> str:
+        return f"<FeedForward of {', '.join(self.symbol.list_outputs())}>"
+
     # data
 
     def _iterator(self, X: Any, y: Any, is_train: bool) -> Any:

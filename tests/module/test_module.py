@@ -380,75 +380,6 @@ def test_gradients_of_the_outputs_are_cut_like_the_batch():
         mod.backward([mx.nd.ones((4, 2))] * 2)
 
 
-# buckets
-
-
-def sym_gen(extra=False):
-    def make(length):
-        net = mx.sym.FullyConnected(mx.sym.sum(mx.sym.Variable("data"), axis=1), num_hidden=3, name="fc1")
-        if extra and length != 5:
-            net = mx.sym.FullyConnected(net, num_hidden=3, name="fc2")
-        return mx.sym.SoftmaxOutput(net, name="softmax"), ("data",), ("softmax_label",)
-
-    return make
-
-
-def bucket_batch(length, **more):
-    return mx.io.DataBatch([mx.nd.ones((4, length, 6))], [mx.nd.zeros(4)], bucket_key=length,
-                           provide_data=[("data", (4, length, 6))], provide_label=[("softmax_label", (4,))], **more)
-
-
-def buckets(make=None):
-    mod = mx.mod.BucketingModule(make or sym_gen(), default_bucket_key=5)
-    mod.bind([("data", (4, 5, 6))], [("softmax_label", (4,))])
-    mod.init_params(mx.init.One())
-    mod.init_optimizer(optimizer_params={"learning_rate": 0.1})
-    return mod
-
-
-def test_buckets_share_their_parameters(tmp_path):
-    mod = buckets()
-    for length in (3, 5, 2):
-        mod.prepare(bucket_batch(length))
-        mod.forward_backward(bucket_batch(length))
-        mod.update()
-        assert mod.data_shapes[0].shape == (4, length, 6)
-    weights = {id(one._exec_group.execs[0].arg_dict["fc1_weight"]) for one in mod._buckets.values()}
-    assert len(weights) == 1
-    mod.save_checkpoint(str(tmp_path / "b"), 2)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "b-0002.params", "b-2-symbol.json", "b-3-symbol.json", "b-5-symbol.json", "b.buckets"]
-    loaded = mx.mod.BucketingModule.load(str(tmp_path / "b"), 2, sym_gen(), 5)
-    loaded.bind([("data", (4, 5, 6))], [("softmax_label", (4,))], for_training=False)
-    for length in (5, 3, 4):
-        mod.forward(bucket_batch(length), is_train=False)
-        loaded.forward(bucket_batch(length), is_train=False)
-        np.testing.assert_allclose(loaded.get_outputs()[0].asnumpy(), mod.get_outputs()[0].asnumpy())
-
-
-def test_buckets_that_cannot_be():
-    with pytest.raises(mx.ParameterNameError, match="fc2_weight"):
-        buckets(sym_gen(extra=True)).forward(bucket_batch(3))
-    with pytest.raises(mx.ParameterError, match="which bucket"):
-        buckets().forward(batch())
-    with pytest.raises(mx.ParameterError, match="does not say its shapes"):
-        buckets().forward(mx.io.DataBatch([mx.nd.ones((4, 3, 6))], bucket_key=3))
-    with pytest.raises(mx.ParameterError, match="sym_gen is required"):
-        mx.mod.BucketingModule.load("x", 1)
-
-
-# chains
-
-
-def test_names_in_a_chain_are_their_own():
-    chain = mx.mod.SequentialModule()
-    chain.add(mx.mod.Module(mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=6, name="fc1"), label_names=None))
-    chain.add(mx.mod.Module(classifier()), take_labels=True, auto_wiring=True)
-    chain.bind([("data", (4, 6))], [("softmax_label", (4,))])
-    with pytest.raises(mx.ParameterError, match='name "fc1_weight" in layer 1'):
-        chain.init_params()
-
-
 # what is said
 
 
@@ -471,3 +402,69 @@ def test_the_profile_has_lanes_and_names():
         mod.update()
     mx.expect(prof).no_densify().calls("sgd_update", 2, lane="update").calls("dot", 1, lane="forward")
     assert {record["layer"] for record in prof.records if record["lane"] == "update"} == {"weight", "bias"}
+
+
+def test_reprs_have_no_addresses():
+    mod = mx.mod.Module(classifier())
+    assert repr(mod) == "<Module of softmax_output: not bound>"
+    assert repr(bound()) == "<Module of softmax_output: bound, initialized>"
+    assert repr(mx.mod.SequentialModule()) == "<SequentialModule: not bound>"
+    assert repr(mx.mon.Monitor(3, pattern="fc.*")) == "Monitor(3, pattern='fc.*')"
+
+
+# together with other parts
+
+
+@mx.kv.KVStoreBase.register
+class Summing(mx.kv.KVStoreBase):
+    """A store of one's own, which sums and makes no steps."""
+
+    def broadcast(self, key, value, out, priority=0):
+        for array in out:
+            value.copyto(array)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        total = sum((array.as_in_context(mx.cpu(0)) for array in value[1:]), value[0])
+        for array in out or value:
+            total.copyto(array)
+
+
+@pytest.mark.parametrize("store", [Summing(), "device", None, mx.kv.create("local")], ids=["own", "device", "none", "local"])
+def test_stores_of_any_kind(store, monkeypatch):
+    monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0" if store == "device" else "1")
+    found = {}
+    for name, context in (("one", mx.cpu()), ("two", TWO)):
+        mod = bound(context=context)
+        mod.init_optimizer(store, optimizer_params={"learning_rate": 0.1})
+        mod.forward_backward(batch())
+        mod.update()
+        found[name] = numbers(mod)
+    if store is not None:  # without a store each context goes its own way, and the mean is taken
+        for name, values in found["one"].items():
+            np.testing.assert_allclose(found["two"][name], values, rtol=1e-6)
+    with pytest.raises(mx.DTypeError, match="kvstore must be"):
+        mod.init_optimizer(3, force_init=True)
+
+
+def test_averages_of_batch_normalization_are_parameters_too(tmp_path):
+    net = mx.sym.BatchNorm(mx.sym.Variable("data"), name="bn", momentum=0.5, fix_gamma=False)
+    mod = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.FullyConnected(net, num_hidden=3, name="fc1"), name="softmax"))
+    x = np.random.RandomState(0).uniform(1, 3, (16, 6)).astype("float32")
+    mod.fit(mx.io.NDArrayIter(x, np.zeros(16), 8), num_epoch=1)
+    _, states = mod.get_params()
+    half = x[:8].mean(axis=0) * 0.25 + x[8:].mean(axis=0) * 0.5
+    np.testing.assert_allclose(states["bn_moving_mean"].asnumpy(), half, rtol=1e-5)
+    mod.save_checkpoint(str(tmp_path / "bn"), 1)
+    assert sorted(mx.model.load_params(str(tmp_path / "bn"), 1)[1]) == ["bn_moving_mean", "bn_moving_var"]
+
+
+def test_libsvm_files(tmp_path):
+    (tmp_path / "data.libsvm").write_text("1 0:1 3:0.5\n0 2:1\n1 1:2 5:1\n0 4:1 5:3\n" * 4)
+    iterator = mx.io.LibSVMIter(data_libsvm=str(tmp_path / "data.libsvm"), data_shape=(6,), batch_size=4)
+    names = [one.name for one in iterator.provide_label]
+    weight = mx.sym.Variable("weight", stype="row_sparse", shape=(6, 1))
+    net = mx.sym.reshape(mx.sym.sparse.dot(mx.sym.Variable("data", stype="csr"), weight), shape=(-1,))
+    mod = mx.mod.Module(mx.sym.LinearRegressionOutput(net, mx.sym.Variable(names[0])), label_names=names)
+    mod.fit(iterator, eval_metric="mse", num_epoch=40, optimizer_params={"learning_rate": 0.5})
+    assert mod.get_params()[0]["weight"].stype == "row_sparse"
+    assert mod.score(iterator, "mse")[0][1] < 0.01

@@ -15,8 +15,10 @@ renderers: dict[str, str] = {
     "timelines_figure": "sparsekit.widgets.compare:timelines_figure",
     "memory_figure": "sparsekit.widgets.memory:memory_figure",
     "memory_bars": "sparsekit.widgets.memory:memory_bars",
+    "graph_figure": "sparsekit.widgets.graph:graph_figure",
     "TimelineWidget": "sparsekit.widgets.live:TimelineWidget",
     "MemoryWidget": "sparsekit.widgets.live:MemoryWidget",
+    "GraphWidget": "sparsekit.widgets.graph_live:GraphWidget",
     "html_report": "sparsekit.widgets.report:html_report",
 }
 

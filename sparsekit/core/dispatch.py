@@ -32,7 +32,7 @@ from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
 __all__ = ["KERNEL_ERRORS", "Plan", "array_types", "convert_store", "densified", "fits", "invoke", "named_error",
-           "plan_for", "resolve", "run", "wrap"]
+           "plan_for", "remedy_for", "resolve", "run", "wrap"]
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
 KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError)
@@ -422,7 +422,7 @@ def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
     if stype_of(store) == "default":
         return store
     what = f"{plan.op.label} has no kernel for {_describe(plan.call, stores)}"
-    return densified(plan.op.name, store, plan.k, what, _remedy(plan), _combination(plan))
+    return densified(plan.op.name, store, plan.k, what, remedy_for(plan.op), _combination(plan))
 
 
 def _combination(plan: Plan) -> Any:
@@ -480,12 +480,13 @@ def _user_depth() -> int:
     return depth
 
 
-def _remedy(plan: Plan) -> str:
-    sparse = [repr(rule) for rule in plan.op.rules if any(word not in ("default", "default?", "default...")
-                                                          for word in rule.inputs)]
+def remedy_for(op: Op) -> str:
+    """What to do instead of an operator's fallback."""
+    sparse = [repr(rule) for rule in op.rules if any(word not in ("default", "default?", "default...")
+                                                     for word in rule.inputs)]
     if sparse:
-        return f"{plan.op.label} has sparse kernels for: {'; '.join(sparse)}"
-    return f"{plan.op.label} is dense by nature; call .tostype('default') where you mean it"
+        return f"{op.label} has sparse kernels for: {'; '.join(sparse)}"
+    return f"{op.label} is dense by nature; call .tostype('default') where you mean it"
 
 
 def not_an_array(call: Call, inputs: Any) -> SparsekitError:

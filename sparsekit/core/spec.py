@@ -6,6 +6,9 @@ element types and storage types with it before anything is bound.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +16,21 @@ import numpy as np
 from .dispatch import resolve
 from .op import Call, Op, Want, find
 
-__all__ = ["F", "Spec", "gradient_specs", "infer"]
+__all__ = ["F", "Spec", "gradient_specs", "infer", "noted_fallbacks"]
+
+#: Where operators of gradient rules that fall back are noted, with their inputs, while somebody wants to know.
+_noted: ContextVar[list[tuple[Op, tuple[Spec, ...]]] | None] = ContextVar("noted", default=None)
+
+
+@contextmanager
+def noted_fallbacks() -> Iterator[list[tuple[Op, tuple[Spec, ...]]]]:
+    """Note the operators that would make sparse inputs dense, among those that abstract rules call inside."""
+    found: list[tuple[Op, tuple[Spec, ...]]] = []
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
 
 
 class Spec(NamedTuple):
@@ -76,7 +93,11 @@ class _Namespace:
             kwargs.pop("out", None)
             arrays, attrs = op.arguments(args, kwargs)
             bound = op.bind(attrs)
-            made = infer(bound, tuple(array.spec for array in arrays))
+            specs = tuple(array.spec for array in arrays)
+            made = infer(bound, specs)
+            noted = _noted.get()
+            if noted is not None and resolve(op, tuple(spec.stype for spec in specs), bound.attrs)[1]:
+                noted.append((op, specs))
             if isinstance(made, Spec):
                 return _Arithmetic(made)
             given = [_Arithmetic(spec) for spec in made[: bound.visible]]
@@ -111,8 +132,15 @@ for _symbol, _names in {
 setattr(_Arithmetic, "__neg__", lambda self: F.negative(self))  # noqa: B010 - the class has slots
 
 
-def gradient_specs(op: Op, attrs: dict[str, Any], inputs: tuple[Spec, ...], head: Spec | None = None) -> list[Spec | None]:
-    """Shapes and storage types of the gradients, by running the gradient rule abstractly."""
+def gradient_specs(op: Op, attrs: dict[str, Any], inputs: tuple[Spec, ...], head: Spec | None = None,
+                   wanted: Sequence[bool] | None = None) -> list[Spec | None]:
+    """Shapes and storage types of the gradients, by running the gradient rule abstractly.
+
+    Parameters
+    ----------
+    wanted : sequence of bool, optional
+        Of which inputs a gradient is wanted; of all if not given.
+    """
     call = op.bind(attrs)
     out = infer(call, inputs)
     outs = (out,) if isinstance(out, Spec) else out
@@ -121,7 +149,7 @@ def gradient_specs(op: Op, attrs: dict[str, Any], inputs: tuple[Spec, ...], head
     gradient: Any = heads if len(heads) > 1 else heads[0]
     results: Any = _Arithmetic(out) if isinstance(out, Spec) else tuple(_Arithmetic(spec) for spec in out)
     rule: Any = op.gradient_function
-    want = tuple(Want() for _ in arrays)
+    want = tuple(Want() if wanted is None or wanted[place] else None for place in range(len(arrays)))
     if op.variadic:
         made = rule(F, gradient, arrays, results, call.attrs, want)
     else:

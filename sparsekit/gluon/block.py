@@ -438,6 +438,22 @@ class HybridBlock(Block):
         """
         return symbolic.export(self, path, epoch, remove_amp_cast)
 
+    def graph(self, *args: Any) -> Any:
+        """A picture of the network: storage type, shape and bytes of every array, and what would become dense.
+
+        Nothing runs, and parameters need neither values nor known shapes.
+
+        Parameters
+        ----------
+        *args : NDArray, tuple of int, str, dtype, or a tuple of several
+            What is known of each input, as ``Symbol.graph`` takes it; nothing is known of those left out.
+
+        Returns
+        -------
+        GraphDisplay
+        """
+        return symbolic.graph(self, args)
+
     def infer_shape(self, *args: Any) -> None:
         """Complete the shapes of parameters from the inputs; layers with deferred shapes override it."""
         unknown = [parameter.name for parameter in self._reg_params.values() if not shape_is_known(parameter.shape)]

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import symbol
-from ..base.errors import DTypeError, SparsekitError
+from ..base.errors import DTypeError, ParameterError, SparsekitError
 from ..ndarray.files import save as save_arrays
 from ..symbol import Group, Symbol
+from ..symbol.inspection import figure
+from ..symbol.node import order
 
-__all__ = ["export", "flatten", "forward", "holds_symbols", "restore", "trace"]
+__all__ = ["export", "flatten", "forward", "graph", "holds_symbols", "restore", "trace"]
 
 
 def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
@@ -75,6 +77,24 @@ def trace(block: Any) -> Symbol:
     made = block(*[symbol.Variable(name) for name in names])
     outputs, _ = flatten(made, Symbol, f"The result of {block.name}")
     return outputs[0] if len(outputs) == 1 else Group(outputs)
+
+
+def graph(block: Any, given: tuple[Any, ...]) -> Any:
+    """The display of a block's graph, with what its parameters and the caller say of arrays."""
+    made = trace(block)
+    parameters = block.collect_params()
+    leaves = [node for node in order(made._entries) if node.call is None]
+    inputs = sorted((node for node in leaves if node.name not in parameters), key=lambda node: (len(node.name), node.name))
+    if len(given) > len(inputs):
+        raise ParameterError(f"{block.name} was given {len(given)} inputs, and takes {len(inputs)}.",
+                             hint=f"they are {', '.join(node.name for node in inputs)}.")
+    facts = dict(zip(inputs, given, strict=False))
+    known = {node: parameters[node.name] for node in leaves if node.name in parameters}
+    for node, parameter in known.items():
+        facts[node] = (tuple(parameter.shape or ()), parameter.dtype, parameter.stype) if parameter.shape else (
+            parameter.dtype, parameter.stype)
+    trained = {node: parameter.grad_stype for node, parameter in known.items() if parameter.grad_req != "null"}
+    return figure(made._entries, facts, gradients=trained)
 
 
 def export(block: Any, path: Any, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:

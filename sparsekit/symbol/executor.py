@@ -318,6 +318,21 @@ class Executor:
         return Executor(self._heads, self._ctx, args, grads, self._requests, aux,
                         shapes_of(self._heads, {node: array.shape for node, array in leaves}))
 
+    def graph(self) -> Any:
+        """A picture of the graph with the arrays that are bound: their storage types, shapes and bytes, and what becomes dense.
+
+        Returns
+        -------
+        GraphDisplay
+            As ``Symbol.graph`` gives it; the bytes of bound arrays are exact, as of now.
+        """
+        from .inspection import figure
+
+        arrays = zip((*self._arguments, *self._states), (*self.arg_arrays, *self.aux_arrays), strict=True)
+        gradients = {node: grad.stype for node, grad, request in
+                     zip(self._arguments, self.grad_arrays, self._requests, strict=True) if request != "null"}
+        return figure(self._heads, dict(arrays), gradients=gradients)
+
     def debug_str(self) -> str:
         """The steps of the graph: each operator, where its inputs come from, and what it gives."""
         lines = [f"Variable:{node.name} {array.stype} {array.shape}" for node, (array, _) in

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
-from ..core.spec import Spec, gradient_specs
+from ..core.op import Op
+from ..core.spec import Spec, gradient_specs, noted_fallbacks
 from .node import Entry, SymbolNode, order
 
 __all__ = ["gradient_stypes"]
 
 
-def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec]) -> dict[SymbolNode, str]:
+def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
+                    fallbacks: dict[SymbolNode, list[tuple[Op, tuple[Spec, ...]]]] | None = None,
+                    wanted: Container[SymbolNode] | None = None) -> dict[SymbolNode, str]:
     """The storage type in which each variable's gradient arrives, "default" for those that none reaches.
 
     The gradient at a head is taken to have the head's storage type.
@@ -20,7 +23,12 @@ def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec]) -> dict[Sy
     ----------
     specs : dict
         Shape, element type and storage type of every entry of the graph.
+    fallbacks : dict, optional
+        Receives, for nodes whose gradient rules make sparse arrays dense, the operators that do, with their inputs.
+    wanted : container of SymbolNode, optional
+        The variables whose gradients are computed; all if not given.
     """
+    useful = None if wanted is None else _leading_to(heads, wanted)
     given: dict[Entry, Spec] = {}
     for head in heads:
         _add(given, head, specs[head])
@@ -31,19 +39,36 @@ def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec]) -> dict[Sy
         arrived = [given.get((node, place)) for place in range(node.visible)]
         if all(one is None for one in arrived):
             continue
-        for entry, spec in zip(node.inputs, _through(node, arrived, specs), strict=False):
+        with noted_fallbacks() as noted:
+            made = _through(node, arrived, specs, useful)
+        if noted and fallbacks is not None:
+            fallbacks[node] = noted
+        for entry, spec in zip(node.inputs, made, strict=False):
             if spec is not None:
                 _add(given, entry, spec)
     return {entry[0]: spec.stype for entry, spec in given.items() if entry[0].call is None}
 
 
-def _through(node: SymbolNode, arrived: list[Spec | None], specs: dict[Entry, Spec]) -> list[Spec | None]:
+def _leading_to(heads: Sequence[Entry], wanted: Container[SymbolNode]) -> set[SymbolNode]:
+    """The nodes that are computed from one of these variables, and these themselves."""
+    found: set[SymbolNode] = set()
+    for node in order(heads):
+        if node in wanted or any(source in found for source, _ in node.inputs):
+            found.add(node)
+    return found
+
+
+def _through(node: SymbolNode, arrived: list[Spec | None], specs: dict[Entry, Spec], useful: set[SymbolNode] | None
+             ) -> list[Spec | None]:
     """What the gradient rule makes of the gradients at the outputs."""
     call: Any = node.call
     inputs = tuple(specs[entry] for entry in node.inputs)
     head = arrived[0] if call.visible == 1 else None  # gradients of several outputs are taken to be dense
-    found = gradient_specs(call.op, call.attrs, inputs, head)
-    return [None if place in call.op.flat else spec for place, spec in enumerate(found)]
+    want = [place not in call.op.flat and (useful is None or source in useful) for place, (source, _) in enumerate(node.inputs)]
+    if not any(want):
+        return [None] * len(want)
+    found = gradient_specs(call.op, call.attrs, inputs, head, None if useful is None else want)
+    return [spec if wanted else None for wanted, spec in zip(want, found, strict=False)]
 
 
 def _add(given: dict[Entry, Spec], entry: Entry, spec: Spec) -> None:

@@ -301,6 +301,40 @@ class Symbol:
         known, _ = inference.storage_of(self._entries, given)
         return self._three(lambda entry: known[entry])
 
+    def graph(self, *args: Any, **kwargs: Any) -> Any:
+        """A picture of the graph: storage type, shape and bytes of every array, and what would become dense, at what cost.
+
+        Nothing runs, and whatever is not given and does not follow is shown as not known.
+
+        Parameters
+        ----------
+        *args, **kwargs : tuple of int, str, dtype, NDArray, or a tuple of several
+            By position or by name, what is known of variables: shapes, storage types, element types, as
+            ``data=("csr", (64, 1000000))``, or an array that has them all.  Of the rest what the variables declare, and
+            float32.  All but csr variables, which are data, are taken to have gradients.
+
+        Returns
+        -------
+        GraphDisplay
+            Shown by notebooks; ``save("graph.svg")`` writes it, ``text`` is a table, ``live()`` pans and zooms.
+
+        Raises
+        ------
+        ShapeError
+            If shapes contradict each other; it names the operators.
+        StorageTypeError
+            If an operator takes no such inputs.
+
+        Examples
+        --------
+        >>> data = mx.sym.Variable("data", stype="csr")
+        >>> mx.sym.log(data, name="log1").graph(data=(10, 1000)).alt
+        'The one operator falls back ...'
+        """
+        from .inspection import figure
+
+        return figure(self._entries, self._by_variable(args, kwargs, "shapes or types"))
+
     # running
 
     def simple_bind(self, ctx: Context, grad_req: Any = "write", type_dict: Any = None, stype_dict: Any = None,

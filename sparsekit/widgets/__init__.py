@@ -12,13 +12,17 @@ from typing import Any
 
 from .compare import timelines_figure
 from .display import Display
+from .graph import GraphDisplay, graph_figure
 from .memory import memory_bars, memory_figure
 from .timeline import timeline_figure
 
 __all__ = [
     "Display",
+    "GraphDisplay",
+    "GraphWidget",
     "MemoryWidget",
     "TimelineWidget",
+    "graph_figure",
     "html_report",
     "memory_bars",
     "memory_figure",
@@ -26,7 +30,7 @@ __all__ = [
     "timelines_figure",
 ]
 
-_LAZY = {"MemoryWidget": ".live", "TimelineWidget": ".live", "html_report": ".report"}
+_LAZY = {"GraphWidget": ".graph_live", "MemoryWidget": ".live", "TimelineWidget": ".live", "html_report": ".report"}
 
 
 def __getattr__(name: str) -> Any:

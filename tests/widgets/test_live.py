@@ -85,7 +85,7 @@ def test_plain_makes_anything_json():
     assert json.loads(json.dumps(plain(value)))["a"] == [1, 2.0, 3]
 
 
-@pytest.mark.parametrize("name", ["timeline.js", "memory.js"])
+@pytest.mark.parametrize("name", ["timeline.js", "memory.js", "graph.js"])
 def test_a_module_is_one_text_that_needs_nothing_else(name):
     text = sources.module(name)
     assert not re.search(r"^\s*import\b|\bimport\(", text, re.MULTILINE)
@@ -97,7 +97,7 @@ def test_a_module_is_one_text_that_needs_nothing_else(name):
 
 
 def test_the_style_sheet_fetches_nothing():
-    assert not re.search(r"@import|url\(|https?:", sources.style() + sources.read("report.css"))
+    assert not re.search(r"@import|url\(|https?:", sources.style() + sources.read("report.css") + sources.read("graph.css"))
 
 
 class TestWidgets:

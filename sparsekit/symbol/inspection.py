@@ -1,0 +1,191 @@
+"""A symbol's graph as plain data for displays: what is known of every array, and what would become dense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base import displays
+from ..base.config import config
+from ..base.errors import DensificationError, DTypeError, ShapeError, StorageTypeError
+from ..core.dispatch import remedy_for
+from ..core.op import Op
+from ..core.spec import Spec
+from ..ndarray.ndarray import NDArray
+from .gradients import gradient_stypes
+from .inference import NodeStorage, dtypes_of, shapes_of, storage_of
+from .node import Entry, SymbolNode, order
+from .shapes import Partial, complete, from_user, to_user
+from .values import STYPE_CODES
+
+__all__ = ["figure", "graph_data", "known_of"]
+
+Known = Mapping[SymbolNode, Any]
+Facts = tuple[dict[SymbolNode, Partial], dict[SymbolNode, Any], dict[SymbolNode, str], dict[SymbolNode, int]]
+
+
+def known_of(given: Known) -> Facts:
+    """Shapes, element types, storage types and bytes out of what a caller gives for variables.
+
+    Parameters
+    ----------
+    given : dict
+        By variable: an array, a shape, a storage type, an element type, or a tuple of several of these.
+
+    Raises
+    ------
+    DTypeError, StorageTypeError
+        If a value is none of these.
+    """
+    shapes: dict[SymbolNode, Partial] = {}
+    dtypes: dict[SymbolNode, Any] = {}
+    stypes: dict[SymbolNode, str] = {}
+    sizes: dict[SymbolNode, int] = {}
+    for node, value in given.items():
+        if isinstance(value, NDArray):
+            shapes[node], dtypes[node], stypes[node], sizes[node] = value.shape, value.dtype, value.stype, int(value.nbytes)
+            continue
+        for fact in value if _several(value) else (value,):
+            if isinstance(fact, (tuple, list)):
+                shapes[node] = from_user(fact, node.name)
+            elif isinstance(fact, str) and fact in STYPE_CODES:
+                stypes[node] = fact
+            else:
+                dtypes[node] = _element_type(node.name, fact)
+    return shapes, dtypes, stypes, sizes
+
+
+def _several(value: Any) -> bool:
+    return isinstance(value, tuple) and not all(isinstance(item, (int, np.integer)) or item is None for item in value)
+
+
+def _element_type(name: str, fact: Any) -> Any:
+    hint = f"give a shape, a storage type ({', '.join(STYPE_CODES)}), an element type as 'float32', or a tuple of these."
+    if isinstance(fact, (int, float)) or fact is None:
+        raise DTypeError(f"{name} is given {fact!r}, which is no shape and no type.", hint=hint)
+    try:
+        return np.dtype(fact)
+    except TypeError:
+        kind = StorageTypeError if isinstance(fact, str) else DTypeError
+        raise kind(f"{name} is given {fact!r}, which is no storage type and no element type.", hint=hint) from None
+
+
+def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Any = None, gradients: Any = None) -> Any:
+    """The display of a graph; ``hide(node)`` says which variables are left out, ``gradients`` their gradients' types."""
+    return displays.call("graph_figure", graph_data(heads, given, hide, gradients), title=title)
+
+
+class _Graph:
+    """All that is known of a graph's arrays."""
+
+    def __init__(self, heads: Sequence[Entry], given: Known) -> None:
+        shapes, dtypes, stypes, self.sizes = known_of(given)
+        self.nodes = order(heads)
+        self.shapes = shapes_of(heads, shapes)
+        self.dtypes = dtypes_of(heads, dtypes)
+        # Only where nothing else follows is a variable float32, as it is when bound.
+        missing = {node: np.dtype(np.float32) for node in self.nodes if node.call is None and (node, 0) not in self.dtypes}
+        if missing:
+            self.dtypes = dtypes_of(heads, {**missing, **dtypes})
+        self.stypes, storages = storage_of(heads, stypes)
+        self._check_axes()
+        self.storages = {storage.node: storage for storage in storages}
+
+    def _check_axes(self) -> None:
+        for node in self.nodes:
+            shape = self.shapes.get((node, 0))
+            if node.call is None and shape is not None and self.stypes[node, 0] == "csr" and len(shape) != 2:
+                raise ShapeError(f"{node.name} is csr, and has shape {to_user(shape)}.", hint="csr arrays have two axes.")
+
+    def gradients(self, heads: Sequence[Entry], wanted: Container[SymbolNode]
+                  ) -> tuple[dict[SymbolNode, str], dict[SymbolNode, list[dict[str, Any]]]]:
+        """The storage types of gradients, and what gradient rules make dense; nothing unless all shapes are known."""
+        entries = [(node, place) for node in self.nodes for place in range(1 if node.call is None else node.call.outputs)]
+        if not all(complete(self.shapes.get(entry)) and entry in self.dtypes for entry in entries):
+            return {}, {}
+        specs = {entry: Spec(to_user(self.shapes[entry]), self.dtypes[entry], self.stypes[entry]) for entry in entries}
+        fallbacks: dict[SymbolNode, list[tuple[Op, tuple[Spec, ...]]]] = {}
+        try:
+            stypes = gradient_stypes(heads, specs, fallbacks, wanted)
+        except DensificationError:
+            return {}, {}  # a gradient beyond the limit, which raises when it is computed
+
+        return stypes, {node: [_dense(op, [(f"{name} of {op.label}", spec.stype, spec.shape, spec.dtype) for name, spec in
+                                           zip(op.inputs * max(1, len(specs)), specs, strict=False)])
+                               for op, specs in noted] for node, noted in fallbacks.items()}
+
+    def array(self, entry: Entry) -> dict[str, Any]:
+        """One array as plain data."""
+        shape, dtype = self.shapes.get(entry), self.dtypes.get(entry)
+        found = {"shape": None if shape is None else [None if size is None else int(size) for size in shape],
+                 "dtype": None if dtype is None else np.dtype(dtype).name, "stype": self.stypes[entry]}
+        if entry[0] in self.sizes:
+            found["bytes"] = self.sizes[entry[0]]
+        return found
+
+    def fallback(self, storage: NodeStorage) -> dict[str, Any] | None:
+        """What an operator makes dense, at what cost, and what to do instead."""
+        node, call = storage.node, storage.node.call
+        if call is None or not (storage.fallback or storage.cast):
+            return None
+        named = [(name, stype, self.shapes.get(entry), self.dtypes.get(entry)) for name, stype, entry in
+                 zip(node.input_names(), storage.inputs, node.inputs, strict=False)] if storage.fallback else []
+        found = _dense(call.op, named)
+        if storage.cast:
+            made = _dense(call.op, [("the result, asked for as", storage.cast, self.shapes.get((node, 0)),
+                                     self.dtypes.get((node, 0)))])
+            advice = f"leave out {call.op.sparse_output}={storage.cast!r}"
+            if not storage.fallback:
+                return {**made, "remedy": advice}
+            sizes = found["bytes"], made["bytes"]
+            found = {"what": f"{found['what']}, {made['what']}", "bytes": None if None in sizes else sum(sizes),
+                     "remedy": f"{found['remedy']}; {advice}", "refused": found["refused"] or made["refused"]}
+        return found
+
+
+def _dense(op: Op, arrays: Sequence[tuple[str, str, Partial, Any]]) -> dict[str, Any]:
+    """What becomes dense of named arrays, each with its storage type, shape and element type."""
+    sparse = [one for one in arrays if one[1] != "default"]
+    sizes = [math.prod(shape) * np.dtype(dtype).itemsize if shape is not None and complete(shape) and dtype is not None else None
+             for _, _, shape, dtype in sparse]
+    known = [size for size in sizes if size is not None]
+    refused = config.densify == "error" or (config.densify != "allow" and any(size > config.densify_limit for size in known))
+    return {"what": ", ".join(f"{name} {stype}" for name, stype, _, _ in sparse),
+            "bytes": sum(known) if len(known) == len(sizes) else None, "remedy": remedy_for(op), "refused": refused}
+
+
+def graph_data(heads: Sequence[Entry], given: Known, hide: Any = None, gradients: Mapping[SymbolNode, str] | None = None
+               ) -> dict[str, Any]:
+    """The graph as ``sparsekit.widgets.graph_figure`` takes it.
+
+    Without ``gradients``, all variables but csr ones, which are data, are taken to have some.
+    """
+    graph = _Graph(heads, given)
+    wanted = gradients if gradients is not None else {node for node in graph.nodes
+                                                     if node.call is None and graph.stypes[node, 0] != "csr"}
+    inferred, backward = graph.gradients(heads, wanted)
+    into = inferred if gradients is None else gradients
+    numbers: dict[SymbolNode, int] = {}
+    nodes: list[dict[str, Any]] = []
+    for node in graph.nodes:
+        if hide is not None and node.call is None and hide(node, graph.stypes[node, 0]):
+            continue
+        numbers[node] = len(nodes)
+        nodes.append(_plain(node, graph, numbers, into.get(node), backward.get(node, [])))
+    return {"nodes": nodes, "heads": [[numbers[node], place] for node, place in heads if node in numbers]}
+
+
+def _plain(node: SymbolNode, graph: _Graph, numbers: dict[SymbolNode, int], gradient: str | None,
+           backward: list[dict[str, Any]]) -> dict[str, Any]:
+    storage = graph.storages.get(node)
+    found: dict[str, Any] = {
+        "name": node.name, "op": None if node.call is None else node.call.op.label,
+        "inputs": [[numbers[source], place, name] for name, (source, place) in
+                   zip(node.input_names(), node.inputs, strict=False) if source in numbers],
+        "outputs": [graph.array((node, place)) for place in range(node.visible)],
+        "fallback": graph.fallback(storage) if storage is not None else None, "backward": backward,
+        "gradient": gradient, "attrs": dict(node.params)}
+    return found

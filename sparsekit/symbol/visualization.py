@@ -1,0 +1,166 @@
+"""Graphs of symbols as a table and as a picture: ``mx.viz``."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..base.errors import DTypeError, ParameterError, ShapeError, UnknownNameError
+from .inspection import figure
+from .node import SymbolNode, order
+from .symbol import Symbol
+
+__all__ = ["plot_network", "print_summary"]
+
+COLUMNS = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
+
+#: How the names of variables end that a picture of a network leaves out.
+WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", shape: Mapping[str, Any] | None = None,
+                 dtype: Mapping[str, Any] | None = None, node_attrs: Any = None, hide_weights: bool = True,
+                 stype: Mapping[str, str] | None = None) -> Any:
+    """The graph of a network as a picture, with the storage type, shape and bytes of every array; needs no Graphviz.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    title : str
+    save_format, node_attrs
+        Graphviz's, and without effect: ``save("network.svg")`` of the result writes a file.
+    shape, dtype, stype : dict, optional
+        Shapes, element types and storage types of variables by name.
+    hide_weights : bool
+        Leave out variables whose names end like those of weights, unless they are sparse.
+
+    Returns
+    -------
+    GraphDisplay
+        As ``Symbol.graph`` gives it.
+
+    Raises
+    ------
+    DTypeError
+        If ``symbol`` is none.
+    UnknownNameError
+        If a name is no variable's.
+    """
+    _check(symbol)
+    leaves = {node.name: node for node in order(symbol._entries) if node.call is None}
+    facts: dict[SymbolNode, list[Any]] = {}
+    for given in (shape, dtype, stype):
+        for name, value in (given or {}).items():
+            if name not in leaves:
+                raise UnknownNameError.of("argument", name, leaves)
+            facts.setdefault(leaves[name], []).append(value)
+
+    def weight(node: SymbolNode, kind: str) -> bool:
+        return hide_weights and kind == "default" and node.name.endswith(WEIGHTS)
+
+    return figure(symbol._entries, {node: tuple(values) for node, values in facts.items()}, str(title), weight)
+
+
+def _check(symbol: Any) -> None:
+    if not isinstance(symbol, Symbol):
+        raise DTypeError(f"symbol must be Symbol, not a {type(symbol).__name__}.", hint="mx.sym.Variable makes one.")
+
+
+def print_summary(symbol: Symbol, shape: Mapping[str, Any] | None = None, line_length: int = 120,
+                  positions: Sequence[float] = (.44, .64, .74, 1.)) -> None:
+    """Print a table of a network's layers, their outputs' shapes and how many parameters they have.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    shape : dict of tuple, optional
+        Shapes of variables by name; without it neither shapes nor most numbers of parameters are known.
+    line_length : int
+        Characters of a line.
+    positions : sequence of four numbers
+        Where the columns end, as shares of the line or as characters.
+
+    Raises
+    ------
+    DTypeError
+        If ``symbol`` is none.
+    ShapeError
+        If the shapes given do not decide all others.
+    """
+    _check(symbol)
+    if len(positions) != len(COLUMNS):
+        raise ParameterError(f"positions has {len(positions)} numbers.", hint=f"there are {len(COLUMNS)} columns.")
+    ends = [int(line_length * end) for end in positions] if positions[-1] <= 1 else [int(end) for end in positions]
+    written = json.loads(symbol.tojson())
+    nodes, heads = written["nodes"], set(written["heads"][0])
+    shapes = None if shape is None else _shapes(symbol, shape)
+    lines, total = ["_" * line_length, _line(COLUMNS, ends), "=" * line_length], 0
+    for number, node in enumerate(nodes):
+        if node["op"] == "null" and number > 0:
+            continue
+        shown = node["op"] != "null" or number in heads
+        before, channels = _before(node, nodes, heads, shapes)
+        count = _parameters(node, channels, shapes)
+        total += count
+        size = "x".join(map(str, (shapes or {}).get(_key(node), ())[1:])) if shown else ""
+        lines.append(_line((f"{node['name']}({node['op']})", size, count, before[0] if before else ""), ends))
+        lines += [_line(("", "", "", name), ends) for name in before[1:]]
+        lines.append(("=" if number == len(nodes) - 1 else "_") * line_length)
+    print("\n".join([*lines, f"Total params: {total}", "_" * line_length]))
+
+
+def _shapes(symbol: Symbol, given: Mapping[str, Any]) -> Shapes:
+    """The shape of every output in the graph, by its listed name."""
+    internals = symbol.get_internals()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the error says it
+        shapes = internals.infer_shape(**given)[1]
+    if shapes is None:
+        unknown = [name for name, size in zip(symbol.list_inputs(), symbol.get_internals().infer_shape_partial(**given)[1],
+                                              strict=False) if not size or 0 in size]
+        raise ShapeError("Input shape is incomplete.", hint=f"give more of {', '.join(unknown or symbol.list_inputs())}.")
+    return dict(zip(internals.list_outputs(), shapes, strict=True))
+
+
+def _line(fields: Sequence[Any], ends: Sequence[int]) -> str:
+    line = ""
+    for field, end in zip(fields, ends, strict=True):
+        line = f"{line}{field}"[:end].ljust(end)
+    return line
+
+
+def _key(node: Mapping[str, Any]) -> str:
+    return str(node["name"]) if node["op"] == "null" else f"{node['name']}_output"
+
+
+def _before(node: Mapping[str, Any], nodes: Sequence[Any], heads: set[int], shapes: Shapes | None) -> tuple[list[str], int]:
+    """The layers that a layer's inputs come from, and how many features these have together."""
+    names, features = [], 0
+    for place, *_ in node.get("inputs", ()):
+        source = nodes[place]
+        if source["op"] != "null" or place in heads:
+            names.append(source["name"])
+            features += sum(((shapes or {}).get(_key(source), ())[1:])[:1])
+    return names, features
+
+
+def _parameters(node: Mapping[str, Any], features: int, shapes: Shapes | None) -> int:
+    """How many parameters a layer has, as far as MXNet counts them."""
+    attrs = node.get("attrs", {})
+    if node["op"] == "FullyConnected":
+        return (features + (attrs.get("no_bias") != "True")) * int(attrs["num_hidden"])
+    if node["op"] == "Embedding":
+        return int(attrs["input_dim"]) * int(attrs["output_dim"])
+    if node["op"] == "BatchNorm" and shapes is not None:
+        return 2 * int(shapes[_key(node)][1])
+    if node["op"] == "Convolution":
+        count = features * int(attrs["num_filter"]) // int(attrs.get("num_group", "1"))
+        for size in re.findall(r"\d+", attrs["kernel"]):
+            count *= int(size)
+        return count + (0 if attrs.get("no_bias") == "True" else int(attrs["num_filter"]))
+    return 0

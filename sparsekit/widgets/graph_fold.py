@@ -1,0 +1,123 @@
+"""Graphs too large to draw: blocks that repeat are drawn once, and of what is still too large only what falls back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .graph_data import Fallback, Node
+from .units import format_count
+
+__all__ = ["MOST_CARDS", "folded"]
+
+#: Cards that a picture holds.
+MOST_CARDS = 60
+
+#: Operators of the longest block whose repetition is looked for.
+LONGEST = 40
+
+
+def folded(nodes: Sequence[Node], most: int = MOST_CARDS) -> tuple[list[Node], str]:
+    """The graph as it can be drawn, and a sentence that says what was left out, empty if nothing was."""
+    if len(nodes) <= most:
+        return list(nodes), ""
+    runs = _runs(nodes)
+    if runs:
+        found = _contracted(nodes, runs)
+        if len(found) <= most:
+            repeated = sum(times - 1 for _, _, times in runs)
+            return found, (f"{format_count(len(nodes))} nodes; a block that repeats is drawn once, "
+                           f"and its {format_count(repeated)} repetitions as cards that count them.")
+    return _alarming(nodes, most)
+
+
+def _runs(nodes: Sequence[Node]) -> list[tuple[int, int, int]]:
+    """Blocks of operators that repeat: (place among operators, length, times)."""
+    operators = [node for node in nodes if node.op]
+    alike = [(node.op, tuple(array.stype for array in node.outputs), tuple(nodes[source].outputs[place].stype
+              for source, place, _ in node.inputs), bool(node.fallback), len(node.backward)) for node in operators]
+    found, start = [], 0
+    while start < len(alike):
+        best = (0, 0, 0)  # operators saved, length, times
+        for length in range(1, min(LONGEST, (len(alike) - start) // 2) + 1):
+            times, block = 1, alike[start:start + length]
+            while alike[start + times * length:start + (times + 1) * length] == block:
+                times += 1
+            saved = (times - 1) * length
+            if times > 2 and saved > best[0]:
+                best = (saved, length, times)
+        if best[0]:
+            found.append((start, best[1], best[2]))
+        start += best[1] * best[2] or 1
+    return found
+
+
+def _contracted(nodes: Sequence[Node], runs: list[tuple[int, int, int]]) -> list[Node]:
+    """Each run's repetitions after the first as one card, with the variables that they alone use.
+
+    Operators of a run follow one another in an order in which inputs come first, so that no cycle arises.
+    """
+    operators = [i for i, node in enumerate(nodes) if node.op]
+    group: dict[int, int] = {}
+    for number, (start, length, times) in enumerate(runs):
+        group.update((operators[at], number) for at in range(start + length, start + length * times))
+    users: dict[int, set[int]] = {}
+    for i, node in enumerate(nodes):
+        for source, _, _ in node.inputs:
+            users.setdefault(source, set()).add(group.get(i, -1))
+    for i, node in enumerate(nodes):
+        if not node.op and len(users.get(i, ())) == 1 and -1 not in users[i]:
+            group[i] = next(iter(users[i]))
+    members: dict[int, list[int]] = {}
+    for i in sorted(group):
+        members.setdefault(group[i], []).append(i)
+    last = {number: max(i for i in inside if nodes[i].op) for number, inside in members.items()}
+    return _rebuilt(nodes, group, members, last, lambda number: runs[number][2] - 1)
+
+
+def _rebuilt(nodes: Sequence[Node], group: dict[int, int], members: dict[int, list[int]], last: dict[int, int],
+             times: Callable[[int], int]) -> list[Node]:
+    """The nodes that stay and one card for each group, in an order in which inputs come first."""
+    found: list[Node] = []
+    at: dict[int, int] = {}
+    waiting = [i for i in range(len(nodes)) if i not in group or i == last[group[i]]]
+    for i in sorted(waiting, key=lambda i: (bool(nodes[i].op), i)):
+        inside = members[group[i]] if i in group else [i]
+        among = set(inside)
+        inputs = [(at[source], place, name) for one in inside for source, place, name in nodes[one].inputs
+                  if source not in among]
+        unique = tuple({(source, place): (source, place, name) for source, place, name in inputs}.values())
+        if i in group:
+            found.append(_card(nodes, inside, nodes[i], unique, times(group[i])))
+        else:
+            found.append(nodes[i]._replace(inputs=tuple(inputs)))
+        for one in inside:
+            at[one] = len(found) - 1
+    # An output of a contracted card stands for all that left it.
+    return [node._replace(inputs=tuple((source, min(place, len(found[source].outputs) - 1), name)
+                                       for source, place, name in node.inputs)) for node in found]
+
+
+def _card(nodes: Sequence[Node], inside: list[int], end: Node, inputs: tuple[tuple[int, int, str], ...], times: int) -> Node:
+    operators = [nodes[i] for i in inside if nodes[i].op]
+    alarms = [one for node in operators for one in ([node.fallback] if node.fallback else [])]
+    total = None if any(one.bytes is None for one in alarms) else sum(one.bytes or 0 for one in alarms)
+    fallback = Fallback(f"{format_count(len(alarms))} operators", total, alarms[0].remedy,
+                        any(one.refused for one in alarms)) if alarms else None
+    name = f"{format_count(times)} more of the {format_count(len(operators) // times)} above"
+    backward = tuple(one for node in operators for one in node.backward)
+    return Node(name, f"{operators[0].name} – {operators[-1].name}", inputs, end.outputs, fallback, backward, "", ())
+
+
+def _alarming(nodes: Sequence[Node], most: int) -> tuple[list[Node], str]:
+    """Only what falls back, with what is made dense for it."""
+    kept: dict[int, None] = {}
+    for i, node in enumerate(nodes):
+        if node.alarms and len(kept) + len(node.inputs) < most:
+            kept.update(dict.fromkeys([source for source, _, _ in node.inputs]))
+            kept[i] = None
+    order = sorted(kept)
+    at = {i: number for number, i in enumerate(order)}
+    found = [nodes[i]._replace(inputs=tuple((at[source], place, name) for source, place, name in nodes[i].inputs
+                                            if source in at)) for i in order]
+    what = "only what falls back is drawn, with its inputs" if found else "nothing of it is drawn"
+    return found, f"{format_count(len(nodes))} nodes are too many for a picture: {what}; the table has the rest."

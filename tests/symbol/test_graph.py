@@ -1,0 +1,222 @@
+"""What a symbol's graph shows before anything runs is what then happens, and ``mx.viz`` prints what MXNet does."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, StorageTypeError, UnknownNameError
+from sparsekit.core import hooks
+from sparsekit.symbol.inspection import graph_data
+from sparsekit.symbol.node import order
+
+FACTS = json.loads((Path(__file__).parents[1] / "golden" / "visualization.json").read_text(encoding="utf-8"))
+
+NETWORKS = {"mx": mx, "S": mx.sym}
+with mx.name.NameManager():
+    exec(FACTS["networks"], NETWORKS)
+
+
+@pytest.fixture
+def net():
+    """A sparse model that is fine, and two operators that are dense by nature."""
+    x, w = mx.sym.Variable("x", stype="csr"), mx.sym.Variable("w", stype="row_sparse")
+    out = mx.sym.broadcast_add(mx.sym.dot(x, w, name="dot1"), mx.sym.Variable("b"), name="plus1")
+    return mx.sym.Group([out, mx.sym.log(x, name="log1"), mx.sym.cos(w, name="cos1")])
+
+
+SHAPES = {"x": (4, 50), "w": (50, 3), "b": (1, 3)}
+
+
+def by_name(data):
+    return {node["name"]: node for node in data["nodes"]}
+
+
+def data_of(symbol, **given):
+    leaves = {node.name: node for node in order(symbol._entries) if node.call is None}
+    return by_name(graph_data(symbol._entries, {leaves[name]: value for name, value in given.items()}))
+
+
+class TestFacts:
+    def test_every_array_has_what_inference_says(self, net):
+        found = data_of(net, **SHAPES)
+        internals = net.get_internals()
+        shapes, stypes = internals.infer_shape(**SHAPES)[1], internals.infer_storage_type()[1]
+        for name, shape, stype in zip(internals.list_outputs(), shapes, stypes, strict=True):
+            array = found[name.removesuffix("_output")]["outputs"][0]
+            assert (tuple(array["shape"]), array["dtype"], array["stype"]) == (shape, "float32", stype)
+        assert found["dot1"]["inputs"] == [[0, 0, "lhs"], [1, 0, "rhs"]]
+        assert found["w"]["gradient"] == "row_sparse"
+
+    def test_fallbacks_have_the_cost_and_the_remedy_of_the_warning(self, net):
+        found = data_of(net, **SHAPES)
+        assert {name for name, node in found.items() if node["fallback"]} == {"log1", "cos1"}
+        assert found["log1"]["fallback"]["bytes"] == 4 * 50 * 4
+        _warned_again()
+        with pytest.warns(mx.StorageFallbackWarning) as caught:
+            mx.nd.log(mx.nd.sparse.zeros("csr", (4, 50)))
+        assert found["log1"]["fallback"]["remedy"][1:] in str(caught[0].message)
+
+    def test_what_is_said_before_is_what_the_ledger_has_after(self, net):
+        executor = net.simple_bind(mx.cpu(), **SHAPES)
+        said = {(name, fallback["bytes"]) for name, node in data_of(net, **SHAPES).items()
+                for fallback in ([node["fallback"]] if node["fallback"] else [])}
+        with mx.config.set(densify="allow"), np.errstate(all="ignore"):
+            before = len(hooks.ledger)
+            executor.forward()
+            done = list(hooks.ledger)[before:]
+        names = {"log": "log1", "cos": "cos1"}
+        assert {(names[record.op], record.bytes_after) for record in done} == said
+
+    @pytest.mark.parametrize("make", [
+        lambda x: mx.sym.log(x, name="n"), lambda x: mx.sym.sin(x, name="n"), lambda x: mx.sym.sqrt(x, name="n"),
+        lambda x: mx.sym.elemwise_mul(x, mx.sym.Variable("y", stype="csr"), name="n"),
+        lambda x: mx.sym.elemwise_div(x, mx.sym.Variable("y"), name="n"), lambda x: mx.sym.sum(x, axis=1, name="n"),
+        lambda x: mx.sym.sort(x, name="n"), lambda x: mx.sym.dot(x, mx.sym.Variable("y", shape=(5, 2)), name="n"),
+        lambda x: mx.sym.broadcast_mul(x, mx.sym.Variable("y", shape=(1, 5)), name="n"),
+        lambda x: mx.sym.norm(x, name="n"), lambda x: mx.sym.FullyConnected(x, num_hidden=2, name="n"),
+    ])
+    def test_the_gradients_fall_back_as_was_said(self, make):
+        symbol = make(mx.sym.Variable("x", stype="csr"))
+        executor = symbol.simple_bind(mx.cpu(), x=(4, 5), stype_dict={"x": "csr"})
+        for name, array in executor.arg_dict.items():
+            dense = mx.nd.array(np.arange(array.size).reshape(array.shape) % 3 + (name != "x"))
+            array[:] = dense.tostype(array.stype)
+        node = by_name(executor.graph()._data)["n"]
+        with mx.config.set(densify="allow"), np.errstate(all="ignore"):
+            executor.forward(is_train=True)
+            before = len(hooks.ledger)
+            executor.backward([mx.nd.ones(out.shape).tostype(out.stype) for out in executor.outputs])
+            done = [record.bytes_after for record in list(hooks.ledger)[before:]]
+        assert sorted(fallback["bytes"] for fallback in node["backward"]) == sorted(done)
+
+    def test_above_the_limit_it_is_said_that_it_would_raise(self, net):
+        large = net.graph(x=(1000, 10_000_000), w=(10_000_000, 3), b=(1, 3))
+        assert "1 of these would raise" in large.alt
+        assert "more than the limit allows" in large.svg
+        with mx.config.set(densify="error"):
+            assert "2 of these would raise" in net.graph(**SHAPES).alt
+        with mx.config.set(densify="allow"):
+            assert "raise" not in net.graph(x=(1000, 10_000_000)).alt
+
+    def test_a_cast_that_was_asked_for_is_a_fallback(self):
+        asked = mx.sym.dot(mx.sym.Variable("a"), mx.sym.Variable("b"), forward_stype="csr", name="d")
+        fallback = data_of(asked, a=(3, 4), b=(4, 5))["d"]["fallback"]
+        assert fallback["bytes"] == 60
+        assert "forward_stype" in fallback["remedy"]
+
+    def test_states_and_several_outputs(self):
+        parts = mx.sym.split(mx.sym.BatchNorm(mx.sym.Variable("x"), name="bn"), num_outputs=2, name="parts")
+        found = data_of(parts, x=(4, 6))
+        assert [array["shape"] for array in found["parts"]["outputs"]] == [[4, 3], [4, 3]]
+        assert len(found["bn"]["outputs"]) == 1
+        assert found["bn_moving_mean"]["gradient"] in (None, "default")
+
+
+class TestCalls:
+    def test_facts_in_every_form(self):
+        net = mx.sym.cos(mx.sym.Variable("x"), name="n")
+        array = mx.nd.sparse.zeros("csr", (4, 5), dtype="float64")
+        same = [net.graph(x=array), net.graph(array)]
+        assert same[0].svg == same[1].svg
+        for given in (("csr", (4, 5), "float64"), ("float64", [4, 5], "csr"), ((4, 5), np.float64, "csr")):
+            assert [row[3:] for row in net.graph(x=given).rows][1:] == [row[3:] for row in same[0].rows][1:]
+        assert "csr shape not known float32" in net.graph(x="csr").rows[0][3]
+        assert same[0].rows[0][4] == mx_bytes(array)
+
+    def test_nothing_given_is_no_error(self, net):
+        display = net.graph()
+        assert "dense bytes not known" in display.alt
+        assert "shape not known" in display.text
+        part = net.graph(x=(0, 50)).rows
+        assert part[0][3].startswith("csr ? × 50 float32")
+
+    def test_nothing_runs_and_nothing_is_warned_of(self, net):
+        before = len(hooks.ledger)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            net.graph(**SHAPES)
+        assert len(hooks.ledger) == before
+
+    @pytest.mark.parametrize(("given", "error"), [
+        ({"x": 5}, DTypeError), ({"x": "sparse"}, StorageTypeError), ({"x": ((4, 5), object())}, DTypeError),
+        ({"nobody": (4, 5)}, UnknownNameError), ({"x": (4, -5)}, ShapeError), ({"x": (4, 5), "w": (6, 3)}, ShapeError),
+        ({"x": ((4, 5), None)}, DTypeError), ({"x": (4, 5, 6)}, ShapeError),
+    ])
+    def test_bad_facts(self, net, given, error):
+        with pytest.raises(error):
+            net.graph(**given)
+
+    def test_an_executor_knows_the_bytes_of_its_arrays(self, net):
+        executor = net.simple_bind(mx.cpu(), grad_req={"w": "write"}, **SHAPES)
+        executor.arg_dict["x"][:] = mx.nd.array(np.eye(4, 50)).tostype("csr")
+        rows = {row[1]: row for row in executor.graph().rows}
+        assert rows["x"][4] == mx_bytes(executor.arg_dict["x"])
+        assert "gradient row_sparse" in rows["w"][3]
+        assert "gradient" not in rows["x"][3]
+
+    def test_the_display(self, net, tmp_path):
+        display = net.graph(**SHAPES)
+        assert sorted(display._repr_mimebundle_()) == ["text/html", "text/plain"]
+        assert display.alt.startswith("2 of 4 operators fall back")
+        assert display.save(tmp_path / "net.svg").exists()
+
+    def test_a_block_through_its_symbol(self):
+        block = mx.gluon.nn.HybridSequential()
+        block.add(mx.gluon.nn.Dense(8, activation="relu"), mx.gluon.nn.Dense(2))
+        display = block.graph(mx.nd.sparse.zeros("csr", (4, 50)))
+        assert "None of 3 operators falls back. Arrays: 1 csr" in display.alt
+        assert "default 8 × 50 float32" in display.text
+        block.initialize()
+        assert block.graph((4, 50)).alt.startswith("None of 3")
+        with pytest.raises(SparsekitError):
+            block.graph((4, 50), (4, 50))
+
+
+def mx_bytes(array):
+    from sparsekit.widgets.units import format_bytes
+
+    return format_bytes(array.nbytes)
+
+
+def _warned_again():
+    from sparsekit.core import dispatch
+
+    dispatch._warned.clear()
+
+
+class TestVisualization:
+    @pytest.mark.parametrize("case", FACTS["cases"], ids=lambda case: f"{case['net']} {case['arguments']}")
+    def test_the_summary_is_mxnets(self, case, capsys):
+        wrong = pytest.raises(ValueError) if "error" in case else contextlib.nullcontext()
+        with wrong:
+            mx.viz.print_summary(NETWORKS[case["net"]], **eval(f"dict({case['arguments']})"))
+        if "error" not in case:
+            assert capsys.readouterr().out == case["text"]
+
+    def test_the_picture_leaves_dense_weights_out(self):
+        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
+        named = [row[1] for row in mx.viz.plot_network(net, shape={"data": (2, 4)}).rows]
+        assert named == ["data", "fc1"]
+        assert [row[1] for row in mx.viz.plot_network(net, hide_weights=False).rows] == ["data", "fc1_weight", "fc1_bias", "fc1"]
+        sparse = mx.visualization.plot_network(net, shape={"data": (2, 4)}, stype={"fc1_weight": "row_sparse"},
+                                               dtype={"data": "float64"})
+        assert [row[1] for row in sparse.rows] == ["data", "fc1_weight", "fc1"]
+        assert "float64" in sparse.rows[2][3]
+
+    def test_bad_input(self):
+        net = mx.sym.Variable("x")
+        with pytest.raises(DTypeError, match="symbol must be Symbol"):
+            mx.viz.print_summary(5)
+        with pytest.raises(DTypeError, match="symbol must be"):
+            mx.viz.plot_network("x")
+        with pytest.raises(UnknownNameError):
+            mx.viz.plot_network(net, shape={"y": (2,)})
+        with pytest.raises(ParameterError):
+            mx.viz.print_summary(net, positions=[1])

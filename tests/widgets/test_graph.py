@@ -1,0 +1,269 @@
+"""Pictures of graphs: what they say, where things stand, and that anything may be fed to them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import sys
+import time
+
+import pytest
+
+from sparsekit.base.errors import MissingPackageError
+from sparsekit.widgets import graph_figure
+from sparsekit.widgets.graph import card_height
+from sparsekit.widgets.graph_data import MOST_ROWS, Array, array_words, bytes_words, read_graph
+from sparsekit.widgets.graph_fold import MOST_CARDS, folded
+from sparsekit.widgets.graph_layout import ABREAST, LANE, arrange
+
+from .test_pictures import checked
+
+
+def variable(name, shape, stype="default", **more):
+    return {"name": name, "inputs": [], "outputs": [{"shape": shape, "dtype": "float32", "stype": stype}], **more}
+
+
+def operator(name, op, inputs, shape, stype="default", **more):
+    return {**variable(name, shape, stype), "op": op, "inputs": inputs, **more}
+
+
+def dense(size, what="data csr", refused=False):
+    return {"what": what, "bytes": size, "remedy": "log is dense by nature; call .tostype('default')", "refused": refused}
+
+
+@pytest.fixture
+def data():
+    return {"nodes": [
+        variable("data", [64, 1_000_000], "csr"),
+        variable("weight", [1_000_000, 128], "row_sparse", gradient="row_sparse"),
+        operator("dot1", "dot", [[0, 0, "lhs"], [1, 0, "rhs"]], [64, 128]),
+        operator("log1", "log", [[0, 0, "data"]], [64, 1_000_000], fallback=dense(256_000_000)),
+        operator("cos1", "cos", [[1, 0, "data"]], [1_000_000, 128], fallback=dense(512_000_000, "data row_sparse", True)),
+        operator("split", "SliceChannel", [[2, 0, "data"]], [64, 32]),
+    ]}
+
+
+def chain(count, fall_back=()):
+    """Layers of an operator with a weight each, after one variable."""
+    nodes = [variable("data", [8, 4], "csr")]
+    for i in range(count):
+        nodes.append(variable(f"weight{i}", [4, 4]))
+        nodes.append(operator(f"fc{i}", "FullyConnected", [[len(nodes) - 2, 0, "data"], [len(nodes) - 1, 0, "weight"]], [8, 4],
+                              fallback=dense(100) if i in fall_back else None))
+    return {"nodes": nodes}
+
+
+def numbers(path):
+    return [float(value) for value in re.findall(r"-?\d+(?:\.\d+)?", path)]
+
+
+class TestWords:
+    def test_the_finding_is_the_alternative_text(self, data):
+        display = graph_figure(data)
+        assert display.alt == (
+            "2 of 4 operators fall back, 768 MB dense: cos1, log1. 1 of these would raise: more than the limit allows. "
+            "Arrays: 1 csr, 1 row-sparse, 4 dense.")
+        assert f"<title>{display.alt}</title>" in display.svg
+        checked(display)
+
+    def test_costs_and_remedies_stand_in_the_picture_and_in_the_table(self, data):
+        display = graph_figure(data)
+        for words in ("falls back: 256 MB dense", "falls back: 512 MB dense", "log is dense by nature", "more than the limit"):
+            assert words in display.svg
+        row = next(row for row in display.rows if row[1] == "log1")
+        assert row == ("log", "log1", "data data (csr)", "default 64 × 1,000,000 float32", "256 MB", "data csr: 256 MB dense",
+                       "log is dense by nature; call .tostype('default')")
+        assert next(row for row in display.rows if row[1] == "cos1")[5] == "data row_sparse: 512 MB dense, would raise"
+        assert "gradient row_sparse" in next(row for row in display.rows if row[1] == "weight")[3]
+
+    @pytest.mark.parametrize(("array", "words"), [
+        (Array((10, 20), "float32", "default"), "800 B"),
+        (Array((10, 20), "float64", "csr"), "16 B per stored value + 88 B, at most 3.29 kB"),
+        (Array((10, 20), "float32", "csr", 4), "8 B per stored value + 44 B, at most 1.64 kB"),
+        (Array((10, 20), "float32", "row_sparse"), "88 B per stored row, at most 880 B"),
+        (Array((None, 20), "float32", "row_sparse"), "88 B per stored row"),
+        (Array((None, 20), "float32", "csr"), "12 B per stored value"),
+        (Array((10, None), "float32", "csr"), "12 B per stored value + 88 B"),
+        (Array((10, None), "float32", "default"), "bytes not known"),
+        (Array(None, "float32", "csr"), "bytes not known"),
+        (Array((10, 20), "", "default"), "bytes not known"),
+        (Array((10, 20), "float32", "csr", 8, 1288), "1.29 kB"),
+        (Array((), "float32", "default"), "4 B"),
+        (Array((0, 5), "float32", "csr"), "12 B per stored value + 8 B, at most 8 B"),
+    ])
+    def test_bytes_are_exact_or_a_bound_or_said_not_to_be_known(self, array, words):
+        assert bytes_words(array) == words
+
+    def test_what_is_not_known_is_said(self):
+        assert array_words(Array((3, None), "", "csr")) == "csr 3 × ? ?"
+        assert array_words(Array(None, "int64", "")) == "? shape not known int64"
+        unknown = {"nodes": [variable("a", None, "csr"), operator("log1", "log", [[0, 0, "data"]], None, fallback=dense(None))]}
+        assert graph_figure(unknown).alt == "The one operator falls back, dense bytes not known: log1. Arrays: 1 csr, 1 dense."
+        checked(graph_figure(unknown))
+
+    @pytest.mark.parametrize(("count", "alt"), [
+        (0, "A graph of 1 variable and no operators."), (1, "The one operator does not fall back. Arrays: 1 csr, 2 dense."),
+        (2, "None of 2 operators falls back. Arrays: 1 csr, 4 dense.")])
+    def test_without_fallbacks(self, count, alt):
+        assert graph_figure(chain(count)).alt == alt
+
+    def test_backward_fallbacks(self, data):
+        data["nodes"][2]["backward"] = [dense(1000, "lhs of elemwise_mul csr"), dense(None)]
+        display = graph_figure(data)
+        assert "1 of 4 operators falls back in the backward pass, at least 1.00 kB dense: dot1." in display.alt
+        assert "backward: at least 1.00 kB dense" in display.svg
+
+
+class TestPlaces:
+    @pytest.mark.parametrize("graph", [chain(1), chain(20), {"nodes": [variable(f"v{i}", [2]) for i in range(9)] + [
+        operator("sum", "add_n", [[i, 0, ""] for i in range(9)], [2])]}], ids=["small", "deep", "wide"])
+    def test_cards_never_overlap_and_edges_run_down_around_them(self, graph):
+        nodes = read_graph(graph)
+        layout = arrange(nodes, [card_height(node) for node in nodes])
+        cards = layout.cards
+        for i, one in enumerate(cards):
+            assert 0 <= one.x <= one.x + one.width <= layout.width + 1e-6
+            assert one.y + one.height <= layout.height + 1e-6
+            for other in cards[:i]:
+                apart = (one.x >= other.x + other.width or other.x >= one.x + one.width
+                         or one.y >= other.y + other.height or other.y >= one.y + one.height)
+                assert apart, (one, other)
+        rows = {}
+        for one in cards:
+            rows.setdefault(one.y, []).append(one)
+        assert max(map(len, rows.values())) <= ABREAST
+        for source, _, target, _, points in layout.edges:
+            downs = [y for _, y in points]
+            assert downs == sorted(downs)
+            assert downs[0] == cards[source].y + cards[source].height
+            assert downs[-1] == cards[target].y
+            for (x1, y1), (x2, y2) in itertools.pairwise(points):
+                if x1 == x2:  # where an edge runs straight it passes no card
+                    assert not any(card.x < x1 < card.x + card.width and card.y < y2 - 1e-6 and card.y + card.height > y1 + 1e-6
+                                   for card in cards)
+        assert LANE < 20
+
+    def test_the_same_picture_each_time(self, data):
+        assert graph_figure(data).svg == graph_figure(data).svg
+
+    def test_a_sparse_edge_into_a_fallback_is_marked(self, data):
+        marks = re.findall(r'<path d="([^"]+z)" fill="#d55e00"', graph_figure(data).svg)
+        assert len(marks) == 2
+
+    def test_storage_types_have_strokes_and_letters_beside_colours(self, data):
+        svg = graph_figure(data).svg
+        assert 'stroke-dasharray="7 3"' in svg
+        assert 'stroke-dasharray="2 3"' in svg
+        for letter in "DCR":
+            assert f">{letter}</text>" in svg
+
+
+class TestFolding:
+    def test_blocks_that_repeat_are_drawn_once(self):
+        nodes = read_graph(chain(200))
+        found, note = folded(nodes)
+        assert len(found) <= 10
+        assert "drawn once" in note
+        assert any("more of the 1 above" in node.name for node in found)
+        for i, node in enumerate(found):
+            assert all(source < i for source, _, _ in node.inputs)
+        checked(graph_figure(chain(200)))
+
+    def test_a_repeated_fallback_is_counted_in_its_card(self):
+        found, _ = folded(read_graph(chain(200, range(200))))
+        card = next(node for node in found if "more of" in node.name)
+        assert card.fallback.bytes == 100 * 198  # the first takes csr, so that 199 are alike
+
+    def test_what_does_not_repeat_leaves_the_fallbacks(self):
+        graph = chain(100, (7, 60))
+        for i, node in enumerate(graph["nodes"]):
+            if node.get("op"):
+                node["op"] = f"op{i}"
+        found, note = folded(read_graph(graph))
+        assert [node.name for node in found if node.op] == ["fc6", "fc7", "fc59", "fc60"]
+        assert "only what falls back is drawn" in note
+        assert len(found) <= MOST_CARDS
+
+    def test_a_long_table_keeps_what_falls_back(self):
+        display = graph_figure(chain(2000, (1999,)))
+        assert len(display.rows) == MOST_ROWS + 1
+        assert display.rows[-2][1] == "fc1999"
+        assert display.rows[-1][:2] == ("3,801 others", "none of them falls back")
+
+    def test_large_graphs_are_drawn_in_reasonable_time(self):
+        start = time.perf_counter()
+        graph_figure(chain(3000))
+        assert time.perf_counter() - start < 5
+
+
+HOSTILE = [
+    None, [], {}, {"nodes": None}, {"nodes": [None, 3, {}]},
+    {"nodes": [{"name": "a", "op": "b", "inputs": [[0, 0], [5], "x", None]}]},
+    {"nodes": [{"name": "a", "outputs": [{"shape": ["x", None, -4, float("nan")], "dtype": 5, "stype": []}]}]},
+    {"nodes": [{"name": "a", "op": "b", "fallback": {"bytes": "x"}, "backward": [None, {}], "attrs": 3, "inputs": 7}]},
+    {"nodes": [{"name": "x" * 5000, "op": "y" * 5000, "outputs": [{"shape": [1] * 300}] * 50}]},
+]
+
+
+@pytest.mark.parametrize("data", HOSTILE)
+def test_anything_is_drawn(data):
+    checked(graph_figure(data))
+
+
+def test_names_are_escaped(data, hostile):
+    data["nodes"][3].update(name=hostile, op=hostile, attrs={hostile: hostile}, fallback={**dense(5, hostile), "remedy": hostile})
+    checked(graph_figure(data, title=hostile))
+
+
+def test_inputs_come_before_what_uses_them_so_that_there_are_no_cycles():
+    later, itself = operator("a", "f", [[0, 0, ""], [1, 0, ""]], [2]), operator("b", "f", [[0, 9, ""], [1, 0, ""]], [2])
+    nodes = read_graph({"nodes": [later, itself]})
+    assert [node.inputs for node in nodes] == [(), ((0, 0, ""),)]
+
+
+def test_it_is_saved(data, tmp_path):
+    assert graph_figure(data).save(tmp_path / "graph.svg").read_text(encoding="utf-8") == graph_figure(data).svg
+    assert "<table>" in graph_figure(data).save(tmp_path / "graph.html").read_text(encoding="utf-8")
+
+
+class TestLive:
+    @pytest.fixture(autouse=True)
+    def _needs_anywidget(self):
+        pytest.importorskip("anywidget")
+
+    def test_the_bundle_has_the_static_twin(self, data):
+        widget = graph_figure(data).live()
+        bundle, _ = widget._repr_mimebundle_()
+        assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
+        assert bundle["text/html"].count("<img ") == bundle["text/html"].count("<table>") == 1
+        assert bundle["text/plain"] == repr(widget) == "GraphWidget(6 nodes)"
+        assert widget.description == graph_figure(data).alt
+
+    def test_the_payload_has_every_card_edge_and_remedy(self, data):
+        payload = graph_figure(data).live().graph
+        assert [card["name"] for card in payload["cards"]] == ["data", "weight", "dot1", "log1", "cos1", "split"]
+        assert [(edge["from"], edge["to"], edge["dense"]) for edge in payload["edges"]] == [
+            (0, 2, False), (1, 2, False), (0, 3, True), (1, 4, True), (2, 5, False)]
+        assert payload["edges"][0]["words"].startswith("csr 64 × 1,000,000 float32, 12 B per stored value + 520 B")
+        assert payload["cards"][4]["dense"][0][1:] == ["512 MB dense", "log is dense by nature; call .tostype('default')", True]
+        json.dumps(payload)
+
+    def test_larger_graphs_than_the_picture_holds_are_whole(self):
+        assert len(graph_figure(chain(200)).live().graph["cards"]) == 401
+
+    @pytest.mark.parametrize("data", HOSTILE)
+    def test_anything_is_packed(self, data):
+        json.dumps(graph_figure(data).live().graph)
+
+
+def test_without_anywidget_the_error_says_what_to_install(monkeypatch, data):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    for name in ("sparsekit.widgets.graph_live", "sparsekit.widgets.live"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    try:
+        with pytest.raises(MissingPackageError, match=r"sparsekit\[lab\]"):
+            graph_figure(data).live()
+    finally:
+        for name in ("sparsekit.widgets.graph_live", "sparsekit.widgets.live"):
+            sys.modules.pop(name, None)

@@ -170,7 +170,7 @@ def array_words(array: Array) -> str:
 def bytes_words(array: Array, bound: bool = True) -> str:
     """Write how large an array will be: exactly if dense or bound, else what each stored value or row takes.
 
-    A bound of what it takes with every place stored follows if ``bound`` is set.
+    A bound of what it takes with every place stored follows if ``bound`` is set; without it the words are short.
     """
     if array.bytes is not None:
         return format_bytes(array.bytes)
@@ -180,7 +180,7 @@ def bytes_words(array: Array, bound: bool = True) -> str:
         each, fixed, most = _sparse_bytes(array)
         if each is None:
             return "bytes not known"
-        words = f"{format_bytes(each)} per stored {'value' if array.stype == 'csr' else 'row'}"
+        words = f"{format_bytes(each)} per {'stored ' * bound}{'value' if array.stype == 'csr' else 'row'}"
         words += f" + {format_bytes(fixed)}" if fixed else ""
         return f"{words}, at most {format_bytes(most)}" if bound and most is not None else words
     return "bytes not known" if array.size is None else format_bytes(array.size * array.item)

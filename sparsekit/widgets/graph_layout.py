@@ -13,7 +13,7 @@ from .graph_data import Node
 
 __all__ = ["CARD", "GAP", "Layout", "Placed", "arrange"]
 
-CARD, GAP, LANE, BETWEEN = 218.0, 22.0, 14.0, 46.0
+CARD, GAP, LANE, BETWEEN = 228.0, 22.0, 14.0, 46.0
 
 #: Cards that stand side by side; a wider layer is wrapped.
 ABREAST = 4

@@ -29,11 +29,11 @@ class GraphView {
     this.alarms = this.cards.map((card, i) => (card.dense.length ? i : -1)).filter((i) => i >= 0);
     this.at = 0;
     this.build();
-    this.observer = new ResizeObserver(() => this.move(this.view, true));
+    this.observer = new ResizeObserver(() => this.resize());
     this.observer.observe(this.svg);
     this.onSelect = () => this.choose(this.model.get("selected"), false);
     model.on("change:selected", this.onSelect);
-    this.all(true);
+    this.resize();
     if (model.get("selected") >= 0) this.onSelect();
   }
 
@@ -120,9 +120,19 @@ class GraphView {
   all(still = false) {
     const w = Math.max(this.size.w + 40, (this.size.h + 40) / this.ratio());
     this.move([(this.size.w - w) / 2, -20, w], still);
+    this.whole = true;
+  }
+
+  // As high as the whole graph needs at this width, within bounds; what showed all of it goes on to.
+  resize() {
+    const height = ((this.svg.clientWidth || 800) * (this.size.h + 40)) / (this.size.w + 40);
+    this.svg.style.height = `${Math.min(560, Math.max(240, Math.round(height)))}px`;
+    if (this.whole ?? true) this.all(true);
+    else this.move(this.view, true);
   }
 
   move(view, still = false) {
+    this.whole = false;
     const most = Math.max(this.size.w + 40, (this.size.h + 40) / this.ratio()) * 1.5;
     const w = Math.min(Math.max(view[2], 160), most);
     const target = [view[0], view[1], w];

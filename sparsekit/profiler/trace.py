@@ -24,6 +24,9 @@ from .log import Key, Total
 __all__ = ["save_trace", "trace_events"]
 
 PROCESS = 1
+
+#: What becomes of half a surrogate pair, which UTF-8 has no form for: an escape, which JSON has.
+LONE = "backslashreplace"
 FORMAT = "sparsekit-trace"
 VERSION = 1
 
@@ -58,11 +61,11 @@ def save_trace(profile: Any, path: str | os.PathLike[str]) -> Path:
 
 def _write(profile: Any, stream: Any, compressed: bool) -> None:
     if not compressed:
-        _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", newline="\n", write_through=True))
+        _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
         return
     # No name and no time in the header: the same profile gives the same bytes.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=stream, mtime=0) as packed:
-        _write_text(profile, io.TextIOWrapper(packed, encoding="utf-8", newline="\n", write_through=True))
+        _write_text(profile, io.TextIOWrapper(packed, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
 
 
 def _write_text(profile: Any, stream: Any) -> None:
@@ -80,7 +83,8 @@ def _write_text(profile: Any, stream: Any) -> None:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    # Perfetto does not put escaped surrogate pairs together, so characters are written as they are.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _other(data: Any) -> dict[str, Any]:

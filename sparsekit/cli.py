@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import os
 import runpy
 import sys
@@ -19,6 +20,9 @@ from .base.optional import optional_import
 from .base.version import __version__
 
 __all__ = ["main"]
+
+#: Files whose frames a script's traceback leaves out: this one, and how Python runs a script.
+HIDDEN_FILES = (__file__, "<frozen runpy>", runpy.__file__)
 
 INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
 
@@ -135,22 +139,27 @@ def add_profile(commands: Any) -> None:
     profile.add_argument("-o", "--output", type=Path, metavar="FILE",
                          help="Chrome trace to write, .json or .json.gz (default: SCRIPT.trace.json.gz)")
     profile.add_argument("--html", type=Path, metavar="FILE", help="self-contained report to write as well")
-    profile.add_argument("script", type=Path)
+    profile.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as after `python -m`")
+    profile.add_argument("script", metavar="SCRIPT")
     profile.add_argument("arguments", nargs=argparse.REMAINDER, help="passed to the script as they are")
     profile.set_defaults(command=profile_script)
 
 
 def profile_script(arguments: argparse.Namespace) -> int:
     """Run a script as ``python SCRIPT ...`` would, write what was recorded, return the script's exit status."""
-    script: Path = arguments.script
-    if not script.is_file():
+    script: str = arguments.script
+    if arguments.module:
+        check_module(script)
+    elif not Path(script).is_file():
         raise DataFileError(f"There is no script {script}.", hint="options go before it: profile -o FILE SCRIPT")
-    output = arguments.output or Path(f"{script.stem}.trace.json.gz")
+    output = arguments.output or Path(f"{script if arguments.module else Path(script).stem}.trace.json.gz")
+    if not output.name.endswith((".json", ".json.gz")):
+        raise DataFileError(f"A trace is not written as {output.name!r}.", hint="end the name in .json or .json.gz.")
     for path in filter(None, (output, arguments.html)):
         check_writable(path)
     profiler: Any = importlib.import_module("sparsekit.profiler")
     with profiler.Profiler() as recorded:
-        status = run_script(script, arguments.arguments)
+        status = run_script(script, arguments.arguments, arguments.module)
     print(recorded.table(), file=sys.stderr)
     recorded.save_trace(output)
     written = [output]
@@ -161,6 +170,19 @@ def profile_script(arguments: argparse.Namespace) -> int:
     return status
 
 
+def check_module(name: str) -> None:
+    """Refuse a module that cannot be found, before anything runs."""
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        found = None
+    finally:
+        sys.path.pop(0)
+    if found is None:
+        raise DataFileError(f"There is no module {name}.", hint="write its name as after `python -m`: package.module")
+
+
 def check_writable(path: Path) -> None:
     """Refuse before the script runs, not after, when its record could not be saved."""
     if not path.parent.is_dir():
@@ -169,19 +191,22 @@ def check_writable(path: Path) -> None:
         raise DataFileError(f"{path} cannot be written: it is a folder.", hint="give the name of a file.")
 
 
-def run_script(script: Path, arguments: list[str]) -> int:
+def run_script(script: str, arguments: list[str], module: bool = False) -> int:
     """Run ``script`` as ``__main__``; its exit, error or interruption becomes a status, so that its record is kept."""
     before = sys.argv, sys.path[0]
-    sys.argv, sys.path[0] = [str(script), *arguments], str(script.resolve().parent)
+    sys.argv, sys.path[0] = [script, *arguments], str(Path.cwd() if module else Path(script).resolve().parent)
     try:
-        runpy.run_path(str(script), run_name="__main__")
+        if module:
+            runpy.run_module(script, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(script, run_name="__main__")
     except SystemExit as leaving:
         return exit_status(leaving.code)
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)
         return INTERRUPTED
     except BaseException as error:  # what the script raised is the script's own matter: shown as Python shows it
-        traceback.print_exception(type(error), error, within(error.__traceback__, script))
+        traceback.print_exception(type(error), error, within(error.__traceback__))
         return 1
     finally:
         sys.argv, sys.path[0] = before
@@ -197,10 +222,10 @@ def exit_status(code: object) -> int:
     return 1
 
 
-def within(trace: TracebackType | None, script: Path) -> TracebackType | None:
-    """The part of a traceback that begins in ``script``; the whole if no frame does, as with a syntax error."""
+def within(trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that begins in the script; the whole if no frame does, as with a syntax error."""
     inner = trace
-    while inner is not None and inner.tb_frame.f_code.co_filename != str(script):
+    while inner is not None and inner.tb_frame.f_code.co_filename in HIDDEN_FILES:
         inner = inner.tb_next
     return inner or trace
 

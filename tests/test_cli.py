@@ -250,3 +250,34 @@ def test_chromium_is_found_where_the_variable_says(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert doctor.find_chromium() is None
     assert doctor.INSTALL_CHROMIUM in doctor.line(doctor.chromium_finding())
+
+
+def test_profile_runs_a_module_as_python_would(here):
+    (here / "package").mkdir()
+    (here / "package" / "__init__.py").write_text("")
+    (here / "package" / "helper.py").write_text("factor = 2\n")
+    write(here / "package", SCRIPT + "from . import helper; print(helper.factor, sys.argv[0].endswith('train.py'))")
+    done = sparsekit("profile", "-m", "package.train", "--depth", "3", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["arguments ['--depth', '3'] name __main__", "2 True"]
+    assert "dot" in operators(here / "package.train.trace.json.gz")
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["profile", "-m", "no.such.module"], "There is no module no.such.module."),
+    (["profile", "-m", "nosuchmodule"], "There is no module nosuchmodule."),
+    (["profile", "-o", "run.txt", "train.py"], "not written as 'run.txt'"),
+])
+def test_what_cannot_be_profiled_is_said_before_anything_runs(here, capsys, words, message):
+    write(here, "raise SystemExit('it ran')")
+    assert cli.main(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_view_shows_traces_of_other_profilers(here):
+    golden = Path(__file__).parent / "golden"
+    for name in ("trace_torch.json", "trace_mxnet.json"):
+        assert cli.main(["view", str(golden / name), "-o", f"{name}.html"]) == 0
+        page = (here / f"{name}.html").read_text(encoding="utf-8")
+        assert page.startswith("<!doctype html>")
+        assert "data-view=\"timeline\"" in page

@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import describe
 from .clock import Clock
 from .lines import line_of
@@ -252,34 +254,65 @@ class Log:
         totals: dict[Key, Total] = {}
         for key, folded in self.folded.items():
             totals.setdefault(key, Total()).merge(folded)
-        for place, kind in enumerate(self.kind):
-            key = self._keys[kind]
-            total = totals.get(key)
-            if total is None:
-                total = totals[key] = Total()
-            total.add(self.net[place], self.own[place], self._kinds[kind])
+        if len(self.kind):
+            self._add_kept(totals)
         first = self.events - len(self.start)
         for number, moved in self._moved.items():
             totals[self._keys[self.kind[number - first]]].bytes += moved
         return totals
 
-    def records(self) -> list[dict[str, Any]]:
-        """The events kept, as plain records sorted by start; parents come before what they contain."""
-        threads = [self._kinds[kind]["thread"] for kind in self.kind]
-        depth = depths(threads, self.start, self.duration)
-        order = sorted(range(len(self.start)), key=lambda i: (self.start[i], depth[i], threads[i], i))
-        return [self._record(place, depth[place]) for place in order]
+    def _add_kept(self, totals: dict[Key, Total]) -> None:
+        """Add the events kept to the totals, all of one kind at once."""
+        kinds, net, own = (np.array(column, np.int64) for column in (self.kind, self.net, self.own))
+        order = np.argsort(kinds, kind="stable")
+        kinds, net, own = kinds[order], net[order], own[order]
+        begins = np.flatnonzero(np.r_[True, kinds[1:] != kinds[:-1]])
+        counts = np.diff(np.r_[begins, len(kinds)])
+        columns = (np.add.reduceat(net, begins), np.add.reduceat(own, begins), np.minimum.reduceat(net, begins),
+                   np.maximum.reduceat(net, begins))
+        # In the order in which the kinds first came, as one by one.
+        for place in np.argsort(order[begins], kind="stable").tolist():
+            found = totals.setdefault(self._keys[kinds[begins[place]]], Total())
+            made, kind, calls = Total(), self._kinds[kinds[begins[place]]], int(counts[place])
+            made.calls = calls
+            made.total, made.own, made.minimum, made.maximum = (int(column[place]) for column in columns)
+            made.bytes, made.flops, made.dense_flops = (calls * kind[name] for name in ("bytes", "flops", "dense_flops"))
+            found.merge(made)
 
-    def _record(self, place: int, depth: int) -> dict[str, Any]:
-        kind = self._kinds[self.kind[place]]
-        node = self.node[place]
-        number = self.events - len(self.start) + place
-        arguments = self._arguments.get(number)
+    def covered(self) -> int:
+        """Nanoseconds in which anything but the user's own spans ran."""
+        apart = np.array([kind["lane"] != "user" for kind in self._kinds], bool)
+        total = sum(folded.own for key, folded in self.folded.items() if key.lane != "user")
+        if not len(self.start):
+            return total
+        kept = apart[np.array(self.kind, np.int64)]
+        start = np.array(self.start, np.int64)[kept]
+        end = start + np.array(self.duration, np.int64)[kept]
+        order = np.argsort(start, kind="stable")
+        start, reach = start[order], np.maximum.accumulate(end[order])
+        begin = np.maximum(start[1:], reach[:-1])
+        first = int(end[order][0] - start[0]) if len(start) else 0
+        return total + first + int(np.maximum(end[order][1:] - begin, 0).sum())
+
+    def columns(self) -> tuple[Any, ...]:
+        """A copy of the events kept: the number of the first, then start, duration, own time, kind and node of each."""
+        first = self.events - len(self.start)
+        return first, self.start[:], self.duration[:], self.own[:], self.kind[:], self.node[:]
+
+    def records(self, columns: tuple[Any, ...] | None = None) -> list[dict[str, Any]]:
+        """The events kept, as plain records sorted by start; parents come before what they contain."""
+        first, starts, durations, owns, kinds, nodes = columns or self.columns()
+        threads = [self._kinds[kind]["thread"] for kind in kinds]
+        depth = depths(threads, starts, durations)
+        order = sorted(range(len(starts)), key=lambda i: (starts[i], depth[i], threads[i], i))
+        return [self._record(first + i, starts[i], durations[i], owns[i], self._kinds[kinds[i]], nodes[i], depth[i]) for i in order]
+
+    def _record(self, number: int, start: int, duration: int, own: int, kind: dict[str, Any], node: int,
+                depth: int) -> dict[str, Any]:
         return {
             "name": kind["name"], "kind": kind["kind"], "lane": kind["lane"],
-            "start": self.start[place] / 1000, "duration": self.duration[place] / 1000,
-            "self": self.own[place] / 1000, "depth": depth, "layer": kind["layer"],
-            "node": None if node == NO_NODE else node, "attrs": arguments or kind["attrs"],
+            "start": start / 1000, "duration": duration / 1000, "self": own / 1000, "depth": depth, "layer": kind["layer"],
+            "node": None if node == NO_NODE else node, "attrs": self._arguments.get(number) or kind["attrs"],
             "fallback": kind["fallback"], "inputs": kind["inputs"], "outputs": kind["outputs"],
             "bytes": kind["bytes"] or self._moved.get(number, 0), "flops": kind["flops"], "dense_flops": kind["dense_flops"],
             "line": kind["line"], "thread": kind["thread"],

@@ -31,7 +31,7 @@ class Stored:
     """Data of a finished profile, as read from a file."""
 
     def __init__(self, **fields: Any) -> None:
-        self.records: list[dict[str, Any]] = fields["records"]
+        self._records: Any = fields["records"]
         self.memory: dict[str, Any] = fields["memory"]
         self.gradient_rows: dict[str, int] = fields["gradient_rows"]
         self.densifications: list[tuple[float, int, Any]] = fields["densifications"]
@@ -47,6 +47,14 @@ class Stored:
         self.environment: dict[str, str] = fields["environment"]
         #: Function that gives the life of each array; None for what is no run of this process.
         self.lives: Any = fields.get("lives")
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The records; made when they are first asked for, as they take far more memory than what they are made of."""
+        if callable(self._records):
+            self._records = self._records()
+        found: list[dict[str, Any]] = self._records
+        return found
 
     def refresh(self) -> Any:
         """Nothing changes any more."""
@@ -102,17 +110,23 @@ class Run:
 
     def _collect(self, now: int) -> Stored:
         log = self.log
-        totals, records = log.totals(), log.records()
+        totals = log.totals()
         idle = now - sum(covered for stack in log.nesting.covered().values() for _, _, covered in stack)
         overhead = max(0.0, min(self.per_event * log.events, idle)) / 1000
         return Stored(
-            records=records, memory={**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]},
+            records=_once(log), memory={**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]},
             totals=totals, wall=now / 1000,
             densifications=[(time / 1000, thread, record) for time, thread, record in log.densifications],
             gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),
             folded=log.folded_events, folded_totals=dict(log.folded), events=log.events,
             overhead=overhead, lives=log.memory.lives, environment=environment(),
-            accounted=accounted(records, log.folded, now / 1000, overhead))
+            accounted=min(1.0, (log.covered() / 1000 + overhead) * 1000 / now) if now else 1.0)
+
+
+def _once(log: Log) -> Any:
+    """A function that makes the records of the events that the log holds now, whatever it takes or folds later."""
+    columns = log.columns()
+    return lambda: log.records(columns)
 
 
 def accounted(records: list[dict[str, Any]], folded: dict[Key, Total], wall: float, overhead: float) -> float:

@@ -89,6 +89,8 @@ class MemoryTracker:
         self._gone_since_peak: list[Buffer] = []
         self._assigned: dict[int, tuple[str, str]] = {}
         self._freed: set[int] = set()
+        # Sparse arrays met while these events are digested; their entries live as long.
+        self._met: set[int] = set()
         self._consumed = 0
         self._count = 0
         self._peak_count = 0
@@ -100,11 +102,15 @@ class MemoryTracker:
         # Allocations and frees in their order, for lives(); the kinds by their content.
         self._order = array("l")
         self._kinds: dict[Kind, int] = {}
+        # The same by what is at hand; dtype_of keeps each element type alive, so that their addresses are unique.
+        self._short: dict[tuple[Any, ...], int] = {}
         self._base: dict[int, int] = {}
+        self._places: dict[tuple[int, str], tuple[Any, str]] = {}
 
     def prepare(self, events: list[tuple[Any, ...]]) -> None:
         """Learn the roles first: a role holds for the whole life of an array, also before it was given."""
         self._freed.clear()
+        self._met.clear()
         for event in events:
             if type(event[0]) is not str:
                 for entry in event[7]:
@@ -178,7 +184,7 @@ class MemoryTracker:
                                (_ROLE_OF_OUTPUT, outputs if type(outputs) is list else (outputs,))):
             for entry in entries:
                 # Nearly always the array is known, or a dense one that owns its memory.
-                if id(entry[0]) in buffers:
+                if id(entry[0]) in buffers or id(entry) in self._met:
                     continue
                 role = roles.get(event[0].op.lane or event[3], "workspace")
                 if type(entry[0]) is ReferenceType:
@@ -186,6 +192,8 @@ class MemoryTracker:
                 else:
                     for part, component in parts_of(entry):
                         self._meet(part, component, entry, event, role, end)
+                    if len(entry) == 4:
+                        self._met.add(id(entry))
 
     def _meet(self, part: Any, component: str, whole: Any, event: Any, role: str, now: int) -> None:
         key = id(part[0])
@@ -194,14 +202,12 @@ class MemoryTracker:
         self._count += 1
         earlier = self._before.pop(key, None) is not None
         made = self._buffers[key] = Buffer(part, _bytes(part), 0 if earlier else self._count, now)
-        name = event[0].op.name if type(event[0]) is not str else ""
         made.layer = event[4]
         given = self._assigned.get(key)
         if given is not None:
             made.role, made.owner = given
         else:
-            made.role = role
-            made.owner = f"{name} in {event[4]}" if name and event[4] else name or event[4]
+            made.role, made.owner = role, self._place(event)
         made.component = component
         if len(whole) == 4:
             made.stype, made.shape = whole[0], tuple(whole[1])
@@ -219,6 +225,16 @@ class MemoryTracker:
             self.peak, self.peak_time, self._peak_count = self.total, max(now, self._now), self._count
             self._gone_since_peak.clear()
 
+    def _place(self, event: tuple[Any, ...]) -> str:
+        """What an array without a role of its own is called by: ``dot in dense0``."""
+        key = (id(event[0]), event[4])
+        found = self._places.get(key)
+        if found is None:
+            name = event[0].op.name if type(event[0]) is not str else ""
+            text = f"{name} in {event[4]}" if name and event[4] else name or event[4]
+            found = self._places[key] = event[0], text
+        return found[1]
+
     def _change_role(self, held: Buffer, role: str, owner: str) -> None:
         roles = self._roles if held.born else self._base_roles
         roles[held.role] = roles.get(held.role, 0) - held.bytes
@@ -233,10 +249,14 @@ class MemoryTracker:
             self._base[held.kind] = self._base.get(held.kind, 0) + 1
 
     def _kind(self, held: Buffer) -> int:
-        kinds = self._kinds
-        key = (held.role, held.owner if held.role in LASTING else "", held.stype, held.shape, held.component,
-               tuple(held.entry[1]), dtype_of(held.entry[2])[1], held.bytes)
-        return kinds.setdefault(key, len(kinds))
+        entry = held.entry
+        owner = held.owner if held.role in LASTING else ""
+        short = (held.role, owner, held.stype, held.component, held.shape, entry[1], id(entry[2]))
+        number = self._short.get(short)
+        if number is None:
+            key = (held.role, owner, held.stype, held.shape, held.component, tuple(entry[1]), dtype_of(entry[2])[1], held.bytes)
+            number = self._short[short] = self._kinds.setdefault(key, len(self._kinds))
+        return number
 
     def lives(self) -> Lives | None:
         """The life of each array; None if there were too many to keep."""

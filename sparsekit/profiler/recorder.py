@@ -92,6 +92,7 @@ class Recorder:
         self._known: dict[int, Any] = {}
         self._entries: dict[int, tuple[Any, ...]] = {}
         self._met: dict[int, tuple[Any, ...]] = {}
+        self._wholes: dict[int, tuple[Any, Any]] = {}
         self._buried = 0
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._meet = self._make_meet()
@@ -268,6 +269,7 @@ class Recorder:
             dying = self.dead[before:]
             for begins in range(0, len(notes), SLICE * STRIDE):
                 ends = min(begins + SLICE * STRIDE, len(notes))
+                self._wholes.clear()
                 self._digest([self._unfold(notes[place: place + STRIDE]) for place in range(begins, ends, STRIDE)],
                              self.dead)
             self._forget(before, dying)
@@ -314,9 +316,14 @@ class Recorder:
         if part[0] is VIEW:
             return self._entry_of(part[1]), part[2], part[3]
         if len(part) == 4:
-            stype, shape, parts, lasting = part
-            role = None if lasting is None else lasting[1:]
-            return stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role
+            # A sparse array that several events mention is one entry, as long as these are digested.
+            made = self._wholes.get(id(part))
+            if made is None:
+                stype, shape, parts, lasting = part
+                role = None if lasting is None else lasting[1:]
+                entry = stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role
+                made = self._wholes[id(part)] = part, entry
+            return made[1]
         return part
 
     def _forget(self, before: int, dying: list[Any]) -> None:

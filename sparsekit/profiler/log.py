@@ -305,7 +305,8 @@ class Log:
         threads = [self._kinds[kind]["thread"] for kind in kinds]
         depth = depths(threads, starts, durations)
         order = sorted(range(len(starts)), key=lambda i: (starts[i], depth[i], threads[i], i))
-        return [self._record(first + i, starts[i], durations[i], owns[i], self._kinds[kinds[i]], nodes[i], depth[i]) for i in order]
+        known = self._kinds
+        return [self._record(first + i, starts[i], durations[i], owns[i], known[kinds[i]], nodes[i], depth[i]) for i in order]
 
     def _record(self, number: int, start: int, duration: int, own: int, kind: dict[str, Any], node: int,
                 depth: int) -> dict[str, Any]:

@@ -114,7 +114,8 @@ class Run:
         idle = now - sum(covered for stack in log.nesting.covered().values() for _, _, covered in stack)
         overhead = max(0.0, min(self.per_event * log.events, idle)) / 1000
         return Stored(
-            records=_once(log), memory={**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]},
+            records=_once(log),
+            memory={**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]},
             totals=totals, wall=now / 1000,
             densifications=[(time / 1000, thread, record) for time, thread, record in log.densifications],
             gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),

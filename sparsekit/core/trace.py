@@ -21,7 +21,7 @@ from ..base.context import Context
 from ..base.errors import SparsekitError
 from . import hooks
 from .arrays import array_types, wrap
-from .dispatch import Plan
+from .dispatch import Plan, resolve
 from .graph import Variable
 from .op import Call, Rule
 from .spec import Spec, infer
@@ -227,7 +227,10 @@ class _TraceContext(Context):
     def plan(self, call: Call, stypes: tuple[str, ...]) -> Plan:
         """How a call runs here: it is noted."""
         function = functools.partial(_note, call)
-        return Plan(call, Rule(f"{', '.join(stypes)} -> default", {}, _kernel), False, None, _KERNELS).with_function(function)
+        plan = Plan(call, Rule(f"{', '.join(stypes)} -> default", {}, _kernel), False, None, _KERNELS).with_function(function)
+        rule, _, cast = resolve(call.op, stypes, call.attrs)
+        plan.stype = cast or rule.stype(0)  # only a result that will be dense must have room
+        return plan
 
     def lift(self, array: Any) -> Any:
         """An array from outside, or one that is traced already, as one that is traced."""

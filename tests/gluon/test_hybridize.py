@@ -326,3 +326,18 @@ def test_memory_of_a_graph_is_freed_with_its_last_result() -> None:
         assert watched() is None
     finally:
         gc.enable()
+
+
+class Squares(gluon.HybridBlock):
+    def hybrid_forward(self, F, x, weight):
+        return F.dot(F.square(x), weight)
+
+
+def test_a_sparse_result_that_would_be_too_large_dense_needs_no_room():
+    x = mx.nd.sparse.csr_matrix((np.full(2, 3, np.float32), np.array([5, 899_999]), np.array([0, 1] + [2] * 999)),
+                                shape=(1000, 900_000))
+    block = Squares()
+    block.hybridize()
+    with mx.autograd.record():
+        out = block(x, mx.nd.ones((900_000, 1)))
+    assert out.asnumpy()[:3, 0].tolist() == [9, 9, 0]

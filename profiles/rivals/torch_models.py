@@ -11,7 +11,7 @@ import torch
 from protocol import peak_memory, serve
 from torch.nn import functional
 
-RATE, NEVER = 0.05, -1e30
+RATE, EPSILON, NEVER = 0.01, 1e-6, -1e30
 
 
 class Linear(torch.nn.Module):
@@ -110,7 +110,9 @@ class Worker:
         sparse = [one.weight for one in self.model.modules() if getattr(one, "sparse", False)]
         kept = {id(one) for one in sparse}
         dense = [one for one in self.model.parameters() if id(one) not in kept]
-        self.optimizers = [torch.optim.Adagrad(some, lr=RATE) for some in (sparse, dense) if some]
+        # sqrt(EPSILON + sum of squares), as the others have it
+        options = {"lr": RATE, "eps": 0.0, "initial_accumulator_value": EPSILON}
+        self.optimizers = [torch.optim.Adagrad(some, **options) for some in (sparse, dense) if some]
         self.batches = [self._batch({key: value[one] for key, value in arrays.items()})
                         for one in range(len(next(iter(arrays.values()))))]
         self.states = None

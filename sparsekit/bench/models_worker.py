@@ -27,7 +27,8 @@ from .worker import serve
 
 __all__ = ["Worker"]
 
-RATE = 0.05
+#: AdaGrad divides by the root of the sum of squares and this, which keeps gradients that are rounding errors small.
+RATE, EPSILON = 0.01, 1e-6
 
 
 def _csr(columns: Any, values: Any, width: int) -> Any:
@@ -110,7 +111,7 @@ class Worker:
         self.model, inputs = MODELS[name](sizes, arrays)
         self.model.initialize()
         fill(self.model.collect_params().values())
-        self.trainer = mx.gluon.Trainer(self.model.collect_params(), "adagrad", {"learning_rate": RATE, "eps": 1e-20})
+        self.trainer = mx.gluon.Trainer(self.model.collect_params(), "adagrad", {"learning_rate": RATE, "eps": EPSILON})
         parts = [{key: value[number] for key, value in arrays.items()} for number in range(len(next(iter(arrays.values()))))]
         self.batches = [inputs(part) for part in parts]
         self.states: Any = None

@@ -328,7 +328,7 @@ def test_memory_of_a_graph_is_freed_with_its_last_result() -> None:
         gc.enable()
 
 
-class Squares(gluon.HybridBlock):
+class Squares(mx.gluon.HybridBlock):
     def hybrid_forward(self, F, x, weight):
         return F.dot(F.square(x), weight)
 

@@ -28,7 +28,7 @@ from .worker import serve
 __all__ = ["Worker"]
 
 #: AdaGrad divides by the root of the sum of squares and this, which keeps gradients that are rounding errors small.
-RATE, EPSILON = 0.01, 1e-6
+RATE, EPSILON = 0.002, 1e-6
 
 
 def _csr(columns: Any, values: Any, width: int) -> Any:

@@ -66,10 +66,10 @@ class Data(NamedTuple):
 def rows_of(x: Any, size: int) -> Any:
     """The columns that csr rows have, as an array of always ``size`` numbers: a program is made for shapes.
 
-    What is left over is filled with the first, which changes nothing.
+    What is left over is filled with the last one, which changes nothing.
     """
     rows = np.unique(x.indices.asnumpy())
-    return nd.array(np.concatenate([rows, np.full(size - len(rows), rows[0])]), dtype="int64")
+    return nd.array(np.concatenate([rows, np.full(size - len(rows), rows[-1])]), dtype="int64")
 
 
 class Example(running.Example):

@@ -12,8 +12,9 @@ from .core.arrays import require_arrays
 from .core.dispatch import wrap
 from .core.graph import CustomNode
 from .core.graph import backward as _backward
+from .ndarray.backward import head_gradients, run_backward
 from .ndarray.functions import F
-from .ndarray.ndarray import NDArray, head_gradients, run_backward
+from .ndarray.ndarray import NDArray
 
 __all__ = [
     "Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",

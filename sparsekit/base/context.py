@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import threading
 from typing import Any, ClassVar, Self
 
 from .errors import DTypeError, GPUNotFound, UnknownNameError
 
-__all__ = ["Context", "cpu", "current_context", "gpu", "num_gpus"]
+__all__ = ["Context", "cpu", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
 
 
 class Context:
@@ -88,13 +89,27 @@ def current_context() -> Context:
 
 def num_gpus() -> int:
     """Number of GPUs that cupy can use; 0 without cupy."""
-    if importlib.util.find_spec("cupy") is None:
+    if "cupy" not in sys.modules and importlib.util.find_spec("cupy") is None:
         return 0
     try:
         cupy: Any = importlib.import_module("cupy")
         return int(cupy.cuda.runtime.getDeviceCount())
     except Exception:  # whatever a broken driver raises, there is no GPU to use
         return 0
+
+
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
+    """Bytes that are free on a GPU, and how many it has.
+
+    Raises
+    ------
+    GPUNotFound
+        If that GPU is not here.
+    """
+    require(gpu(device_id))
+    cupy: Any = importlib.import_module("cupy")
+    free, total = cupy.cuda.Device(device_id).mem_info
+    return int(free), int(total)
 
 
 def require(ctx: Context) -> Context:

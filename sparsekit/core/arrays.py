@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import DTypeError
 
 __all__ = ["Layout", "array_types", "layout_of", "require_arrays", "wrap"]
@@ -34,7 +36,7 @@ class Layout:
 
     def __init__(self, ctx: Any, store_type: type, shape: tuple[int, ...]) -> None:
         self.ctx, self.store_type, self.shape = ctx, store_type, tuple(shape)
-        self.cls = array_types[store_type]
+        self.cls = array_types.get(store_type) or array_types[np.ndarray]  # a dense store may be cupy's
 
     def same(self, other: Layout) -> bool:
         """Whether both say the same."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from ..storage import RowSparse, convert, stype_of
 from ..storage.check import PLENTY, check_memory, check_room
 from . import hooks
 from .arrays import array_types, require_arrays, wrap
+from .device import beside, placed
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
@@ -111,7 +111,8 @@ def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context) -> Plan:
         noted: Plan = ctx.plan(call, stypes)  # type: ignore[attr-defined]
         return noted
     rule, fallback, cast = resolve(call.op, stypes, call.attrs)
-    return Plan(call, rule, fallback, cast, for_device(ctx.device_type))
+    plan = Plan(call, rule, fallback, cast, for_device(ctx.device_type))
+    return plan.with_function(placed(rule.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
 
 
 def _describe(call: Call, stores: Any) -> str:
@@ -169,23 +170,27 @@ def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
 
 def fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
     """Whether the kernel may write its result straight into ``out``."""
-    if stype_of(out) != plan.stype or not isinstance(out, np.ndarray) or not out.flags.carray:
+    if not stype_of(out) == plan.stype == "default":
+        return False
+    if not (out.flags.carray if isinstance(out, np.ndarray) else out.flags.c_contiguous):
         return False
     if out.dtype != plan.op.dtype([store.dtype for store in stores], plan.attrs):
         return False
     if out.shape != tuple(plan.call.infer_shape([store.shape for store in stores])):
         return False
-    return not any(isinstance(store, np.ndarray) and np.may_share_memory(out, store) for store in stores)
+    return not any(stype_of(store) == "default" and np.may_share_memory(out, store) for store in stores)
 
 
 def convert_store(store: Any, stype: str, k: Any) -> Any:
     """Change a store's type, as an event of its own in the convert lane."""
     sink = hooks.sink
-    if sink is None:
+    if sink is None and k.device == "cpu":
         return convert(store, stype, k.xp)
     start = _clock()
-    result = convert(store, stype, k.xp)
-    sink.op(_conversion(stype), start, _clock(), (store,), (result,), None)
+    with beside(store, k):
+        result = convert(store, stype, k.xp)
+    if sink is not None:
+        sink.op(_conversion(stype), start, _clock(), (store,), (result,), None)
     return result
 
 
@@ -335,6 +340,8 @@ def _check_size(plan: Plan, stores: Any, shapes: Any) -> None:
     shape = tuple(shapes[elements.index(largest)])
     if sparse and not (dense and plan.op.unlimited):
         check_room(plan.op.label, shape, dtype)
+    if plan.k.device == "gpu":
+        return  # whose memory is not the machine's
     check_memory(largest * dtype.itemsize, f"{plan.op.label}: the dense result of shape {shape}", "take a slice first.")
 
 
@@ -349,7 +356,8 @@ def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> Non
         return  # whether there is room for it is asked anew each time
     layouts = tuple([array._layout for array in inputs])
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
-    direct = getattr(plan.k.xp, plan.rule.ufunc) if plan.rule.ufunc and len(layouts) == 2 else None
+    simple = plan.rule.ufunc and len(layouts) == 2 and plan.k.device == "cpu"
+    direct = getattr(plan.k.xp, plan.rule.ufunc) if simple else None
     call.ready[key] = (plan, direct or plan.function, None if direct else plan.k, plan.attrs, layout)
 
 
@@ -468,16 +476,7 @@ def _note(name: str, before: Any, after: Any, reason: str, remedy: str, key: Any
         warnings.warn(f"{reason}; {record.bytes_before:,} bytes of {record.source} became {record.bytes_after:,} bytes "
                       f"of {record.target}. {remedy[0].upper()}{remedy[1:]}. (Said once per operator and combination; "
                       f"sparsekit.config.densify = 'error' stops here, 'allow' is silent.)",
-                      StorageFallbackWarning, stacklevel=_user_depth())
-
-
-def _user_depth() -> int:
-    """Stack level of the nearest caller outside sparsekit, for ``warnings.warn``."""
-    frame: Any = sys._getframe(1)
-    depth = 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
-        frame, depth = frame.f_back, depth + 1
-    return depth
+                      StorageFallbackWarning, stacklevel=hooks.user_depth() - 1)
 
 
 def remedy_for(op: Op) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..base.errors import GradientError
-from . import hooks
+from . import device, hooks
 from .op import Call, Want
 
 __all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "order", "reserve"]
@@ -294,6 +294,7 @@ def _own(gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> Any
         return None
     store = gradient._store
     if id(store) in shared:
-        return wrap(store.copy(), gradient._ctx, gradient._entry)
+        with device.current(gradient._ctx):
+            return wrap(store.copy(), gradient._ctx, gradient._entry)
     shared[id(store)] = store
     return gradient

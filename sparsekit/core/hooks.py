@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LANES", "ROLES", "Densification", "assign", "caller", "inner", "interrupts", "ledger", "owned", "quietly", "state",
-           "user_line"]
+__all__ = ["LANES", "ROLES", "Densification", "DeviceWork", "assign", "caller", "inner", "interrupts", "ledger", "owned",
+           "quietly", "state", "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
@@ -114,6 +114,28 @@ class Densification(NamedTuple):
     remedy: str
 
 
+class DeviceWork(NamedTuple):
+    """What an operator did on a GPU while a profiler recorded.
+
+    Attributes
+    ----------
+    op : str
+    context : str
+    milliseconds : callable
+        Gives the time between two events on the device's stream; waits for the second.
+    """
+
+    op: str
+    context: str
+    milliseconds: Callable[[], float]
+
+
+#: What tells how the memory of each GPU in use is taken: name of the context -> function that gives bytes by name.
+device_memory: dict[str, Callable[[], dict[str, int]]] = {}
+
+#: The latest work on GPUs that was timed; the one waiting is for who asks.
+device_work: collections.deque[DeviceWork] = collections.deque(maxlen=10_000)
+
 #: The latest densifications of this process, profiled or not.
 ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
 
@@ -172,3 +194,12 @@ def user_line() -> str:
     if isinstance(cell, list) and ("ipykernel" in name or name.startswith("<ipython-input")):
         return f"In [{len(cell) - 1}]:{frame.f_lineno}"
     return f"{name.replace(chr(92), '/').rpartition('/')[2]}:{frame.f_lineno}"
+
+
+def user_depth() -> int:
+    """Stack level of the nearest caller outside sparsekit, for ``warnings.warn``, counted from this function."""
+    frame: Any = sys._getframe(0)
+    depth = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "sparsekit":
+        frame, depth = frame.f_back, depth + 1
+    return depth

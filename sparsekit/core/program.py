@@ -11,10 +11,9 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..base.errors import GradientError
-from . import graph, hooks
+from ..kernels import for_device
+from . import device, graph, hooks
 from .arrays import wrap
 from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, run
 from .graph import ProgramNode
@@ -120,7 +119,7 @@ class Program:
                           for buffer in tracer.buffers] if self.heads else []
         self.empty: list[Any] = [None] * tracer.slots
         for slot, store in tracer.constants.items():
-            self.empty[slot] = store
+            self.empty[slot] = device.onto(store, self.ctx)
         self._resolve(forward, backward)
         self.frames: list[list[Any]] = []
 
@@ -199,11 +198,12 @@ class Program:
         values, buffers = kept.values[:] if retain else kept.values, [want and want.out for want in wants]
         for head, gradient in zip(self.heads, given, strict=True):
             values[head.slot] = (gradient._store if gradient is not None and gradient.stype == "default"
-                                 and gradient._store.dtype == head.dtype else _dense(gradient, head))
+                                 and gradient._store.dtype == head.dtype else _dense(gradient, head, self.ctx))
         self._execute(self.backward, values, kept.frame, buffers, kept.first)
-        made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                else wrap(_own(values[slot], kept.frame), self.ctx)
-                for slot, buffer in zip(self.gradients, buffers, strict=True)]
+        with device.current(self.ctx):
+            made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
+                    else wrap(_own(values[slot], kept.frame), self.ctx)
+                    for slot, buffer in zip(self.gradients, buffers, strict=True)]
         if not retain:
             self._give_back(kept.frame)
             kept.values = kept.arrays = None
@@ -219,7 +219,7 @@ class Program:
             for slot, array in zip(instruction.outputs, made if isinstance(made, list) else [made], strict=False):
                 values[slot] = array
         heads = [values[slot]._entry for slot in self.outputs]
-        pairs = [(entry, wrap(_dense(gradient, head), self.ctx) if gradient is None else gradient)
+        pairs = [(entry, wrap(_dense(gradient, head, self.ctx), self.ctx) if gradient is None else gradient)
                  for entry, gradient, head in zip(heads, given, self.heads, strict=True) if entry is not None]
         wanted = [array._entry for slot, array in zip(self.gradients, arrays, strict=True) if slot is not None]
         found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True, wanted)
@@ -230,7 +230,8 @@ class Program:
         try:
             return self.frames.pop()
         except IndexError:
-            return [xp.empty(shape, dtype) for xp, shape, dtype in self.memory]
+            with device.current(self.ctx):
+                return [xp.empty(shape, dtype) for xp, shape, dtype in self.memory]
 
     def _give_back(self, frame: list[Any]) -> None:
         if len(self.frames) < FRAMES:
@@ -328,10 +329,11 @@ def _own(store: Any, frame: list[Any]) -> Any:
     return store.copy() if base is not None and any(base is memory for memory in frame) else store
 
 
-def _dense(gradient: Any, head: Outline, xp: Any = np) -> Any:
+def _dense(gradient: Any, head: Outline, ctx: Any) -> Any:
     """The store of a gradient at a result: dense, and zeros where none arrived."""
     if gradient is None:
-        return xp.zeros(head.shape, head.dtype)
+        with device.current(ctx):
+            return for_device(ctx.device_type).xp.zeros(head.shape, head.dtype)
     store = (gradient if gradient.stype == "default" else gradient.tostype("default"))._store
     return store if store.dtype == head.dtype else store.astype(head.dtype)
 

@@ -18,7 +18,7 @@ from ..base.errors import (
     StorageTypeError,
     UnknownNameError,
 )
-from ..core import hooks
+from ..core import device, hooks
 from ..core.dispatch import wrap
 from ..initializer import Constant as ConstantInitializer
 from ..initializer import InitDesc
@@ -209,10 +209,10 @@ class Parameter:
 
     def _made(self, values: Any, ctx: Context) -> Any:
         """The array of dense values in the parameter's storage type; a row_sparse one holds all rows."""
-        values = to_device(values, require(ctx))
         if self._stype == "row_sparse":
-            return wrap(RowSparse(values, np.arange(values.shape[0]), values.shape, check=False), ctx)
-        dense = wrap(values, ctx)
+            whole = RowSparse(values, np.arange(values.shape[0]), values.shape, check=False)
+            return wrap(device.onto(whole, require(ctx)), ctx)
+        dense = wrap(to_device(values, require(ctx)), ctx)
         return dense if self._stype == "default" else dense.tostype(self._stype)
 
     def _attach(self) -> None:
@@ -368,18 +368,20 @@ class Parameter:
             return
         for values in self._arrays.values():
             if values.stype == "row_sparse":
-                dense = to_device(np.array(data.asnumpy(), values.dtype), values.context)
-                values._store.replace(RowSparse(dense, np.arange(dense.shape[0]), dense.shape, check=False))
+                dense = np.array(data.asnumpy(), values.dtype)
+                whole = RowSparse(dense, np.arange(dense.shape[0]), dense.shape, check=False)
+                values._store.replace(device.onto(whole, values.context))
             else:
                 values._receive(data)
 
     def zero_grad(self) -> None:
         """Set the gradients to zero; sparse ones then store nothing."""
         for gradient in self._grads.values():
-            if gradient.stype == "default":
-                gradient._store.fill(0)
-            else:
-                gradient._store.replace(type(gradient._store)(*_no_entries(gradient._store), gradient.shape, check=False))
+            with device.current(gradient.context):
+                if gradient.stype == "default":
+                    gradient._store.fill(0)
+                else:
+                    gradient._store.replace(type(gradient._store)(*_no_entries(gradient._store), gradient.shape, check=False))
 
     def reset_ctx(self, ctx: Any) -> None:
         """Move the parameter to other contexts; gradients start anew.

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.errors import DTypeError, ShapeError, SparsekitError, UnknownNameError
 from ..base.registry import Registry
+from ..core import device
 from ..core.dispatch import wrap
 from ..ndarray.ndarray import NDArray
 from ..random import generator
@@ -55,9 +56,9 @@ def values_of(arr: Any) -> Iterator[Any]:
     values = np.zeros(arr.shape, arr.dtype)
     yield values
     if isinstance(store, RowSparse):
-        store.replace(RowSparse(values, np.arange(arr.shape[0]), arr.shape, check=False))
+        store.replace(device.onto(RowSparse(values, np.arange(arr.shape[0]), arr.shape, check=False), arr._ctx))
     else:
-        arr._receive(wrap(values, arr._ctx))
+        arr._receive(wrap(device.onto(values, arr._ctx), arr._ctx))
 
 
 def put(arr: Any, value: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.errors import UnknownNameError
 
-__all__ = ["for_device", "warm"]
+__all__ = ["for_device", "loaded", "warm"]
 
 #: Which file holds which kernel; the same for every device.
 FILES = {
@@ -80,6 +80,11 @@ def for_device(device: str) -> Kernels:
         xp = np if device == "cpu" else importlib.import_module(f"{__name__}.gpu.arrays").Arrays()
         found = _loaded[device] = Kernels(device, xp)
     return found
+
+
+def loaded() -> tuple[str, ...]:
+    """The devices whose kernels have been asked for."""
+    return tuple(_loaded)
 
 
 def warm() -> int:

@@ -12,8 +12,8 @@ import numpy as np
 from ..base.context import Context, current_context, require
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError
+from ..core import device
 from ..core.arrays import wrap
-from ..kernels import for_device
 from ..storage.check import check_memory
 
 __all__ = ["check_dense", "context_of", "on", "shape_of", "to_device", "values_of"]
@@ -59,7 +59,7 @@ def to_device(values: Any, ctx: Context) -> Any:
     """A numpy array as a dense store on ``ctx``."""
     if ctx.device_type == "trace":
         return ctx.constant(values)  # type: ignore[attr-defined]
-    return values if ctx.device_type == "cpu" else for_device("gpu").xp.asarray(values)
+    return device.onto(values, ctx)
 
 
 def on(store: Any, ctx: Context | None) -> Any:

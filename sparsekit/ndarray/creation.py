@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..base.context import Context
+from ..base.context import Context, num_gpus
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError
+from ..core import device
 from ..core.dispatch import invoke, wrap
 from ..core.op import find
+from ..kernels import loaded
 from . import sparse_creation
 from .arguments import check_dense, context_of, on, shape_of, to_device, values_of
 from .ndarray import NDArray
@@ -139,6 +141,14 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any =
 
 
 def waitall() -> None:
-    """Return when all work is done; on a CPU it is as soon as an operator returns."""
+    """Return when all work is done; on a CPU it is as soon as an operator returns.
+
+    Raises
+    ------
+    What the device found wrong, an access outside of memory for instance.
+    """
+    if "gpu" in loaded():
+        for number in range(num_gpus()):
+            device.wait(Context("gpu", number))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.errors import SparsekitError
+from ..core import device
 from ..core.dispatch import invoke, wrap
 from ..core.function import make_function
 from ..core.op import Call, find
@@ -25,7 +26,7 @@ def invoke_update(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Any
         raise SparsekitError(f"{call.op.name} gives {len(places)} arrays, and out= has {len(targets)}.",
                              hint=f"give out= a list of {len(places)} arrays.")
     if call.op.inputs[-1] == "rescale_grad" and isinstance(arrays[-1], (int, float)):
-        arrays[-1] = wrap(np.array([arrays[-1]], np.float32), arrays[0].context)
+        arrays[-1] = wrap(device.onto(np.array([arrays[-1]], np.float32), arrays[0].context), arrays[0].context)
     for place, target in zip(places, targets, strict=True):
         if place < len(arrays) and hasattr(arrays[place], "_store") and target is not arrays[place]:
             arrays[place] = arrays[place].copy()

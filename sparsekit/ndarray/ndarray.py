@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.config import config
 from ..base.context import Context, num_gpus, require
 from ..base.dtypes import element_type
 from ..base.errors import (
-    DensificationError,
     DTypeError,
     GradientError,
     RowIndexError,
@@ -21,17 +19,17 @@ from ..base.errors import (
     SparsekitError,
     UnsupportedError,
 )
-from ..core import hooks
-from ..core.arrays import Layout, array_types, require_arrays, wrap
+from ..core import device, hooks
+from ..core.arrays import Layout, array_types, wrap
 from ..core.dispatch import convert_store, invoke
-from ..core.graph import CustomNode, Variable, backward
+from ..core.graph import CustomNode, Variable
 from ..core.op import find
 from ..kernels import for_device
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, densify, within_memory
 from . import arithmetic
-from .functions import F
+from .backward import run_backward
 from .indexing import assignable, numpy_key, split_key, stacked
 from .interchange import Interchange
 from .numpy_protocol import NumpyProtocol, matmul, operand
@@ -176,8 +174,7 @@ class NDArray(NumpyProtocol, Interchange):
 
     def wait_to_read(self) -> None:
         """Return when the values are there; on a CPU they are as soon as an operator returns."""
-        if self._ctx.device_type == "gpu":
-            for_device("gpu").xp.cuda.get_current_stream().synchronize()
+        device.wait(self._ctx)
 
     # copies and conversions
 
@@ -219,7 +216,10 @@ class NDArray(NumpyProtocol, Interchange):
     def _moved(self, ctx: Context) -> NDArray:
         start = time.perf_counter_ns()
         target = for_device(ctx.device_type)
-        store = _map_components(self._store, lambda part: _to_device(part, target.xp))
+        if self._ctx.device_type == ctx.device_type == "gpu":
+            device.wait(self._ctx)  # one GPU's stream does not know what another's has still to do
+        with device.current(ctx):
+            store = _map_components(self._store, lambda part: _to_device(part, target.xp))
         if hooks.sink is not None:
             hooks.sink.span(f"copy {self._ctx} -> {ctx}", "transfer", start, time.perf_counter_ns(),
                             {"bytes": self.nbytes})
@@ -255,6 +255,13 @@ class NDArray(NumpyProtocol, Interchange):
 
         Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
         """
+        if self._ctx.device_type == "gpu":
+            with device.current(self._ctx):
+                self._take(other, add)
+        else:
+            self._take(other, add)
+
+    def _take(self, other: NDArray, add: bool) -> None:
         if add:
             other = arithmetic.add(self.detach(), other)
         elif other._layout is self._layout and self.stype == "default" and other._store.dtype == self._store.dtype:
@@ -307,7 +314,8 @@ class NDArray(NumpyProtocol, Interchange):
             Storage type of the buffer; that of the array by default.
         """
         xp = for_device(self._ctx.device_type).xp
-        made = empty_store(xp, check_stype(stype or self.stype), self.shape, self.dtype)
+        with device.current(self._ctx):
+            made = empty_store(xp, check_stype(stype or self.stype), self.shape, self.dtype)
         self._mark(wrap(made, self._ctx), grad_req)
 
     def _mark(self, grad: NDArray, grad_req: str) -> None:
@@ -366,7 +374,7 @@ class NDArray(NumpyProtocol, Interchange):
         parts, arrays = split_key(key)
         if not arrays:
             return invoke(find("_getitem").bind({"key": parts}), (self,))
-        places = for_device(self._ctx.device_type).xp.asarray(stacked(arrays))
+        places = device.onto(stacked(arrays), self._ctx)
         return invoke(find("_index").bind({"key": parts}), (self, wrap(places, self._ctx)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -375,13 +383,16 @@ class NDArray(NumpyProtocol, Interchange):
                                 hint="assign under autograd.pause(), or compute a new array.")
         self._check_writable()
         if isinstance(value, NDArray):
-            value = densify(value._store, for_device(value._ctx.device_type).xp)
+            with device.current(value._ctx):
+                value = densify(value._store, for_device(value._ctx.device_type).xp)
         else:
             value = assignable(value)
         if value.size == 1:
             value = value.reshape(())
         try:
-            hooks.quietly(operator.setitem, self._store, numpy_key(key), value)
+            with device.current(self._ctx):
+                key_here, value = self._on_my_device(numpy_key(key), value)
+                hooks.quietly(operator.setitem, self._store, key_here, value)
         except RowIndexError:
             raise
         except IndexError as error:
@@ -391,13 +402,21 @@ class NDArray(NumpyProtocol, Interchange):
             raise ShapeError(f"A value of shape {tuple(value.shape)} does not fit there: {error}.",
                              hint="its shape must broadcast to that of the indexed part.") from None
 
+    def _on_my_device(self, key: Any, value: Any) -> tuple[Any, Any]:
+        """An index, whose bounds are checked, for a GPU looks at none, and a value where this array lies."""
+        if self._ctx.device_type == "cpu":
+            return key, value if isinstance(value, np.ndarray) else value.get()
+        np.broadcast_to(np.int8(0), self.shape)[key]
+        return key, for_device("gpu").xp.asarray(value)
+
     def __iter__(self) -> Any:
         return (self[place] for place in range(len(self)))
 
     # copying and pickling go through plain components
 
     def __copy__(self) -> NDArray:
-        return wrap(self._store.copy(), self._ctx)
+        with device.current(self._ctx):
+            return wrap(self._store.copy(), self._ctx)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NDArray:
         return self.__copy__()
@@ -425,7 +444,7 @@ def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Co
 def _to_device(part: Any, xp: Any) -> Any:
     if isinstance(part, np.ndarray):
         return part.copy() if xp is np else xp.asarray(part)
-    return part.get()
+    return part.get() if xp is np else xp.array(part)  # the latter from one GPU to another
 
 
 def _map_components(store: Any, function: Any) -> Any:
@@ -434,58 +453,6 @@ def _map_components(store: Any, function: Any) -> Any:
     if isinstance(store, RowSparse):
         return RowSparse(function(store.data), function(store.indices), store.shape, check=False)
     return function(store)
-
-
-def run_backward(heads: list[NDArray], gradients: list[Any] | None, retain: bool, train_mode: bool) -> None:
-    """Send gradients from ``heads`` to the variables they were computed from.
-
-    Raises
-    ------
-    GradientError
-        If a head was not computed while recording.
-    """
-    entries, given = head_gradients(heads, gradients)
-    state = hooks.state
-    before = state.recording, state.training
-    state.recording, state.training = False, train_mode
-    try:
-        backward(entries, given, F, wrap, retain)
-    finally:
-        state.recording, state.training = before
-
-
-def head_gradients(heads: list[NDArray], gradients: list[Any] | None) -> tuple[list[Any], list[Any]]:
-    """Graph entries of the heads, and the gradients there: ones where none is given."""
-    require_arrays(heads, "A head")
-    require_arrays([gradient for gradient in gradients or () if gradient is not None], "A head gradient")
-    entries = []
-    for head in heads:
-        if head._entry is None:
-            raise GradientError("backward() was called on an array that was not computed while recording.",
-                                hint="compute it inside `with mx.autograd.record():`, from arrays with attach_grad().")
-        entries.append(head._entry)
-    gradients = gradients if gradients is not None else [None] * len(heads)
-    if len(gradients) != len(heads):
-        raise ShapeError(f"{len(gradients)} head gradients were given for {len(heads)} heads.", hint="give one a head.")
-    given = [_ones_for(head) if gradient is None else gradient
-             for head, gradient in zip(heads, gradients, strict=True)]
-    for head, gradient in zip(heads, given, strict=True):
-        if gradient.shape != head.shape:
-            raise ShapeError(f"A head gradient has shape {gradient.shape}, its head {head.shape}.", hint="they must agree.")
-    return entries, given
-
-
-def _ones_for(head: NDArray) -> NDArray:
-    """The gradient at a head of which none was given: ones everywhere, so dense whatever the head is."""
-    if head.stype == "default":
-        return F.ones_like(head.detach())
-    if head.size * head.dtype.itemsize > config.densify_limit:
-        raise DensificationError(
-            f"backward() of a {head.stype} array of shape {head.shape} starts from ones everywhere, which would take "
-            f"{head.size * head.dtype.itemsize:,} bytes, above config.densify_limit of {config.densify_limit:,}.",
-            hint="reduce it first, for instance with .sum(), or give out_grad.")
-    call = find("_full").bind({"shape": head.shape, "value": 1.0, "dtype_": head.dtype.name})
-    return invoke(call, (), None, head.context)
 
 
 array_types[np.ndarray] = NDArray

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, UnsupportedError
-from ..core import hooks
+from ..core import device, hooks
 from ..core.arrays import wrap
 from ..ops.creation import empty_store
 from ..ops.limits import check_room
@@ -51,7 +51,7 @@ def select(x: Any, key: Any) -> Any:
 
 
 def _array(values: Any, like: Any) -> NDArray:
-    return wrap(values, like._ctx)
+    return wrap(device.onto(values, like._ctx), like._ctx)
 
 
 def _elements(x: Any, rows: Any, columns: Any) -> Any:
@@ -176,7 +176,8 @@ def assign(x: Any, key: Any, value: Any) -> None:
     if hasattr(value, "tocsr"):
         found = value.tocsr().copy()
         found.sum_duplicates()
-        value = wrap(CSR(found.data, found.indices.astype(np.int64), found.indptr.astype(np.int64), found.shape), x._ctx)
+        store = CSR(found.data, found.indices.astype(np.int64), found.indptr.astype(np.int64), found.shape)
+        value = wrap(device.onto(store, x._ctx), x._ctx)
     if isinstance(value, NDArray):
         if value.shape != x.shape:
             raise ShapeError(f"shapes {value.shape} and {x.shape} differ.", hint="they must be equal.")
@@ -185,10 +186,10 @@ def assign(x: Any, key: Any, value: Any) -> None:
         return
     values = _assignable(value, x)
     if not values.any():
-        x._receive(wrap(empty_store(np, x.stype, x.shape, x.dtype), x._ctx))
+        x._receive(wrap(device.onto(empty_store(np, x.stype, x.shape, x.dtype), x._ctx), x._ctx))
         return
     check_room("assignment", x.shape, x.dtype)
-    x._receive(wrap(np.ascontiguousarray(np.broadcast_to(values, x.shape)), x._ctx))
+    x._receive(wrap(device.onto(np.ascontiguousarray(np.broadcast_to(values, x.shape)), x._ctx), x._ctx))
 
 
 def _assignable(value: Any, x: Any) -> Any:

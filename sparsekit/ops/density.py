@@ -12,7 +12,7 @@ from ..base.errors import ShapeError
 from ..core.op import Op
 from . import samples
 from .softmax import floating, wide
-from .unary import _gammaln
+from .unary import _gammaln, from_scipy
 
 __all__ = ["DENSITIES"]
 
@@ -29,11 +29,7 @@ class Density(NamedTuple):
 #: Distributions of whole numbers: no gradient flows to the sample.
 COUNTING = ("poisson", "negative_binomial", "generalized_negative_binomial")
 
-
-def _digamma(x: Any) -> Any:
-    from scipy.special import digamma  # loaded by the first call only: importing sparsekit must not load scipy
-
-    return digamma(x)
+_digamma = from_scipy("digamma")
 
 
 def _binomial_log(xp: Any, x: Any, k: Any, p: Any) -> Any:
@@ -41,7 +37,7 @@ def _binomial_log(xp: Any, x: Any, k: Any, p: Any) -> Any:
 
 
 def _binomial_slopes(xp: Any, x: Any, k: Any, p: Any) -> Any:
-    return None, _digamma(x + k) - _digamma(k) + xp.log(p), k / p - x / (1 - p)
+    return None, _digamma(xp, x + k) - _digamma(xp, k) + xp.log(p), k / p - x / (1 - p)
 
 
 def _general_log(xp: Any, x: Any, mu: Any, alpha: Any) -> Any:
@@ -70,7 +66,7 @@ DENSITIES = {
                       "the normal distribution with mean mu and standard deviation sigma"),
     "gamma": Density(("alpha", "beta"), lambda xp, x, alpha, beta: (alpha * xp.log(beta) + (alpha - 1) * xp.log(x) - beta * x
                                                                     - _gammaln(xp, alpha)),
-                     lambda xp, x, alpha, beta: ((alpha - 1) / x - beta, xp.log(beta) + xp.log(x) - _digamma(alpha),
+                     lambda xp, x, alpha, beta: ((alpha - 1) / x - beta, xp.log(beta) + xp.log(x) - _digamma(xp, alpha),
                                                  alpha / beta - x),
                      "the gamma distribution with shape alpha and rate beta"),
     "exponential": Density(("lam",), lambda xp, x, lam: xp.log(lam) - lam * x,
@@ -82,8 +78,8 @@ DENSITIES = {
     "generalized_negative_binomial": Density(("mu", "alpha"), _general_log, _general_slopes,
                                              "the negative binomial distribution with mean mu and variance mu + alpha * mu**2"),
     "dirichlet": Density(("alpha",), _dirichlet_log,
-                         lambda xp, x, alpha: ((alpha - 1) / x, xp.log(x) + _digamma(alpha.sum(axis=-1, keepdims=True))
-                                               - _digamma(alpha)),
+                         lambda xp, x, alpha: ((alpha - 1) / x, xp.log(x) + _digamma(xp, alpha.sum(axis=-1, keepdims=True))
+                                               - _digamma(xp, alpha)),
                          "the Dirichlet distribution with concentrations alpha along the last axis"),
 }
 

@@ -75,7 +75,7 @@ def _contiguous(array: Any, turn: bool = False) -> Any:
         raise ShapeError(f"dot with a csr operand takes matrices; the other operand has shape {tuple(array.shape)}.",
                          hint="reshape a vector to (n, 1).")
     array = array.T if turn else array
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    return array if array.flags.c_contiguous else array.copy(order="C")
 
 
 @dot.forward("csr, default -> default", transpose_a=False, forward_stype=_ANY_HINT)
@@ -114,7 +114,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
     if right.indices.shape[0] < right.shape[0]:
         ranks = k.row_ranks(left.indices, right.indices, right.shape[0])
         data, ranks, indptr = k.csr_drop_absent(data, ranks, indptr)
-    k.csr_dot_dense(data, ranks, indptr, np.ascontiguousarray(right.data), out)
+    k.csr_dot_dense(data, ranks, indptr, k.xp.ascontiguousarray(right.data), out)
     return out
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.errors import RowIndexError, ShapeError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
+from ..storage.check import on_host
 from . import samples
 from .index import decode
 from .shape import first_dtype, fresh
@@ -303,9 +304,9 @@ index = Op("_index", "data places", key=REQUIRED, shape=_indexed_shape, dtype=fi
 
 @index.forward("default, default -> default")
 def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
+    shape = _indexed(x.shape, on_host(places), attrs["key"])  # which checks the bounds: cupy looks at none
     try:
-        return k.xp.ascontiguousarray(x[with_places(attrs["key"], places)]).reshape(
-            _indexed(x.shape, places, attrs["key"]))
+        return k.xp.ascontiguousarray(x[with_places(attrs["key"], places)]).reshape(shape)
     except IndexError as error:
         raise RowIndexError(f"This index does not fit shape {tuple(x.shape)}: {error}.",
                             hint="indices run from -size to size - 1.") from None

@@ -65,7 +65,7 @@ def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
 def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
     bias = rest[0] if len(rest) == 2 else None
     turned = k.xp.empty((weight.shape[0], x.shape[0]), weight.dtype)
-    k.dense_dot_csr_transposed(np.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
+    k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
     out = k.xp.ascontiguousarray(turned.T)
     if bias is not None:
         out += bias

@@ -137,7 +137,7 @@ def _lines(x: Any, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
     order = (*(axis for axis in range(x.ndim) if axis not in axes), *axes)
     turned = x.transpose(order)
     flat = turned.reshape(math.prod(turned.shape[: x.ndim - len(axes)]), -1)
-    return flat, lambda made: made.reshape(turned.shape).transpose(np.argsort(order)).copy()
+    return flat, lambda made: made.reshape(turned.shape).transpose(tuple(np.argsort(order).tolist())).copy()
 
 
 @others.forward("default -> default")

@@ -13,24 +13,12 @@ from ..core.op import Op, find, registry
 from . import samples
 from .binary import _sum_to, broadcasting
 from .scalar import with_scalar
-from .unary import unary
+from .unary import from_scipy, unary
 
 __all__ = ["function_of"]
 
 
-def _from_scipy(name: str) -> Callable[..., Any]:
-    """A function of scipy.special, or cupy's twin of it; loaded by the first call, not by importing sparsekit."""
-
-    def run(xp: Any, *args: Any) -> Any:
-        import importlib
-
-        module = importlib.import_module("scipy.special" if xp is np else "cupyx.scipy.special")
-        return getattr(module, name)(*args)
-
-    return run
-
-
-_erfinv, _digamma, _polygamma = _from_scipy("erfinv"), _from_scipy("digamma"), _from_scipy("polygamma")
+_erfinv, _digamma, _polygamma = from_scipy("erfinv"), from_scipy("digamma"), from_scipy("polygamma")
 
 unary("erfinv", _erfinv, lambda F, g, _x, y: g * F.exp(F.square(y)) * (math.sqrt(math.pi) / 2), low=-0.9, high=0.9,
       doc="Inverse of the error function; infinite at -1 and 1, nan beyond.")

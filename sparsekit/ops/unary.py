@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ from ..storage import CSR, RowSparse
 from . import samples
 from .limits import filled
 
-__all__ = ["on_data", "unary"]
+__all__ = ["from_scipy", "on_data", "unary"]
 
 
 def on_data(store: Any, data: Any) -> Any:
@@ -73,22 +74,17 @@ def _rule(gradient: Callable[..., Any]) -> Callable[..., Any]:
     return lambda F, g, data, out, attrs, want: gradient(F, g, data, out)
 
 
-def _erf(xp: Any, x: Any) -> Any:
-    from scipy.special import erf  # loaded by the first call only: importing sparsekit must not load scipy
+def from_scipy(name: str) -> Callable[..., Any]:
+    """``function(xp, *arrays)`` of scipy.special, or cupy's twin of it; loaded by the first call, not by importing sparsekit."""
 
-    return erf(x)
+    def run(xp: Any, *arrays: Any) -> Any:
+        module = importlib.import_module("scipy.special" if xp is np else "cupyx.scipy.special")
+        return getattr(module, name)(*arrays)
 
-
-def _gamma(xp: Any, x: Any) -> Any:
-    from scipy.special import gamma
-
-    return gamma(x)
+    return run
 
 
-def _gammaln(xp: Any, x: Any) -> Any:
-    from scipy.special import gammaln
-
-    return gammaln(x)
+_erf, _gamma, _gammaln = from_scipy("erf"), from_scipy("gamma"), from_scipy("gammaln")
 
 
 #: Below these, exp(-x) would overflow; the sigmoid there is zero to within the type's smallest number.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import UnknownNameError
+from ..core import device
 from ..core.dispatch import invoke, wrap
 from ..core.op import find
 from ..ndarray.arithmetic import add
@@ -75,7 +76,8 @@ class LAMB(Optimizer):
         step = self._run(find(prefix + "lamb_update_phase1"), index, arrays, beta1=self.beta1, beta2=self.beta2,
                          epsilon=self.epsilon, t=self._index_update_count[index], bias_correction=self.bias_correction,
                          wd=self._get_wd(index), lazy_update=self.lazy_update)
-        norms = [wrap(np.sqrt(np.array([square], np.float32)), exact.context) for square in _squares(exact, step)]
+        norms = [wrap(device.onto(np.sqrt(np.array([square], np.float32)), exact.context), exact.context)
+                 for square in _squares(exact, step)]
         self._call(find(prefix + "lamb_update_phase2"), index, (arrays[0], step, *norms, *copies), {
             "lr": self._get_lr(index), "lower_bound": self.lower_bound or -1.0, "upper_bound": self.upper_bound or -1.0})
 

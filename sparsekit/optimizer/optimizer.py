@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import SparsekitError, UnknownNameError
 from ..base.naming import changed_settings, settings
-from ..core import hooks
+from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
 from ..kernels import for_device
@@ -169,7 +169,8 @@ class Optimizer:
     def _zeros(weight: Any, stype: str | None = None, shape: Any = None) -> Any:
         """An array of zeros like the weight."""
         xp = for_device(weight.context.device_type).xp
-        store = empty_store(xp, stype or weight.stype, shape or weight.shape, weight.dtype)
+        with device.current(weight.context):
+            store = empty_store(xp, stype or weight.stype, shape or weight.shape, weight.dtype)
         return wrap(store, weight.context)
 
     # steps

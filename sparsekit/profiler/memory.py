@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from weakref import ReferenceType
 
+from ..core import hooks
 from .describe import dtype_of
 from .lives import Kind, Lives
 from .recorder import ASSIGN
@@ -313,7 +314,9 @@ class MemoryTracker:
         """The memory profile as plain data; times in microseconds."""
         base = sum(self._base_roles.values())
         samples = [(0, 0, {}), *self.samples] if base else self.samples
+        devices = {name: figures() for name, figures in sorted(hooks.device_memory.items())}
         return {
+            **({"devices": devices} if devices else {}),
             "peak_bytes": base + self.peak,
             "peak_time": self.peak_time / 1000,
             "samples": [[now / 1000, base + total, self._all_roles(roles)] for now, total, roles in samples],

@@ -75,6 +75,7 @@ class Profiler(Profile):
         self._schedule, self._on_ready = schedule, on_ready
         self._step, self._began, self._phase = 0, 0, "active"
         self._latest: Run | None = None
+        self._device_work: list[hooks.DeviceWork] = []
 
     def start(self) -> Profiler:
         """Begin to record."""
@@ -174,6 +175,7 @@ class Profiler(Profile):
                 raise _busy()
             self._run.note_process()
             self._run.clock.start()
+            hooks.device_work.clear()
             hooks.sink = self._run.recorder
             _active = self
             self.state = "running"
@@ -183,6 +185,7 @@ class Profiler(Profile):
         with _lock:
             if hooks.sink is self._run.recorder:
                 hooks.sink = None
+                self._device_work += hooks.device_work
             if self._run.clock.running:
                 self._run.clock.stop()
                 self._run.note_process()
@@ -204,6 +207,21 @@ class Profiler(Profile):
     def span(self, name: str) -> Span:
         """Mark a part of the run, as a ``with`` block or a decorator."""
         return Span(self, name)
+
+    def device_times(self) -> list[dict[str, Any]]:
+        """Time on GPUs, measured there by events: a row for each operator and context, the longest first.
+
+        Waits for work that is still going on.  Rows have ``op``, ``context``, ``calls`` and ``milliseconds``; the other
+        times of a profile are those of the processor, which only queues the work.  None without a GPU.
+        """
+        sums: dict[tuple[str, str], list[float]] = {}
+        for work in self._device_work:
+            held = sums.setdefault((work.op, work.context), [0, 0.0])
+            held[0] += 1
+            held[1] += work.milliseconds()
+        rows = [{"op": op, "context": context, "calls": int(calls), "milliseconds": time}
+                for (op, context), (calls, time) in sums.items()]
+        return sorted(rows, key=lambda row: (-float(row["milliseconds"]), row["op"], row["context"]))
 
     def marker(self, name: str, value: Any = None) -> None:
         """Mark this instant."""

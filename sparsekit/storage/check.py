@@ -11,7 +11,8 @@ import numpy as np
 from ..base.config import config
 from ..base.errors import DensificationError, InsufficientMemoryError, SparseFormatError
 
-__all__ = ["check_conversion", "check_csr", "check_memory", "check_room", "check_row_sparse", "no_memory"]
+__all__ = ["check_conversion", "check_csr", "check_memory", "check_room", "check_row_sparse", "no_memory",
+           "on_host"]
 
 _SMALLER = "take a slice first; asscipy() and the components need no conversion."
 
@@ -25,7 +26,7 @@ def _fail(what: str, hint: str) -> None:
     raise SparseFormatError(what, hint=hint)
 
 
-def _host(array: Any) -> Any:
+def on_host(array: Any) -> Any:
     """The array as numpy, copied from a GPU if it lies there."""
     return array if isinstance(array, np.ndarray) else array.get()
 
@@ -59,7 +60,7 @@ def check_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> N
     if indptr.shape[0] != rows + 1:
         _fail(f"indptr has {indptr.shape[0]} entries, but {rows} rows need {rows + 1}.",
               "indptr[i] and indptr[i + 1] bound row i.")
-    indices, indptr = _host(indices), _host(indptr)
+    indices, indptr = on_host(indices), on_host(indptr)
     if indptr[0] != 0 or indptr[-1] != indices.shape[0]:
         _fail(f"indptr runs from {indptr[0]} to {indptr[-1]}, but must run from 0 to {indices.shape[0]}.",
               "its last entry is the number of stored values.")
@@ -93,7 +94,7 @@ def check_row_sparse(data: Any, indices: Any, shape: tuple[int, ...]) -> None:
     if data.ndim != len(shape) or data.shape[0] != indices.shape[0] or tuple(data.shape[1:]) != tuple(shape[1:]):
         _fail(f"data has shape {data.shape}, but {indices.shape[0]} stored rows of an array of shape {shape} "
               f"need {(indices.shape[0], *shape[1:])}.", "data holds one slice per entry of indices.")
-    indices = _host(indices)
+    indices = on_host(indices)
     _check_bounds("indices", indices, shape[0], "rows")
     falls = np.flatnonzero(indices[1:] <= indices[:-1])
     if falls.size:
@@ -145,7 +146,7 @@ def check_conversion(store: Any, stype: str) -> None:
     elif stype == "row_sparse":
         size = min(rows, store.nnz) * width * itemsize
         if size > PLENTY:
-            size = int(np.count_nonzero(np.diff(_host(store.indptr)))) * width * itemsize
+            size = int(np.count_nonzero(np.diff(on_host(store.indptr)))) * width * itemsize
     else:  # pages of zeros that nothing is written to take no memory, as long as there are addresses for them
         size = rows * width * itemsize
         size = size if size >= 1 << 46 else min(size, store.data.nbytes + mmap.PAGESIZE * store.nnz)

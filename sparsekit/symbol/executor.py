@@ -12,10 +12,11 @@ from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError,
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.graph import Variable, backward
+from ..ndarray.backward import head_gradients
 from ..ndarray.creation import array as make_array
 from ..ndarray.creation import zeros
 from ..ndarray.functions import F
-from ..ndarray.ndarray import NDArray, head_gradients
+from ..ndarray.ndarray import NDArray
 from .inference import shapes_of
 from .node import Entry, SymbolNode, order, variables
 from .program import Program, Step

@@ -13,7 +13,7 @@ import fake_cupy
 import host
 
 from sparsekit import kernels
-from sparsekit.base import context
+from sparsekit.core import hooks
 from sparsekit.kernels.gpu import launch
 
 
@@ -31,7 +31,7 @@ def stand_in(monkeypatch, compiled):
     for name, module in fake_cupy.modules().items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(kernels, "_loaded", {"cpu": kernels.for_device("cpu")})
+    monkeypatch.setattr(hooks, "device_memory", {})
     monkeypatch.setattr(launch, "_compiled", compiled.compiled)
     monkeypatch.setattr(launch, "WARP", 1)
-    monkeypatch.setattr(context, "num_gpus", lambda: 2)
     return fake_cupy.MODULE

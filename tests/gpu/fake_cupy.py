@@ -35,6 +35,8 @@ counts = {"synchronize": 0, "get": 0}
 def unwrap(value):
     """numpy's array behind an array of the stand-in; raises for an array of numpy itself, as cupy does."""
     if isinstance(value, ndarray):
+        if value.number != Device.current:
+            raise RuntimeError(f"an array of device {value.number} is used while device {Device.current} is the current one")
         return value._host
     if isinstance(value, Ufunc):
         return value._real
@@ -76,6 +78,7 @@ class ndarray:
 
     def __init__(self, host, base=None):
         self._host, self.base = host, base
+        self.number = Device.current if base is None else base.number
 
     def __array__(self, *_args, **_kwargs):
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()` to construct a NumPy array "
@@ -101,8 +104,10 @@ class ndarray:
         return found(*args, **kwargs)
 
     flags = property(lambda self: Flags(self._host))
-    device = property(lambda _self: types.SimpleNamespace(id=0))
+    device = property(lambda self: Device(self.number))
     data = property(lambda self: types.SimpleNamespace(ptr=self._host.ctypes.data))
+    __cuda_array_interface__ = property(lambda self: {
+        "shape": self._host.shape, "typestr": self._host.dtype.str, "data": (self._host.ctypes.data, False), "version": 3})
     T = property(lambda self: ndarray(self._host.T, self))
 
     def __getattr__(self, name):
@@ -120,7 +125,7 @@ class ndarray:
             if name in ("sort", "argsort"):
                 kwargs["kind"] = "stable"
             args, kwargs = [unwrap(item) for item in args], {key: unwrap(item) for key, item in kwargs.items()}
-            made = getattr(self._host, name)(*args, **kwargs)
+            made = getattr(self._host if name == "view" else unwrap(self), name)(*args, **kwargs)  # a view starts nothing
             if isinstance(made, np.ndarray) and made.base is not None:
                 return ndarray(made, self)
             return wrap(made)
@@ -177,7 +182,7 @@ class ndarray:
     def __setitem__(self, key, value):
         if isinstance(value, (list, tuple)):
             raise TypeError("Unsupported type <class 'list'>")
-        self._host[_key(key)] = unwrap(value)
+        unwrap(self)[_key(key)] = unwrap(value)
 
     def __neg__(self):
         return wrap(-self._host)
@@ -207,7 +212,7 @@ def _operand(value):
 def _method(name):
     def run(self, other):
         given = _operand(other)
-        return NotImplemented if given is NotImplemented else wrap(getattr(self._host, name)(given))
+        return NotImplemented if given is NotImplemented else wrap(getattr(unwrap(self), name)(given))
     return run
 
 
@@ -279,6 +284,7 @@ def _function(real, name, parameters):
                 raise TypeError(f"{name}() takes at most {len(parameters)} arguments")
         if name in TAKING:
             given = args[0]
+            given = given._host if isinstance(given, ndarray) else given  # from another device too
             args = [given if isinstance(given, np.ndarray) else unwrap(given), *map(unwrap, args[1:])]
         else:
             args = [unwrap(value) for value in args]
@@ -392,9 +398,14 @@ def _module():
         name: _function(getattr(np.linalg, name), name, None) for name in RECORD["linalg"]
         if callable(getattr(np.linalg, name, None)) and not isinstance(getattr(np.linalg, name), type)},
         LinAlgError=np.linalg.LinAlgError)
+    tricks = np.lib.stride_tricks
+    module.lib = types.SimpleNamespace(stride_tricks=types.SimpleNamespace(
+        as_strided=_function(tricks.as_strided, "as_strided", ["x", "shape", "strides"]),
+        sliding_window_view=_function(tricks.sliding_window_view, "sliding_window_view", None)))
     module.asnumpy = lambda array: array.get()
     module.cuda, module.Stream = _cuda(), Stream
     module.get_default_memory_pool = Pool
+    module.__spec__ = types.SimpleNamespace(name="cupy")
     module.__version__ = RECORD["version"]
     return module
 
@@ -402,8 +413,9 @@ def _module():
 def _special():
     import scipy.special
 
-    return {name: Ufunc(found, name) for name in RECORD["special"]
-            if isinstance(found := getattr(scipy.special, name, None), np.ufunc)}
+    found = {name: getattr(scipy.special, name, None) for name in RECORD["special"]}
+    return {name: Ufunc(real, name) if isinstance(real, np.ufunc) else _function(real, name, None)
+            for name, real in found.items() if callable(real)}
 
 
 MODULE = _module()

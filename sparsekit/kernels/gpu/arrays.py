@@ -1,13 +1,26 @@
-"""The array module that operators see on a GPU: cupy, with what they need of numpy beyond it."""
+"""The array module that operators see on a GPU: cupy, with what they need of numpy beyond it.
+
+Nothing here adds up by atomics, so results are the same on every run.
+"""
 
 from __future__ import annotations
 
 import importlib
+import math
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Arrays"]
+from .group import group_columns
+from .launch import Kernel
+from .row_sparse import add_rows
+
+__all__ = ["Arrays", "Reduction"]
+
+_reduce_runs = Kernel("reduce_runs", "data place data* count count")
+
+#: The functions whose reductions numpy has and cupy has not in full, with the functions that reduce along axes.
+WAYS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
 class Arrays:
@@ -15,6 +28,8 @@ class Arrays:
 
     def __init__(self) -> None:
         self._cupy: Any = importlib.import_module("cupy")
+        for name in WAYS:
+            setattr(self, name, Reduction(self._cupy, name))
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._cupy, name)
@@ -24,9 +39,72 @@ class Arrays:
     def repeat(self, array: Any, repeats: Any, axis: int | None = None) -> Any:
         """``numpy.repeat``; counts that lie on the device stay there, but for their sum, which is the size of the result."""
         if not isinstance(repeats, self.ndarray) or repeats.ndim == 0 or axis is not None:
-            return self._cupy.repeat(self.asarray(array), repeats if not isinstance(repeats, self.ndarray) else
-                                     repeats.tolist(), axis)
+            counts = repeats.tolist() if isinstance(repeats, self.ndarray) else repeats
+            return self._cupy.repeat(self.asarray(array), counts, axis)
         ends = self.cumsum(repeats.astype(np.int64, copy=False))
         total = int(ends[-1]) if ends.size else 0
         places = self.searchsorted(ends, self.arange(total, dtype=np.int64), side="right")
         return self.asarray(array).reshape(-1)[places]
+
+    def take(self, a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "wrap") -> Any:
+        """``numpy.take``; ``mode="clip"`` too, and ``"wrap"``, which is what cupy does."""
+        if mode == "clip":
+            size = a.size if axis is None else a.shape[axis]
+            indices = self.clip(self.asarray(indices), 0, size - 1)
+        return self._cupy.take(a, indices, axis, out)
+
+
+class Reduction:
+    """One of cupy's universal functions, with numpy's name and all of its reductions.
+
+    Parameters
+    ----------
+    cupy : module
+    name : {"add", "multiply", "maximum", "minimum"}
+    """
+
+    def __init__(self, cupy: Any, name: str) -> None:
+        self._xp, self._function, self._along = cupy, getattr(cupy, name), getattr(cupy, WAYS[name])
+        self._way, self.__name__ = tuple(WAYS).index(name), name
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        """Apply the function element by element."""
+        return self._function(*arguments, **more)
+
+    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+        """``numpy.ufunc.reduce``, which starts with ``initial``."""
+        axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        axes = tuple(place % array.ndim for place in axes) if array.ndim else ()
+        array = array if dtype is None else array.astype(dtype, copy=False)
+        if initial is not None and not math.prod(array.shape[place] for place in axes):
+            shape = [1 if place in axes else size for place, size in enumerate(array.shape) if keepdims or place not in axes]
+            return self._xp.full(shape, initial, array.dtype)
+        options = {"dtype": dtype} if dtype is not None and self.__name__ in ("add", "multiply") else {}
+        made = self._along(array, axis=axes, keepdims=keepdims, **options)
+        neutral = initial is None or (self.__name__ in ("add", "multiply") and initial == self._way)
+        return made if neutral else self._function(made, array.dtype.type(initial))
+
+    def reduceat(self, array: Any, starts: Any, dtype: Any = None) -> Any:
+        """``numpy.ufunc.reduceat`` of an array with one axis, for ascending starts that do not repeat."""
+        out = self._xp.empty(starts.shape[0], dtype or array.dtype)
+        ends = self._xp.empty(starts.shape[0] + 1, np.int64)
+        ends[:-1], ends[-1] = starts, array.shape[0]
+        _reduce_runs(starts.shape[0], array, ends, out, starts.shape[0], self._way)
+        return out
+
+    def at(self, target: Any, key: Any, values: Any) -> None:
+        """``numpy.ufunc.at``: every value counts, also where a place repeats, in the order in which they come."""
+        parts = key if isinstance(key, tuple) else (key,)
+        if self.__name__ == "add" and len(parts) == 1 and getattr(parts[0], "ndim", 0) == 1 and target.flags.c_contiguous:
+            rows, width = parts[0] % target.shape[0], math.prod(target.shape[1:])
+            values = self._xp.broadcast_to(values, (rows.shape[0], *target.shape[1:])).reshape(rows.shape[0], width)
+            add_rows(values, rows, 1, target.reshape(-1, width))
+            return
+        places = self._xp.arange(target.size).reshape(target.shape)[key]
+        values = self._xp.broadcast_to(values, places.shape).reshape(-1)
+        distinct, starts, order = group_columns(places.reshape(-1))
+        if not distinct.shape[0]:
+            return
+        flat = target.reshape(-1)
+        flat[distinct] = self._function(flat[distinct], self.reduceat(values[order].astype(target.dtype), starts[:-1]))
+        target[...] = flat.reshape(target.shape)

@@ -1,0 +1,82 @@
+"""Work on GPUs: which device is the current one, what takes how long there, and waiting for it.
+
+An operator returns as soon as its work is queued.  Each device has one stream, so that what is queued first is done first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..base.context import Context
+from ..kernels import for_device
+from ..storage import CSR, RowSparse
+from . import hooks
+
+__all__ = ["beside", "current", "memory_info", "onto", "placed", "wait"]
+
+
+def current(ctx: Context) -> Any:
+    """A ``with`` block in which the context's GPU is the current one; nothing for a CPU."""
+    return for_device("gpu").xp.cuda.Device(ctx.device_id) if ctx.device_type == "gpu" else contextlib.nullcontext()
+
+
+def beside(store: Any, k: Any) -> Any:
+    """A ``with`` block in which the GPU that a store lies on is the current one."""
+    return contextlib.nullcontext() if k.device == "cpu" else (store.data if hasattr(store, "stype") else store).device
+
+
+def onto(store: Any, ctx: Context) -> Any:
+    """A store of numpy arrays on the context's GPU; the store itself for a CPU."""
+    if ctx.device_type != "gpu":
+        return store
+    with current(ctx):
+        asarray = for_device("gpu").xp.asarray
+        if isinstance(store, CSR):
+            return CSR(asarray(store.data), asarray(store.indices), asarray(store.indptr), store.shape, check=False)
+        if isinstance(store, RowSparse):
+            return RowSparse(asarray(store.data), asarray(store.indices), store.shape, check=False)
+        return asarray(store)
+
+
+def placed(function: Callable[..., Any], name: str, ctx: Context) -> Callable[..., Any]:
+    """A kernel function that runs on the context's GPU, timed by events on its stream while a profiler records."""
+    cuda = for_device("gpu").xp.cuda
+    hooks.device_memory[str(ctx)] = functools.partial(memory_info, ctx)
+
+    def run(*arguments: Any, **more: Any) -> Any:
+        with cuda.Device(ctx.device_id):
+            if hooks.sink is None:
+                return function(*arguments, **more)
+            before, after = cuda.Event(), cuda.Event()
+            before.record()
+            made = function(*arguments, **more)
+            after.record()
+        hooks.device_work.append(hooks.DeviceWork(name, str(ctx), lambda: _elapsed(cuda, before, after)))
+        return made
+
+    return run
+
+
+def _elapsed(cuda: Any, before: Any, after: Any) -> float:
+    """Milliseconds between two events, once the second has happened."""
+    after.synchronize()
+    return float(cuda.get_elapsed_time(before, after))
+
+
+def wait(ctx: Context) -> None:
+    """Return when all that was queued on a context's GPU is done."""
+    if ctx.device_type == "gpu":
+        with current(ctx):
+            for_device("gpu").xp.cuda.get_current_stream().synchronize()
+
+
+def memory_info(ctx: Context) -> dict[str, int]:
+    """Bytes on a GPU: ``free`` and ``total`` of the device, ``used`` and ``held`` by cupy's pool of memory."""
+    xp = for_device("gpu").xp
+    with current(ctx):
+        free, total = xp.cuda.Device(ctx.device_id).mem_info
+        pool = xp.get_default_memory_pool()
+        return {"free": int(free), "total": int(total), "used": int(pool.used_bytes()), "held": int(pool.total_bytes())}

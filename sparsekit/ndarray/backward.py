@@ -1,0 +1,68 @@
+"""The backward pass from arrays that were computed while recording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.config import config
+from ..base.errors import DensificationError, GradientError, ShapeError
+from ..core import hooks
+from ..core.arrays import require_arrays, wrap
+from ..core.dispatch import invoke
+from ..core.graph import backward
+from ..core.op import find
+from .functions import F
+
+__all__ = ["head_gradients", "run_backward"]
+
+
+def run_backward(heads: list[Any], gradients: list[Any] | None, retain: bool, train_mode: bool) -> None:
+    """Send gradients from ``heads`` to the variables they were computed from.
+
+    Raises
+    ------
+    GradientError
+        If a head was not computed while recording.
+    """
+    entries, given = head_gradients(heads, gradients)
+    state = hooks.state
+    before = state.recording, state.training
+    state.recording, state.training = False, train_mode
+    try:
+        backward(entries, given, F, wrap, retain)
+    finally:
+        state.recording, state.training = before
+
+
+def head_gradients(heads: list[Any], gradients: list[Any] | None) -> tuple[list[Any], list[Any]]:
+    """Graph entries of the heads, and the gradients there: ones where none is given."""
+    require_arrays(heads, "A head")
+    require_arrays([gradient for gradient in gradients or () if gradient is not None], "A head gradient")
+    entries = []
+    for head in heads:
+        if head._entry is None:
+            raise GradientError("backward() was called on an array that was not computed while recording.",
+                                hint="compute it inside `with mx.autograd.record():`, from arrays with attach_grad().")
+        entries.append(head._entry)
+    gradients = gradients if gradients is not None else [None] * len(heads)
+    if len(gradients) != len(heads):
+        raise ShapeError(f"{len(gradients)} head gradients were given for {len(heads)} heads.", hint="give one a head.")
+    given = [_ones_for(head) if gradient is None else gradient
+             for head, gradient in zip(heads, gradients, strict=True)]
+    for head, gradient in zip(heads, given, strict=True):
+        if gradient.shape != head.shape:
+            raise ShapeError(f"A head gradient has shape {gradient.shape}, its head {head.shape}.", hint="they must agree.")
+    return entries, given
+
+
+def _ones_for(head: Any) -> Any:
+    """The gradient at a head of which none was given: ones everywhere, so dense whatever the head is."""
+    if head.stype == "default":
+        return F.ones_like(head.detach())
+    if head.size * head.dtype.itemsize > config.densify_limit:
+        raise DensificationError(
+            f"backward() of a {head.stype} array of shape {head.shape} starts from ones everywhere, which would take "
+            f"{head.size * head.dtype.itemsize:,} bytes, above config.densify_limit of {config.densify_limit:,}.",
+            hint="reduce it first, for instance with .sum(), or give out_grad.")
+    call = find("_full").bind({"shape": head.shape, "value": 1.0, "dtype_": head.dtype.name})
+    return invoke(call, (), None, head.context)

@@ -1,0 +1,123 @@
+"""Operators on a GPU context give what they give on a CPU, and so do their gradients; on cupy's stand-in.
+
+One sample of every operator in every combination of storage types that a row of its own takes.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import fake_cupy
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit import autograd
+from sparsekit.core.dispatch import invoke, wrap
+from sparsekit.core.op import registry
+from sparsekit.storage import CSR, RowSparse, convert, densify, stype_of
+
+OPS = {op.name: op for op in registry.values()}
+STYPES = ("default", "row_sparse", "csr")
+
+#: Not the current device, so that work which was not placed on it shows.
+GPU = mx.gpu(1)
+
+#: Operators that give other values each time: that they run, and where their results lie, is what is checked.
+RANDOM = {"Dropout", "_shuffle", "sgld_update", *(
+    name for name in OPS if name.startswith(("_random_", "_sample_")) and "_pdf_" not in name)}
+
+pytestmark = pytest.mark.usefixtures("stand_in")
+
+
+@pytest.fixture(autouse=True)
+def no_warnings_of_densification():
+    with mx.config.set(densify="allow"):
+        yield
+
+
+def combinations(op):
+    """The first sample's arrays in all storage types that a row takes."""
+    arrays, attrs = op.sample()[0]
+    complete = {**op.attrs, **attrs}
+    for stypes in itertools.product(STYPES, repeat=len(arrays)):
+        possible = all(stype == "default" or array.ndim == 2 or (stype == "row_sparse" and array.ndim)
+                       for array, stype in zip(arrays, stypes, strict=True))
+        if possible and op.find_rule(stypes, complete) is not None:
+            yield arrays, attrs, stypes
+
+
+def stores(op, arrays, attrs, stypes):
+    made = [convert(np.ascontiguousarray(array.copy()), stype) for array, stype in zip(arrays, stypes, strict=True)]
+    for place in op.written(op.bind(attrs).attrs):
+        if stypes[place] == "row_sparse":  # a weight holds all its rows
+            made[place] = RowSparse(arrays[place].copy(), np.arange(len(arrays[place])), arrays[place].shape)
+    return made
+
+
+def mapped(store, function):
+    if isinstance(store, CSR):
+        return CSR(function(store.data), function(store.indices), function(store.indptr), store.shape, check=False)
+    if isinstance(store, RowSparse):
+        return RowSparse(function(store.data), function(store.indices), store.shape, check=False)
+    return function(store)
+
+
+def host(part, number=GPU.device_id):
+    assert isinstance(part, fake_cupy.ndarray), "a component lies in ordinary memory"
+    assert part.number == number, "a component lies on another device"
+    return part.get()
+
+
+def listed(made):
+    return made if isinstance(made, list) else [made]
+
+
+def assert_alike(here, there):
+    assert (here.stype, here.dtype, here.shape) == (there.stype, there.dtype, there.shape)
+    np.testing.assert_allclose(densify(mapped(there._store, host)).astype(float), densify(here._store).astype(float),
+                               rtol=1e-4, atol=1e-5)
+
+
+def run(op, attrs, inputs, ctx, recording):
+    """Results, and gradients of the inputs that are floating-point."""
+    if not recording:
+        return listed(invoke(op.bind(attrs), inputs, None, ctx)), []
+    for array in inputs:
+        array.attach_grad()
+    with autograd.record(train_mode=False):
+        made = listed(invoke(op.bind(attrs), inputs, None, ctx))
+    autograd.backward([made[0]], [mx.nd.ones(made[0].shape, ctx=ctx, dtype=made[0].dtype)])
+    return made, [array.grad for array in inputs]
+
+
+def differentiable(op, attrs, arrays):
+    return (op.gradient_function is not None and not list(op.written(op.bind(attrs).attrs)) and op.bind(attrs).visible == 1
+            and bool(arrays) and all(array.dtype.kind == "f" for array in arrays))
+
+
+@pytest.mark.parametrize("name", sorted(OPS))
+def test_an_operator(name):
+    op = OPS[name]
+    for arrays, attrs, stypes in combinations(op):
+        recording = differentiable(op, attrs, arrays) and set(stypes) <= {"default"} and name not in RANDOM
+        made = stores(op, arrays, attrs, stypes)
+        here = tuple(wrap(store, mx.cpu()) for store in stores(op, arrays, attrs, stypes))
+        with fake_cupy.Device(1):
+            there = tuple(wrap(mapped(store, lambda part: fake_cupy.ndarray(part.copy())), GPU) for store in made)
+        found, gradients = run(op, attrs, there, GPU, recording)
+        for array in found:
+            mapped(array._store, host)
+        if name not in RANDOM:
+            wanted, slopes = run(op, attrs, here, mx.cpu(), recording)
+            for left, right in zip((*wanted, *here, *slopes), (*found, *there, *gradients), strict=True):
+                assert_alike(left, right)
+
+
+@pytest.mark.parametrize(("source", "target"), [(source, target) for source in STYPES for target in STYPES])
+def test_conversions(source, target):
+    array = np.where(np.arange(20).reshape(5, 4) % 3, 0, np.arange(20).reshape(5, 4)).astype(np.float32)
+    store = mapped(convert(array, source), lambda part: fake_cupy.ndarray(part.copy()))
+    made = wrap(store, mx.gpu(0)).tostype(target)
+    assert stype_of(made._store) == target
+    np.testing.assert_array_equal(densify(mapped(made._store, lambda part: host(part, 0))), array)

@@ -15,6 +15,7 @@ from ..base.errors import DTypeError, ShapeError
 from ..core import device
 from ..core.arrays import wrap
 from ..storage.check import check_memory
+from ..storage.memory import contiguous_copy
 
 __all__ = ["check_dense", "context_of", "on", "shape_of", "to_device", "values_of"]
 
@@ -91,7 +92,7 @@ def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
         _check_range(found, wanted)
     try:
         with np.errstate(over="ignore"):  # 1e300 is infinite in float32, as in MXNet
-            return np.array(found, dtype=wanted, order="C", copy=True)
+            return contiguous_copy(found, wanted)
     except (ValueError, TypeError, OverflowError) as error:
         raise _unfit(source, str(error)) from None
 

@@ -10,6 +10,7 @@ from ..base.errors import ShapeError
 from ..core import cost
 from ..core.op import REQUIRED, Op
 from ..storage import CSR, RowSparse
+from ..storage.memory import zeros
 
 __all__ = ["empty_store", "full"]
 
@@ -37,7 +38,7 @@ full.attrs = {"shape": REQUIRED, "value": 0.0, "dtype_": "float32"}
 def _(k: Any, attrs: Any) -> Any:
     shape = _shape((), attrs)
     if attrs["value"] == 0:
-        return k.xp.zeros(shape, attrs["dtype_"])
+        return zeros(shape, attrs["dtype_"]) if k.xp is np else k.xp.zeros(shape, attrs["dtype_"])
     return k.xp.full(shape, attrs["value"], attrs["dtype_"])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .crew import lead, share
-from .jit import kernel, scratch, single_precision
+from .jit import kernel, scratch, single_precision, worker_count
 from .words import prefetch, put_up
 
 __all__ = [
@@ -36,11 +36,19 @@ LINE = 32
 #: Multiplications that fetching one row of the other operand from memory is worth.
 FETCH = 16
 
+#: Pieces for each thread at most: few, since each begins with memory that nobody has asked ahead.
+PIECES = 8
+
+
+def _grain(rows, stored, width):
+    """Rows in one piece of a shared loop over rows that hold so many values, each worth a row of ``width``."""
+    return max(1, rows * GRAIN // (stored * (width + FETCH)), rows // (PIECES * worker_count()))
+
 
 @kernel(fastmath={"contract", "reassoc"})
 def _csr_dot_dense_rows(data, indices, indptr, right, out, start, stop):
     """Four stored values at a time, so that the sum is written once for them; wide rows are asked for ahead."""
-    one, four, ahead, stored = np.uint64(1), np.uint64(4), np.uint64(8), np.uint64(indptr[stop])
+    one, four, ahead, stored = np.uint64(1), np.uint64(4), np.uint64(8), np.uint64(indptr[indptr.shape[0] - 1])
     width, elements = right.shape[1], right.reshape(right.size)
     for row in range(start, stop):
         total = out[row]
@@ -70,7 +78,7 @@ def _csr_dot_dense_rows(data, indices, indptr, right, out, start, stop):
 @kernel
 def _csr_dot_vector_rows(data, indices, indptr, right, out, start, stop):
     """The values of ``right`` lie anywhere in memory: those that come soon are asked for ahead."""
-    vector, ahead, last = right.reshape(right.shape[0]), np.uint64(AHEAD), np.uint64(indptr[stop])
+    vector, ahead, last = right.reshape(right.shape[0]), np.uint64(AHEAD), np.uint64(indptr[indptr.shape[0] - 1])
     for row in range(start, stop):
         total, end = out.dtype.type(0), np.uint64(indptr[row + 1])
         if end + ahead <= last:
@@ -103,8 +111,8 @@ def csr_dot_dense(data, indices, indptr, right, out):
     if data.shape[0] * (width + FETCH) < 2 * GRAIN:
         inner(data, indices, indptr, right, out, 0, rows)
     else:
-        share(_vector_together if width == 1 else _dense_together, rows,
-              max(1, rows * GRAIN // (data.shape[0] * (width + FETCH))), data, indices, indptr, right, out)
+        share(_vector_together if width == 1 else _dense_together, rows, _grain(rows, data.shape[0], width),
+              data, indices, indptr, right, out)
 
 
 @kernel
@@ -188,8 +196,7 @@ def csr_transposed_dot_grouped(data, indptr, starts, places, right, out):
     if data.shape[0] * (width + FETCH) < 2 * GRAIN:
         _grouped_rows(data, starts, places, rows, right, out, 0, distinct)
     else:
-        share(_grouped_together, distinct, max(1, distinct * GRAIN // (data.shape[0] * (width + FETCH))),
-              data, starts, places, rows, right, out)
+        share(_grouped_together, distinct, _grain(distinct, data.shape[0], width), data, starts, places, rows, right, out)
 
 
 @kernel

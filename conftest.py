@@ -17,6 +17,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     os.environ.setdefault("NO_COLOR", "1")
     os.environ.pop("SPARSEKIT_PROFILE", None)
+    os.environ["SPARSEKIT_PROGRESS"] = "off"  # nobody's progress enters a test, and no test's enters somebody's
 
 
 @pytest.hookimpl(wrapper=True)

@@ -35,6 +35,8 @@ _LAZY = {
     "kvstore": ".kvstore", "kv": ".kvstore", "context": ".base.context",
     "module": ".module", "mod": ".module", "model": ".model", "monitor": ".monitor", "mon": ".monitor",
     "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",
+    "course": ".course", "predict": ".course:predict", "reveal": ".course:reveal", "exercise": ".course:exercise",
+    "progress": ".course:progress",
 }
 
 __all__ = ["Context", "__version__", "autograd", "config", "cpu", "current_context", "gpu", "nd", "ndarray", "num_gpus",

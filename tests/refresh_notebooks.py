@@ -2,12 +2,15 @@
 
     python tests/refresh_notebooks.py                     every notebook of the course
     python tests/refresh_notebooks.py notebooks/03_*.ipynb
+    python tests/refresh_notebooks.py --list              run none; only list the predictions and exercises they have
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,11 +88,29 @@ def refresh(path: Path, seconds: int = 300) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def list_exercises() -> None:
+    """Write which predictions and exercises the notebooks have, for ``sparsekit.progress()``."""
+    tool = runpy.run_path(str(ROOT / "sparsekit" / "course" / "contents.py"))
+    found = {}
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = nbformat.read(path, as_version=4).cells
+        names = tool["read_notebook"]([cell.source for cell in cells if cell.cell_type == "code"])
+        if any(names.values()):
+            found[path.stem] = names
+    lines = [f" {json.dumps(name)}: {json.dumps(names)}" for name, names in found.items()]
+    temporary = tool["FILE"].with_name(".contents.json.part")
+    temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    os.replace(temporary, tool["FILE"])
+
+
 def main(names: Sequence[str]) -> None:
-    """Refresh the notebooks named, or all of the course."""
-    for path in map(Path, names or sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")))):
+    """Refresh the notebooks named, or all of the course, and the list of their exercises."""
+    os.environ["SPARSEKIT_PROGRESS"] = "off"
+    everything = sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")))
+    for path in map(Path, [] if "--list" in names else names or everything):
         refresh(path.resolve())
         print(f"refreshed {path.name}")
+    list_exercises()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,94 @@
+"""How an answer differs from what is wanted, in a sentence that helps."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .guesses import compare
+
+__all__ = ["difference"]
+
+
+def difference(got: Any, wanted: Any, what: str, unit: str, within: float, wrong: Mapping[Any, str]) -> str:
+    """The first difference that matters, in words; empty if there is none."""
+    for value, why in wrong.items():
+        if _same(got, value) and not _same(got, wanted):
+            return f"{what} is {_short(got)}: {why}"
+    if hasattr(wanted, "shape") and getattr(wanted, "shape", None) != ():
+        return _arrays(got, wanted, what, within)
+    if not _number(wanted):
+        return _plain(got, wanted, what)
+    if not _number(got):
+        return f"{what} is {_short(got)}, of type {type(got).__name__}; a number is wanted"
+    if not math.isfinite(float(got)):
+        return f"{what} is {got}, which is no finite number"
+    verdict = compare(float(got), float(wanted), unit, {}, within)
+    return "" if verdict.right else f"{what} is not {_short(got)}: {_direction(float(got), float(wanted))}{_slip(verdict.words)}"
+
+
+def _direction(got: float, wanted: float) -> str:
+    """Where to look, without giving the answer away."""
+    return "that is too much" if got > wanted else "that is too little"
+
+
+def _slip(words: str) -> str:
+    """The known slip that ``compare`` found, if any: the sentences after its first."""
+    _, _, more = words.partition(". ")
+    return f". {more}" if more else ""
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        if _number(one) and _number(other):
+            return math.isclose(float(one), float(other), rel_tol=1e-6)
+        return bool(type(one) is type(other) and one == other)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+def _plain(got: Any, wanted: Any, what: str) -> str:
+    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
+        if not isinstance(got, Sequence) or isinstance(got, str):
+            return f"{what} is {_short(got)}, of type {type(got).__name__}; a {type(wanted).__name__} is wanted"
+        if len(got) != len(wanted):
+            return f"{what} has {len(got)} entries, not {len(wanted)}"
+        places = [i for i, (one, other) in enumerate(zip(got, wanted, strict=True)) if one != other]
+        return f"entry {places[0]} of {what}, {_short(got[places[0]])}, is not right" if places else ""
+    if type(got) is not type(wanted):
+        return f"{what} is {_short(got)}, of type {type(got).__name__}; {type(wanted).__name__} is wanted"
+    return "" if got == wanted else f"{what} is not {_short(got)}"
+
+
+def _numpy(array: Any) -> Any:
+    return array.asnumpy() if hasattr(array, "asnumpy") else np.asarray(array)
+
+
+def _arrays(got: Any, wanted: Any, what: str, within: float) -> str:
+    kind = getattr(wanted, "stype", None)
+    if not hasattr(got, "shape"):
+        return f"{what} is {_short(got)}, of type {type(got).__name__}; an array is wanted"
+    if kind is not None and getattr(got, "stype", "default") != kind:
+        return f"{what} has the storage type {getattr(got, 'stype', 'default')!r}, not {kind!r}"
+    if tuple(got.shape) != tuple(wanted.shape):
+        return f"{what} has the shape {tuple(got.shape)}, not {tuple(wanted.shape)}"
+    found, expected = _numpy(got), _numpy(wanted)
+    places = np.argwhere(~np.isclose(found, expected, rtol=max(within, 1e-5), atol=1e-6))
+    if not len(places):
+        return ""
+    place = tuple(int(axis) for axis in places[0])
+    count = f"{len(places)} of {found.size} values differ" if len(places) > 1 else "one value differs"
+    return f"{what} is {found[place]:g} at {list(place)}, where {expected[place]:g} is wanted ({count})"

@@ -1,0 +1,113 @@
+"""Reading what a learner typed, and saying how it compares with what was measured."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+__all__ = ["Verdict", "compare", "compare_choice", "parse", "quantity"]
+
+#: Units that are worth converting: unit -> (what it measures, how many of the smallest).
+_SIZES = {"b": 1.0, "byte": 1.0, "bytes": 1.0, "kb": 1e3, "kib": 1024.0, "mb": 1e6, "mbs": 1e6, "mib": 1024.0**2, "gb": 1e9,
+          "gib": 1024.0**3, "tb": 1e12}
+_TIMES = {"ns": 1e-3, "µs": 1.0, "us": 1.0, "ms": 1e3, "s": 1e6, "seconds": 1e6, "min": 6e7}
+
+_NUMBER = re.compile(
+    r"([-+]?(?:\d{1,3}(?:[ ,_'\u2009\u202f]\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?)\s*(.*)",
+    re.IGNORECASE | re.ASCII | re.DOTALL)
+
+
+class Verdict(NamedTuple):
+    """Whether a guess holds, and what to say about it in words."""
+
+    right: bool
+    words: str
+
+
+def parse(text: str, unit: str = "") -> tuple[float | None, str]:
+    """Read a number with or without a unit; gives it in ``unit``, or None and what is wrong with it.
+
+    ``"1,000"``, ``"1e3"``, ``"1000 MB"`` and, where the unit is a size or a time, another of the same kind are read.
+    """
+    found = _NUMBER.fullmatch(text.strip())
+    if not found or len(text) > 80:
+        return None, "That is no number. Write digits, such as 0.5, 1,000 or 1e6."
+    value, written = float(re.sub(r"[ ,_'\u2009\u202f]", "", found[1])), found[2].strip()
+    if not math.isfinite(value):
+        return None, "That number is too large."
+    if not written or written.casefold() == unit.casefold():
+        return value, ""
+    for table in (_SIZES, _TIMES):
+        if written.casefold() in table and unit.casefold() in table:
+            return value * table[written.casefold()] / table[unit.casefold()], ""
+    return None, f"Write the number in {unit}." if unit else "Write a number only, without a unit."
+
+
+def quantity(value: float, unit: str = "") -> str:
+    """Write a number with three significant digits, counts in full, and its unit."""
+    size = abs(value)
+    if value == int(value) and size < 1e15:
+        written = f"{int(value):,}"
+    elif size >= 99.95:
+        written = f"{value:,.0f}"
+    elif size >= 1e-4:
+        written = f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}"
+    else:
+        written = f"{value:.2e}"
+    return f"{written} {unit}".strip()
+
+
+def near(one: float, other: float, within: float) -> bool:
+    """Whether two numbers differ by no more than a share of the second."""
+    return abs(one - other) <= within * abs(other) + 1e-12 * abs(other)
+
+
+def compare(guess: float, value: float, unit: str = "", wrong: Mapping[float, str] | None = None, within: float = 0.1) -> Verdict:
+    """Compare a guess with what was measured: right, a known misconception, or how far off."""
+    said, measured = quantity(guess, unit), quantity(value, unit)
+    if near(guess, value, within):
+        closeness = "exactly" if guess == value else "close enough"
+        return Verdict(True, f"Right: you said {said}, it is {measured}, {closeness}.")
+    why = misconception(guess, value, unit, wrong or {}, max(within, 0.02))
+    return Verdict(False, f"You said {said}, it is {measured}: {distance(guess, value)}.{why}")
+
+
+def misconception(guess: float, value: float, unit: str, wrong: Mapping[float, str], within: float) -> str:
+    """The sentence for a guess that somebody with a known misconception would make; empty if it is none."""
+    close = [(abs(guess - float(number)), text) for number, text in wrong.items() if near(guess, float(number), within)]
+    if close:
+        return f" {sentence(min(close)[1])}"
+    if unit.casefold() in _SIZES and value:
+        for factor in (1e3, 1e6, 1e9):
+            if near(guess, value * factor, 0.05) or near(guess, value / factor, 0.05):
+                return f" That is the right figure in another unit: look at the factor of {factor:,.0f}."
+        if near(guess, value * 8, 0.03):
+            return " That is the number of bits; a byte has eight."
+    return ""
+
+
+def sentence(text: str) -> str:
+    """A phrase as a sentence: a capital first, a full stop last."""
+    text = " ".join(str(text).split())
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def distance(guess: float, value: float) -> str:
+    """How far a guess is from the value, in words."""
+    if value == 0 or guess == 0 or (guess < 0) != (value < 0):
+        return "too much" if guess > value else "too little"
+    factor = guess / value if abs(guess) > abs(value) else value / guess
+    words = f"{factor:,.0f} times" if factor >= 9.5 else f"{factor:.1f} times" if factor >= 1.5 else f"{factor - 1:.0%}"
+    if factor >= 1.5:
+        return f"{words} {'as much' if abs(guess) > abs(value) else 'as much as you said'}"
+    return f"{words} {'too much' if guess > value else 'more than you said'}"
+
+
+def compare_choice(guess: str, value: str, wrong: Mapping[str, str] | None = None) -> Verdict:
+    """Compare a chosen option with what turned out."""
+    if guess == value:
+        return Verdict(True, f"Right: {value}.")
+    why = (wrong or {}).get(guess)
+    return Verdict(False, f"You said {guess}, it is {value}.{' ' + sentence(why) if why else ''}")

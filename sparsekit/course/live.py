@@ -1,0 +1,44 @@
+"""The form of a question in a notebook, on anywidget; imported only when one is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.optional import optional_import
+from ..widgets.sources import module, read, style
+
+__all__ = ["QuestionWidget"]
+
+anywidget = optional_import("anywidget", "lab", "A form for predictions")
+traitlets = optional_import("traitlets", "lab", "A form for predictions")
+Base: Any = anywidget.AnyWidget
+
+
+class QuestionWidget(Base):  # type: ignore[misc]
+    """A question with a field or options to choose from, a button, and what is said about the guess.
+
+    Parameters
+    ----------
+    question : Question
+    """
+
+    _esm = module("question.js")
+    _css = f"{style()}\n{read('question.css')}"
+    text = traitlets.Unicode("").tag(sync=True)
+    unit = traitlets.Unicode("").tag(sync=True)
+    options = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    said = traitlets.Unicode("").tag(sync=True)
+    state = traitlets.Unicode("open").tag(sync=True)
+    status = traitlets.Unicode("").tag(sync=True)
+    #: What the learner sent, with a number that counts the times: the same guess may be sent again.
+    sent = traitlets.List().tag(sync=True)
+
+    def __init__(self, question: Any) -> None:
+        self._question = question
+        super().__init__(text=question.text, unit=question.unit, options=list(question.options), said=question.said,
+                         state=question.state, status=question.status)
+        self.observe(self._hear, names=["sent"])
+
+    def _hear(self, change: Any) -> None:
+        if change["new"]:
+            self._question.answer(change["new"][-1])

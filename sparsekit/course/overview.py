@@ -1,0 +1,90 @@
+"""How far a learner has come, as a picture and a table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..widgets.display import Display
+from ..widgets.svg import Drawing, fit
+from ..widgets.theme import INK, MUTED, SERIES, STRIPE
+from . import record
+from .contents import contents
+
+__all__ = ["progress"]
+
+WIDTH, ROW, TOP, LEFT = 860.0, 40.0, 66.0, 300.0
+COLUMNS = ("notebook", "predictions made", "of which right", "exercises solved")
+
+
+class Standing(NamedTuple):
+    """What was done in one notebook, of how much."""
+
+    notebook: str
+    made: int
+    right: int
+    predictions: int
+    solved: int
+    exercises: int
+
+
+def standing(notebook: str) -> Standing:
+    """Count what was done in a notebook."""
+    listed = contents().get(notebook, {})
+    entries = record.read(notebook)
+    predictions = {name: entry for name, entry in entries.items() if entry.get("kind") == "predict" and entry.get("said")}
+    solved = sum(entry.get("kind") == "exercise" and entry.get("right") is True for entry in entries.values())
+    tried = sum(entry.get("kind") == "exercise" for entry in entries.values())
+    right = sum(entry.get("right") is True for entry in predictions.values())
+    return Standing(notebook, len(predictions), right, max(len(listed.get("predict", ())), len(predictions)), solved,
+                    max(len(listed.get("exercise", ())), tried))
+
+
+def _notebooks() -> list[str]:
+    """The course's notebooks, and others that something was done in."""
+    place = record.folder()
+    found = {path.stem for path in place.glob("*.json")} if place is not None and place.is_dir() else set()
+    found |= {name for name in record._memory if record._memory[name]}
+    return [*sorted(contents()), *sorted(found - set(contents()))]
+
+
+def progress(notebook: str | None = None) -> Display:
+    """What was predicted and solved so far, notebook by notebook.
+
+    Parameters
+    ----------
+    notebook : str, optional
+        Only this one, such as ``"05_embeddings_language_model"``; by default all of the course.
+
+    Returns
+    -------
+    Display
+        A picture and a table; kept by ``predict``, ``reveal`` and ``exercise``, deleted by ``sparsekit.course.forget``.
+    """
+    rows = [standing(name) for name in ([notebook] if notebook else _notebooks())]
+    made, right, solved = (sum(getattr(row, name) for row in rows) for name in ("made", "right", "solved"))
+    words = (f"{made} of {sum(row.predictions for row in rows)} predictions made, {right} of them right; "
+             f"{solved} of {sum(row.exercises for row in rows)} exercises solved.")
+    cells = [(row.notebook, f"{row.made} of {row.predictions}", str(row.right), f"{row.solved} of {row.exercises}")
+             for row in rows]
+    return Display(_picture(rows, words), words, COLUMNS, cells)
+
+
+def _picture(rows: list[Standing], words: str) -> str:
+    drawing = Drawing(WIDTH)
+    drawing.text(20, 30, "Your progress", 17, font_weight="bold")
+    drawing.text(20, 51, words, 12.5, MUTED)
+    for number, row in enumerate(rows):
+        top = TOP + number * ROW
+        drawing.text(20, top + 19, fit(row.notebook, LEFT - 30, 13), 13)
+        _bar(drawing, top + 4, row.made, row.predictions, "predictions made", SERIES[0])
+        _bar(drawing, top + 19, row.solved, row.exercises, "exercises solved", SERIES[3])
+    return drawing.finish(TOP + len(rows) * ROW + 14, words)
+
+
+def _bar(drawing: Drawing, top: float, done: int, total: int, what: str, color: str) -> None:
+    """One bar, its share filled, with the figures beside it."""
+    length = 340.0
+    drawing.rect(LEFT, top, length, 10, STRIPE, stroke="#8b9096", stroke_width=0.6)
+    if total and done:
+        drawing.rect(LEFT, top, length * min(done / total, 1.0), 10, color)
+    drawing.text(LEFT + length + 12, top + 9, f"{done} of {total} {what}", 11.5, INK if done else MUTED)

@@ -1,0 +1,246 @@
+"""Predict, measure, compare: a question before a cell, and what the cell measured after it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..base.errors import MissingPackageError, UnknownNameError
+from . import record
+from .contents import notebook_of
+from .guesses import Verdict, compare, compare_choice, parse, quantity, sentence
+from .words import Said, in_notebook, rich
+
+__all__ = ["Question", "Revelation", "predict", "reveal"]
+
+#: What was asked in this session, by name: ``reveal`` looks it up.
+_asked: dict[str, Question] = {}
+
+
+class Question:
+    """A question to think about before the next cell runs; made by ``predict``.
+
+    As the last value of a cell it is a form where a kernel runs and anywidget is installed, and plain HTML elsewhere.
+
+    Attributes
+    ----------
+    name, text, unit : str
+    options : tuple of str
+        What there is to choose from; empty if the answer is a number.
+    said : str
+        The guess as it was given; empty without one.
+    status, state : str
+        What is to be said about it, and one of ``"open"``, ``"kept"``, ``"unclear"``, ``"right"``, ``"wrong"``.
+    """
+
+    def __init__(self, name: str, text: str, unit: str = "", options: Sequence[Any] = ()) -> None:
+        self.name, self.text, self.unit = str(name), " ".join(str(text).split()), str(unit)
+        self.options = tuple(str(option) for option in options)
+        self.said, self.status, self.state = "", "", "open"
+        self.guess: float | str | None = None
+        self._found: Revelation | None = None
+        self._live: Any = None
+
+    def answer(self, said: Any) -> str:
+        """Take a guess, keep it, and say what is to be said about it; an unclear one is not kept."""
+        self.said = " ".join(str(said).split())[:200]
+        self.guess, trouble = self._read(self.said)
+        if trouble:
+            self.state, self.status = "unclear", trouble
+        elif self._found is None:
+            self.state, self.status = "kept", f"Kept: {self.words}. Run on to see what it is."
+            record.remember(self.name, "predict", self.said)
+        else:
+            self.judge()
+        self._show()
+        return self.status
+
+    def _read(self, said: str) -> tuple[float | str | None, str]:
+        if not self.options:
+            return parse(said, self.unit)
+        found = next((option for option in self.options if option.casefold() == said.casefold()), None)
+        return found, "" if found is not None else f"Choose one of: {', '.join(self.options)}."
+
+    @property
+    def words(self) -> str:
+        """The guess in words."""
+        return quantity(self.guess, self.unit) if isinstance(self.guess, float) else str(self.guess)
+
+    def judge(self, found: Revelation | None = None) -> Verdict | None:
+        """Compare the guess with what was measured, and keep the result; None without a guess."""
+        self._found = found or self._found
+        if self.guess is None or self._found is None:
+            return None
+        verdict = self._found.verdict(self.guess)
+        self.state, self.status = "right" if verdict.right else "wrong", f"{verdict.words} {self._found.because}".rstrip()
+        record.remember(self.name, "predict", self.said, verdict.right)
+        self._show()
+        return verdict
+
+    def recall(self) -> None:
+        """Take up the guess of an earlier session."""
+        entry = record.read(notebook_of(self.name)).get(self.name, {})
+        said = entry.get("said")
+        if isinstance(said, str) and said:
+            self.guess, trouble = self._read(said)
+            if not trouble:
+                self.said, self.state, self.status = said, "kept", f"You said {self.words}. Run on to see what it is."
+
+    # ---- what is shown
+
+    def _show(self) -> None:
+        if self._live is not None:
+            self._live.said, self._live.state, self._live.status = self.said, self.state, self.status
+
+    @property
+    def asks_for(self) -> str:
+        """What kind of answer is expected."""
+        return "one of these" if self.options else f"a number, in {self.unit}" if self.unit else "a number"
+
+    def __repr__(self) -> str:
+        lines = [f"Predict: {self.text} ({self.asks_for})", *(f"  - {option}" for option in self.options)]
+        return "\n".join([*lines, self.status] if self.status else lines)
+
+    def _html(self) -> str:
+        options = "".join(f"<li>{rich(option)}</li>" for option in self.options)
+        choice = f"<details><summary>Possible answers</summary><ul>{options}</ul></details>" if options else ""
+        status = f"<p>{rich(self.status)}</p>" if self.status else ""
+        kind = "" if options else f" <em>({rich(self.asks_for)})</em>"
+        return f"<p><strong>Predict.</strong> {rich(self.text)}{kind}</p>{choice}{status}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        static = {"text/plain": repr(self), "text/html": self._html()}
+        if not in_notebook():
+            return static
+        try:
+            from .live import QuestionWidget
+        except MissingPackageError:
+            return static
+        self._live = QuestionWidget(self)
+        bundle = self._live._repr_mimebundle_()
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
+        return {**data, **static}, metadata
+
+
+class Revelation(Said):
+    """What was measured, beside what was predicted; made by ``reveal``.
+
+    Attributes
+    ----------
+    value : float or str
+    right : bool or None
+        Whether the prediction holds; None without one.
+    """
+
+    def __init__(self, question: Question, value: float | str, wrong: Mapping[Any, str], within: float, because: str) -> None:
+        self.question, self.value, self.wrong, self.within = question, value, wrong, within
+        self.because = sentence(because) if because else ""
+        verdict = question.judge(self)
+        self.right = verdict.right if verdict else None
+        super().__init__(self._text(verdict), self._html(verdict))
+
+    def verdict(self, guess: float | str) -> Verdict:
+        """How a guess compares with the value."""
+        if isinstance(self.value, str):
+            return compare_choice(str(guess), self.value, self.wrong)
+        return compare(float(guess), self.value, self.question.unit, self.wrong, self.within)
+
+    @property
+    def measured(self) -> str:
+        """The value in words."""
+        return self.value if isinstance(self.value, str) else quantity(self.value, self.question.unit)
+
+    def _mistakes(self) -> list[tuple[str, str]]:
+        unit = self.question.unit
+        return [(said if isinstance(said, str) else quantity(float(said), unit), sentence(text))
+                for said, text in self.wrong.items()]
+
+    def _text(self, verdict: Verdict | None) -> str:
+        first = verdict.words if verdict else f"It is {self.measured}."
+        mistakes = [] if verdict else [f"If you say {said}: {text}" for said, text in self._mistakes()]
+        return "\n".join([f"{first} {self.because}".rstrip(), *mistakes])
+
+    def _html(self, verdict: Verdict | None) -> str:
+        because = f" {rich(self.because)}" if self.because else ""
+        if verdict:
+            mark, word = ("✔", "Right") if verdict.right else ("✘", "Not so")
+            return f"<p><strong>{mark} {word}.</strong> {rich(verdict.words.removeprefix('Right: '))}{because}</p>"
+        mistakes = "".join(f"<li>If you say {rich(said)}: {rich(text)}</li>" for said, text in self._mistakes())
+        listed = f"<ul>{mistakes}</ul>" if mistakes else ""
+        return (f"<details><summary>What it is, for those who have predicted it</summary>"
+                f"<p><strong>{rich(self.measured)}.</strong>{because}</p>{listed}</details>")
+
+
+def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: Any = None) -> Question:
+    """Ask for a prediction before something is measured.
+
+    Parameters
+    ----------
+    name : str
+        Name of the prediction; ``reveal`` refers to it, and the learner's progress is kept under it.
+    question : str
+        What is asked, in a sentence; ```code``` in backticks.
+    unit : str, optional
+        Unit of the number that is asked for, such as ``"MB"``.  Guesses in other units of bytes or of time are converted.
+    options : sequence, optional
+        What there is to choose from; without it the answer is a number.
+    guess : number or str, optional
+        The prediction, for whoever writes it into the cell instead of the form.
+
+    Returns
+    -------
+    Question
+        To be the last value of the cell.
+    """
+    asked = Question(name, question or str(name).replace("_", " "), unit, options)
+    asked.recall()
+    _asked[asked.name] = asked
+    if guess is not None:
+        asked.answer(guess)
+    return asked
+
+
+def reveal(name: str, value: Any, *, wrong: Mapping[Any, str] | None = None, within: float = 0.1,
+           because: str = "") -> Revelation:
+    """Compare a prediction with what was measured.
+
+    Parameters
+    ----------
+    name : str
+        As given to ``predict``.
+    value : number or str
+        What was measured, in the unit of the question, or the option that is right.
+    wrong : mapping, optional
+        Known misconceptions: what somebody who has one answers -> which one it is, said to the learner,
+        ``{512: "you counted the dense gradient"}``.
+    within : float, optional
+        How far a number may be off to be right, as a share of the value; 0 for exact counts.
+    because : str, optional
+        Why it is so, in a sentence.
+
+    Returns
+    -------
+    Revelation
+        Open for those who have predicted, folded for others; to be the last value of the cell.
+
+    Raises
+    ------
+    UnknownNameError
+        If the value is neither a number nor, with options, one of them.
+    """
+    asked = str(name) in _asked  # its cell may have been left out
+    question = _asked[str(name)] if asked else Question(name, str(name).replace("_", " "))
+    found: float | str
+    if question.options:
+        found = str(value)
+        if found not in question.options:
+            raise UnknownNameError.of(f"answer to {question.name!r}", found, question.options)
+    else:
+        try:
+            found = value if isinstance(value, str) and not asked else float(value)
+        except (TypeError, ValueError) as error:
+            raise UnknownNameError(f"{question.name!r} is answered by a number, not {value!r}.") from error
+        if isinstance(found, float) and not math.isfinite(found):
+            raise UnknownNameError(f"{question.name!r} is answered by a finite number, not {value!r}.")
+    return Revelation(question, found, wrong or {}, within, because)

@@ -1,4 +1,4 @@
-"""Operators of one's own, by class and name: ``mx.operator``, called as ``mx.nd.Custom(…, op_type=name)``."""
+"""Operators of one's own, by class and name: ``mx.operator``, called as ``mx.nd.Custom`` and ``mx.sym.Custom``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from . import ndarray
+from . import ndarray, symbol
 from .autograd import check_gradients
-from .base.errors import ShapeError, SparsekitError, UnknownNameError
+from .base.errors import ParameterError, ShapeError, SparsekitError, UnknownNameError
 from .core import hooks
 from .core.graph import CustomNode
 from .ndarray import NDArray, array, sparse, wrap, zeros
+from .symbol.custom import make_custom
 
 __all__ = ["Custom", "CustomOp", "CustomOpProp", "get_all_registered_operators", "register"]
 
@@ -80,6 +81,18 @@ class CustomOpProp:
         return ([dense] * len(in_stype), [dense] * len(self.list_outputs()),
                 [dense] * len(self.list_auxiliary_states()))
 
+    def infer_storage_type_backward(self, ograd_stype: list[str], in_stype: list[str], out_stype: list[str],
+                                    igrad_stype: list[str], aux_stype: list[str]) -> Any:
+        """Storage types of the outputs' gradients, inputs, outputs, gradients of the inputs and kept arrays, in ``backward``.
+
+        The fourth list is looked at: in these types ``backward`` gets the arrays that it writes the gradients to.
+        """
+        return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
+
+    def declare_backward_dependency(self, out_grad: list[Any], in_data: list[Any], out_data: list[Any]) -> list[Any]:
+        """What ``backward`` looks at; here it gets all of it, whatever is declared."""
+        return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
+
     def create_operator(self, ctx: Any, in_shapes: list[Any], in_dtypes: list[Any]) -> CustomOp:
         """The operator for inputs of these shapes and types."""
         return CustomOp()
@@ -132,22 +145,35 @@ def Custom(*args: Any, op_type: str, **kwargs: Any) -> Any:
     -------
     NDArray or list of NDArray
     """
-    if op_type not in _registered:
-        raise UnknownNameError.of("custom operator", op_type, _registered)
     kwargs.pop("name", None)
     names = _names_of(op_type, kwargs)
+    prop = _prop(op_type, {name: str(value) for name, value in kwargs.items() if name not in names})
+    return apply(op_type, prop, _inputs(op_type, [*prop.list_arguments(), *prop.list_auxiliary_states()], args, kwargs))
+
+
+def _prop(op_type: str, settings: dict[str, str]) -> CustomOpProp:
+    if op_type not in _registered:
+        raise UnknownNameError.of("custom operator", op_type, _registered)
     make: Any = _registered[op_type]
-    prop = make(**{name: str(value) for name, value in kwargs.items() if name not in names})
-    arguments, kept = prop.list_arguments(), prop.list_auxiliary_states()
-    arrays = _inputs(op_type, [*arguments, *kept], args, kwargs)
-    given, aux = arrays[: len(arguments)], arrays[len(arguments):]
+    try:
+        found: CustomOpProp = make(**settings)
+    except TypeError as error:
+        raise ParameterError(f"The CustomOpProp {op_type!r} does not take {', '.join(settings) or 'no settings'}: {error}.",
+                             hint="keywords that are no inputs go to its __init__, as text.") from error
+    return found
+
+
+def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> Any:
+    """Run an operator on its inputs and kept arrays; recorded if autograd records."""
+    count = len(prop.list_arguments())
+    given, aux = arrays[:count], arrays[count:]
     ctx = given[0].context if given else None
     shapes = [list(each.shape) for each in given]
     _, out_shapes, _ = _three(prop.infer_shape(shapes))
     _, out_types, _ = _three(prop.infer_type([each.dtype.type for each in given]))
     wanted, out_stypes, _ = _three(prop.infer_storage_type([each.stype for each in given]))
     operator = prop.create_operator(ctx, shapes, [each.dtype.type for each in given])
-    return _run(op_type, operator, given, aux, wanted,
+    return _run(op_type, prop, operator, given, aux, wanted,
                 [_made(*each, ctx) for each in zip(out_stypes, map(tuple, out_shapes), out_types, strict=True)])
 
 
@@ -163,7 +189,7 @@ def _three(found: Any) -> tuple[Any, Any, Any]:
     return found[0], found[1], found[2] if len(found) == 3 else []
 
 
-def _run(op_type: str, operator: CustomOp, given: list[NDArray], aux: list[NDArray], wanted: list[str],
+def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArray], aux: list[NDArray], wanted: list[str],
          outputs: list[NDArray]) -> Any:
     state = hooks.state
     recording, state.recording = state.recording, False
@@ -178,7 +204,9 @@ def _run(op_type: str, operator: CustomOp, given: list[NDArray], aux: list[NDArr
         def gradients(head: list[Any]) -> list[Any]:
             grads = [_made("default", out.shape, out.dtype, out.context) if each is None else each
                      for each, out in zip(head, outputs, strict=True)]
-            made = [_made("default", each.shape, each.dtype, each.context) for each in inputs]
+            stypes = prop.infer_storage_type_backward(*([each.stype for each in group] for group in
+                                                        (grads, inputs, outputs, inputs, aux)))[3]
+            made = [_made(stype, each.shape, each.dtype, each.context) for stype, each in zip(stypes, inputs, strict=True)]
             operator.backward(["write"] * len(made), grads, inputs, outputs, made, aux)
             return check_gradients(op_type, made, [each.shape for each in inputs])
 
@@ -187,4 +215,5 @@ def _run(op_type: str, operator: CustomOp, given: list[NDArray], aux: list[NDArr
     return outputs if len(outputs) > 1 else outputs[0]
 
 
-ndarray.Custom = Custom  # in mx.nd from the moment that there may be something to call
+ndarray.Custom = Custom  # in mx.nd and mx.sym from the moment that there may be something to call
+symbol.Custom = make_custom(_prop, apply)

@@ -145,6 +145,8 @@ class Op:
         Whether no byte limit holds for a dense result if an input is dense: it is what a product is asked for.
     instead : str
         For an operator without gradient: what to use where one is needed.
+    listed : bool
+        Whether the registry has it; an operator of one symbol is not listed.
     **attrs
         Attributes with their defaults; ``REQUIRED`` for those without.
     """
@@ -154,7 +156,7 @@ class Op:
         sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
         cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (),
         aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
-        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, **attrs: Any,
+        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, listed: bool = True, **attrs: Any,
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
@@ -169,7 +171,7 @@ class Op:
         self.gradient_function: Callable[..., Any] | None = None
         self.saves_inputs = self.saves_outputs = True
         self._calls: dict[Any, Call] = {}
-        for key in (name, *aliases):
+        for key in (name, *aliases) if listed else ():
             if key in registry:
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self

@@ -42,7 +42,7 @@ def _list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _joined(steps: list[list[Any]], single: bool, length: int) -> Any:
+def joined(steps: list[list[Any]], length: int) -> list[Any]:
     """What each step gave, put together along a new first axis, filled up with zeros to ``length``."""
     made = []
     for items in zip(*steps, strict=True):
@@ -50,6 +50,10 @@ def _joined(steps: list[list[Any]], single: bool, length: int) -> Any:
         if len(rows) < length:
             rows.append(zeros((length - len(rows), *items[0].shape), items[0].context, items[0].dtype))
         made.append(F.concat(*rows, dim=0))
+    return made
+
+
+def _single(made: list[Any], single: bool) -> Any:
     return made[0] if single and made else made
 
 
@@ -81,7 +85,7 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any,
         outputs, states = body(items if isinstance(data, (list, tuple)) else items[0], states)
         single = not isinstance(outputs, (list, tuple))
         steps.append(_list(outputs))
-    return _joined(steps, single, len(steps)), states
+    return _single(joined(steps, len(steps)), single), states
 
 
 def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None) -> Any:
@@ -108,7 +112,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
         one = outputs is not None and not isinstance(outputs, (list, tuple))
         steps.append([] if outputs is None else _list(outputs))
         variables = _list(following) if following is not None else variables
-    return _joined(steps, one, max_iterations), variables[0] if single else variables
+    return _single(joined(steps, max_iterations), one), variables[0] if single else variables
 
 
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:

@@ -134,7 +134,8 @@ def _gradient_types(heads: Sequence[Entry], facts: _Facts, arguments: list[Symbo
         return {}
     specs = {(node, place): facts.spec((node, place)) for node in order(heads)
              for place in range(1 if node.call is None else node.call.outputs)}
-    found = gradient_stypes(heads, specs)
+    found = gradient_stypes(heads, specs, wanted={node for node, request in zip(arguments, requests, strict=True)
+                                                  if request != "null"})
     return {node: found.get(node, "default") for node in arguments}
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError
 from ..core.op import Op
+from . import loops as _loops  # noqa: F401 - says how loops are read
 from . import values
 from .calls import complete_inputs
+from .composite import BUILDERS
 from .node import Entry, SymbolNode, copied, order, rebuilt, states_of
 from .spelling import HIDDEN, PASSED_OVER, Spelling, adjusted, is_known, output_names, spelling_of
 
@@ -30,6 +33,11 @@ def write(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
     """A graph as the text that MXNet 1.9.1 writes."""
     if remove_amp_cast:
         heads = rebuilt(heads, _without_casts)
+    return f'{_graph(heads)}, \n  "attrs": {{"mxnet_version": ["int", {_VERSION}]}}\n}}'
+
+
+def _graph(heads: Sequence[Entry]) -> str:
+    """A graph, or one inside a node, without what closes it."""
     nodes = order(heads)
     numbers = {node: number for number, node in enumerate(nodes)}
     rows = [0]
@@ -40,7 +48,7 @@ def write(heads: Sequence[Entry], remove_amp_cast: bool = True) -> str:
     versions: dict[SymbolNode, int] = {}
     described = ", \n".join(_node(node, numbers, versions) for node in nodes)
     return (f'{{\n  "nodes": [\n{described}\n  ], \n  "arg_nodes": {_list(leaves)}, \n  "node_row_ptr": {_list(rows)}, \n'
-            f'  "heads": {_list(entries)}, \n  "attrs": {{"mxnet_version": ["int", {_VERSION}]}}\n}}')
+            f'  "heads": {_list(entries)}')
 
 
 def _without_casts(node: SymbolNode, inputs: list[Entry]) -> Entry | SymbolNode:
@@ -88,6 +96,10 @@ def _node(node: SymbolNode, numbers: dict[SymbolNode, int], versions: dict[Symbo
     inputs = [f"[{numbers[source]}, {place}, {version}]" for (source, place), version in
               zip(node.inputs, _versions(node, versions), strict=True)]
     lines.append(f'      "inputs": {_list(inputs, "      ")}')
+    inner = getattr(node.call and node.call.op, "graphs", ())
+    graphs = [textwrap.indent(f"{_graph(graph.heads)}\n}}", " " * 8) for graph in inner]
+    if graphs:
+        lines.append('      "subgraphs": [\n' + ", \n".join(graphs) + "\n      ]")
     return "    {\n" + ", \n".join(lines) + "\n    }"
 
 
@@ -151,7 +163,10 @@ def read(text: str, source: str = "The text") -> list[Entry]:
     except ValueError as error:
         raise FileFormatError(f"{source} is no JSON: {error}.", hint="it may be cut off; symbols are saved by Symbol.save."
                               ) from None
-    return _Reader(document, source).heads()
+    try:
+        return _Reader(document, source).heads()
+    except RecursionError:
+        raise FileFormatError(f"{source} has graphs inside graphs, too deep.", hint="it is no symbol that was saved.") from None
 
 
 class _Reader:
@@ -205,10 +220,29 @@ class _Reader:
                 raise self._wrong(f"gives inputs to {where}, a variable")
             params = {key: value for key, value in attrs.items() if not _is_own(key)}
             return SymbolNode(name, params=params, attrs=_hidden({k: v for k, v in attrs.items() if _is_own(k)}))
+        if op_name in BUILDERS:
+            return self._composite(op_name, described, name, attrs, inputs, where)
         if not is_known(op_name):
             raise self._wrong(f"has {where} with the operator {op_name!r:.80}, which is not here",
+                              "register operators of your own with mx.operator first." if op_name == "Custom" else
                               "DIFFERENCES.md lists what is; convolutions, pooling and image operators are not.")
         return self._operator(spelling_of(op_name), name, attrs, inputs, where)
+
+    def _composite(self, op_name: str, described: dict[str, Any], name: str, attrs: dict[str, str], inputs: list[Entry],
+                   where: str) -> SymbolNode:
+        """An operator that holds graphs, or that ``mx.operator`` knows."""
+        inner = described.get("subgraphs", [])
+        if not isinstance(inner, list):
+            raise self._wrong(f"has a {type(inner).__name__} for subgraphs of {where}")
+        graphs = [_Reader(one, f"{self.source}: a graph in {where}").heads() for one in inner]
+        params = {key: value for key, value in attrs.items() if not _is_own(key)}
+        try:
+            op = BUILDERS[op_name](params, graphs, len(inputs))
+        except FileFormatError:
+            raise
+        except SparsekitError as error:
+            raise self._wrong(f"has {where} that cannot be made: {error.message}", error.hint) from None
+        return SymbolNode(name, op.bind({}), inputs, op_name, params, _hidden({k: v for k, v in attrs.items() if _is_own(k)}))
 
     def _operator(self, spelling: Spelling, name: str, attrs: dict[str, str], inputs: list[Entry], where: str) -> SymbolNode:
         params, user, own = {}, {}, dict(spelling.fixed)

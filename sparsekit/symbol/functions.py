@@ -14,10 +14,10 @@ from .node import Entry
 from .spelling import HIDDEN, Spelling, spelling_of
 from .symbol import Symbol
 
-__all__ = ["F", "make_function"]
+__all__ = ["F", "entry_of", "make_function"]
 
 
-def _entry(value: Any, what: str) -> Entry:
+def entry_of(value: Any, what: str) -> Entry:
     """The one output of a symbol that is an input."""
     if not isinstance(value, Symbol):
         raise DTypeError(f"Argument {what} must be Symbol instances, but got {value!r:.60}.",
@@ -32,7 +32,7 @@ def split_arguments(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     """The inputs of a call, None for those left out, and its attributes."""
     if op.variadic:
         args = tuple(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
-        return [_entry(value, f"{op.inputs[0]}{place}") for place, value in enumerate(args)], kwargs
+        return [entry_of(value, f"{op.inputs[0]}{place}") for place, value in enumerate(args)], kwargs
     names = (*op.inputs, *op.attrs)
     if len(args) > len(names):
         raise SparsekitError(f"{op.name} takes at most {len(names)} arguments, {len(args)} were given.",
@@ -45,7 +45,7 @@ def split_arguments(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     inputs = []
     for name in op.inputs:
         value = given.pop(name, None)
-        inputs.append(None if value is None else _entry(value, name))
+        inputs.append(None if value is None else entry_of(value, name))
     return inputs, given
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import Any
 
+from ..base.errors import DensificationError
 from ..core.op import Op
 from ..core.spec import Spec, gradient_specs, noted_fallbacks
 from .node import Entry, SymbolNode, order
@@ -14,7 +15,8 @@ __all__ = ["gradient_stypes"]
 
 def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
                     fallbacks: dict[SymbolNode, list[tuple[Op, tuple[Spec, ...]]]] | None = None,
-                    wanted: Container[SymbolNode] | None = None) -> dict[SymbolNode, str]:
+                    wanted: Container[SymbolNode] | None = None,
+                    refused: dict[SymbolNode, DensificationError] | None = None) -> dict[SymbolNode, str]:
     """The storage type in which each variable's gradient arrives, "default" for those that none reaches.
 
     The gradient at a head is taken to have the head's storage type.
@@ -27,6 +29,8 @@ def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
         Receives, for nodes whose gradient rules make sparse arrays dense, the operators that do, with their inputs.
     wanted : container of SymbolNode, optional
         The variables whose gradients are computed; all if not given.
+    refused : dict, optional
+        Receives the errors of gradients that are dense by nature and beyond the limit; without it the first is raised.
     """
     useful = None if wanted is None else _leading_to(heads, wanted)
     given: dict[Entry, Spec] = {}
@@ -40,7 +44,13 @@ def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
         if all(one is None for one in arrived):
             continue
         with noted_fallbacks() as noted:
-            made = _through(node, arrived, specs, useful)
+            try:
+                made = _through(node, arrived, specs, useful)
+            except DensificationError as error:
+                if refused is None:
+                    raise
+                refused[node] = error
+                made = [specs[entry]._replace(stype="default") for entry in node.inputs]  # what else follows from it is shown
         if noted and fallbacks is not None:
             fallbacks[node] = noted
         for entry, spec in zip(node.inputs, made, strict=False):

@@ -108,14 +108,19 @@ class _Graph:
             return {}, {}
         specs = {entry: Spec(to_user(self.shapes[entry]), self.dtypes[entry], self.stypes[entry]) for entry in entries}
         fallbacks: dict[SymbolNode, list[tuple[Op, tuple[Spec, ...]]]] = {}
-        try:
-            stypes = gradient_stypes(heads, specs, fallbacks, wanted)
-        except DensificationError:
-            return {}, {}  # a gradient beyond the limit, which raises when it is computed
-
-        return stypes, {node: [_dense(op, [(f"{name} of {op.label}", spec.stype, spec.shape, spec.dtype) for name, spec in
-                                           zip(op.inputs * max(1, len(specs)), specs, strict=False)])
-                               for op, specs in noted] for node, noted in fallbacks.items()}
+        refused: dict[SymbolNode, DensificationError] = {}
+        stypes = gradient_stypes(heads, specs, fallbacks, wanted, refused)
+        found = {node: [_dense(op, [(f"{name} of {op.label}", spec.stype, spec.shape, spec.dtype) for name, spec in
+                                    zip(op.inputs * max(1, len(specs)), specs, strict=False)])
+                        for op, specs in noted] for node, noted in fallbacks.items()}
+        for node, error in refused.items():
+            sparse = [(name, specs[entry]) for name, entry in zip(node.input_names(), node.inputs, strict=False)
+                      if specs[entry].stype != "default"]
+            found.setdefault(node, []).append({
+                "what": ", ".join(f"the gradient of {name} {spec.stype}, dense by nature" for name, spec in sparse),
+                "bytes": sum(math.prod(spec.shape) * np.dtype(spec.dtype).itemsize for _, spec in sparse),
+                "remedy": f"{error.hint} grad_req='null' for what needs no gradient", "refused": True})
+        return stypes, found
 
     def array(self, entry: Entry) -> dict[str, Any]:
         """One array as plain data."""
@@ -144,6 +149,28 @@ class _Graph:
             found = {"what": f"{found['what']}, {made['what']}", "bytes": None if None in sizes else sum(sizes),
                      "remedy": f"{found['remedy']}; {advice}", "refused": found["refused"] or made["refused"]}
         return found
+
+
+def _result_beyond_limit(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
+    """A dense result of sparse inputs that no fallback makes, and that the limit does not allow; as ``dispatch`` decides it."""
+    call, storage = node.call, graph.storages.get(node)
+    if call is None or storage is None or storage.fallback or storage.cast or call.op.mutates or call.op.lane == "convert":
+        return None
+    dense = [graph.shapes.get(entry) for entry, stype in zip(node.inputs, storage.inputs, strict=True) if stype == "default"]
+    if len(dense) == len(storage.inputs) or (dense and call.op.unlimited) or not all(map(complete, dense)):
+        return None
+    found = []
+    for place, stype in enumerate(storage.outputs):
+        shape, dtype = graph.shapes.get((node, place)), graph.dtypes.get((node, place))
+        if stype == "default" and shape is not None and complete(shape) and dtype is not None:
+            found.append((math.prod(shape) * np.dtype(dtype).itemsize, math.prod(shape)))
+    size, elements = max(found, default=(0, 0))
+    if config.densify == "allow" or size <= config.densify_limit:
+        return None
+    if any(math.prod(shape) >= elements for shape in dense if shape is not None):
+        return None
+    return {"what": "the result, dense by nature", "bytes": size, "refused": True,
+            "remedy": "take a slice first, or raise sparsekit.config.densify_limit"}
 
 
 def _dense(op: Op, arrays: Sequence[tuple[str, str, Partial, Any]]) -> dict[str, Any]:
@@ -186,6 +213,7 @@ def _plain(node: SymbolNode, graph: _Graph, numbers: dict[SymbolNode, int], grad
         "inputs": [[numbers[source], place, name] for name, (source, place) in
                    zip(node.input_names(), node.inputs, strict=False) if source in numbers],
         "outputs": [graph.array((node, place)) for place in range(node.visible)],
-        "fallback": graph.fallback(storage) if storage is not None else None, "backward": backward,
+        "fallback": graph.fallback(storage) if storage is not None else None, "result": _result_beyond_limit(node, graph),
+        "backward": backward,
         "gradient": gradient, "attrs": dict(node.params)}
     return found

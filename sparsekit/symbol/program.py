@@ -67,7 +67,7 @@ class Program:
     def _step(self, node: SymbolNode, places: dict[SymbolNode, int], done: tuple[int, ...],
               shapes: dict[Entry, Partial]) -> Step:
         call: Any = node.call
-        function = invoke_update if isinstance(call.op, Update) else invoke
+        function = getattr(call.op, "invoke", None) or (invoke_update if isinstance(call.op, Update) else invoke)
         inputs = tuple(places[source] + place for source, place in node.inputs)
         return Step(node, adjusted_call(call, shapes.get((node, 0))), function, inputs, places[node], done)
 

@@ -194,7 +194,10 @@ def guess_inputs(call: Call, ins: list[Partial], out: Partial, one_shape: bool) 
     ShapeError
         If they contradict each other.
     """
-    op = call.op
+    op: Any = call.op
+    if hasattr(op, "guess"):  # an operator that is made of others
+        made: list[Partial] = op.guess(ins)
+        return made
     if one_shape or op.shape is infer.same_shape:
         return _all_alike(ins, out, call.attrs)
     found = _GUESSES.get(op.name)

@@ -128,6 +128,9 @@ def _make(name: str) -> Spelling:
 
 def output_names(written: str, call: Call) -> tuple[str, ...]:
     """What MXNet appends to a node's name for each of its outputs, those among them that no caller gets."""
+    own = getattr(call.op, "suffixes", None)
+    if own is not None:
+        return tuple(own)
     names = _OUTPUTS.get(written)
     if names is not None:
         return names[: call.visible] if written == "RNN" else names

@@ -411,6 +411,15 @@ class Symbol:
         """Not available, as in MXNet 1.9.1."""
         raise UnsupportedError("A symbol of gradients cannot be made.", hint="bind() with args_grad, and call backward().")
 
+    def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None, shape_dict: Any = None,
+                     type_dict: Any = None, stype_dict: Any = None, skip_infer: bool = False, **kwargs: Any) -> Symbol:
+        """Not available: there are no backends that rewrite graphs."""
+        return self.get_backend_symbol(backend)
+
+    def get_backend_symbol(self, backend: str) -> Symbol:
+        """Not available: there are no backends that rewrite graphs."""
+        raise UnsupportedError(f"There is no backend {backend!r}, nor any other.", hint="leave it out: the symbol runs as it is.")
+
     # files
 
     def tojson(self, remove_amp_cast: bool = True) -> str:

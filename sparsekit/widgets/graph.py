@@ -56,8 +56,8 @@ def graph_figure(data: Mapping[str, Any] | None, title: str = "") -> GraphDispla
     data : dict
         ``{"nodes": [...]}``, inputs before what uses them.  A node has a ``name``, an ``op`` (none for variables),
         ``inputs`` as ``[node number, output number, name]``, ``outputs`` with ``shape`` (None for sizes not known),
-        ``dtype``, ``stype`` and, if known, ``bytes``, and may have ``fallback`` and ``backward`` (``what``, ``bytes``,
-        ``remedy``, ``refused``), ``gradient`` (a storage type) and ``attrs``.
+        ``dtype``, ``stype`` and, if known, ``bytes``, and may have ``fallback``, ``result`` and ``backward`` (``what``,
+        ``bytes``, ``remedy``, ``refused``), ``gradient`` (a storage type) and ``attrs``.
     title : str, optional
 
     Returns
@@ -88,6 +88,7 @@ def output_lines(node: Node) -> list[tuple[str, str, str]]:
 def alarm_words(node: Node) -> list[str]:
     """What a card says of what becomes dense: forwards, and for the gradient."""
     words = [f"falls back: {cost([node.fallback])}"] if node.fallback else []
+    words += [f"result: {cost([node.result])}"] if node.result else []
     return words + ([f"backward: {cost(node.backward)}"] if node.backward else [])
 
 

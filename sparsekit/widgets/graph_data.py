@@ -84,6 +84,8 @@ class Node(NamedTuple):
     inputs : tuple of (int, int, str)
         Number of the node, which of its outputs, and what the operator calls it.
     fallback : Fallback or None
+    result : Fallback or None
+        A result that is dense by nature, no fallback, and beyond the limit.
     backward : tuple of Fallback
         What its gradient makes dense.
     gradient : str
@@ -98,11 +100,12 @@ class Node(NamedTuple):
     backward: tuple[Fallback, ...]
     gradient: str
     attrs: tuple[tuple[str, str], ...]
+    result: Fallback | None = None
 
     @property
     def alarms(self) -> tuple[Fallback, ...]:
         """All that becomes dense at this node, forwards and backwards."""
-        return (self.fallback, *self.backward) if self.fallback else self.backward
+        return (*(one for one in (self.fallback, self.result) if one is not None), *self.backward)
 
 
 def _items(value: Any) -> list[Any]:
@@ -141,7 +144,8 @@ def read_graph(data: Any) -> list[Node]:
         found.append(Node(str(value.get("name", "")), str(value.get("op") or ""), tuple(_inputs(value, found)),
                           tuple(map(_array, _maps(value.get("outputs")))) or (Array(None, "", ""),),
                           _fallback(value.get("fallback")), backward, str(value.get("gradient") or ""),
-                          tuple((str(key), str(text)) for key, text in attrs.items()) if isinstance(attrs, Mapping) else ()))
+                          tuple((str(key), str(text)) for key, text in attrs.items()) if isinstance(attrs, Mapping) else (),
+                          _fallback(value.get("result"))))
     return found
 
 
@@ -227,9 +231,9 @@ def _fallbacks(operators: Sequence[Node]) -> str:
     forward = [node for node in operators if node.fallback]
     backward = [node for node in operators if node.backward]
     total = _many(len(operators), "operator")
-    if not forward and not backward:
-        return "The one operator does not fall back." if len(operators) == 1 else f"None of {total} falls back."
     words = []
+    if not forward and not backward:
+        words = ["The one operator does not fall back." if len(operators) == 1 else f"None of {total} falls back."]
     for found, arrays, where in ((forward, [node.fallback for node in forward if node.fallback], ""),
                                  (backward, [one for node in backward for one in node.backward], " in the backward pass")):
         if found:
@@ -238,6 +242,11 @@ def _fallbacks(operators: Sequence[Node]) -> str:
             verb = "falls" if len(found) == 1 else "fall"
             subject = f"{format_count(len(found))} of {total}" if len(operators) > 1 else "The one operator"
             words.append(f"{subject} {verb} back{where}, {cost(arrays)}: {named}.")
+    natural = [node for node in operators if node.result]
+    if natural:
+        verb = "has a result that is" if len(natural) == 1 else "have results that are"
+        words.append(f"{format_count(len(natural))} {verb} dense by nature, {cost([n.result for n in natural if n.result])}: "
+                     f"{', '.join(node.name for node in natural[:3])}{' …' if len(natural) > 3 else ''}.")
     refused = sum(one.refused for node in operators for one in node.alarms)
     if refused:
         words.append(f"{format_count(refused)} of these would raise: more than the limit allows.")

@@ -34,7 +34,8 @@ def _runs(nodes: Sequence[Node]) -> list[tuple[int, int, int]]:
     """Blocks of operators that repeat: (place among operators, length, times)."""
     operators = [node for node in nodes if node.op]
     alike = [(node.op, tuple(array.stype for array in node.outputs), tuple(nodes[source].outputs[place].stype
-              for source, place, _ in node.inputs), bool(node.fallback), len(node.backward)) for node in operators]
+              for source, place, _ in node.inputs), node.fallback is None, node.result is None, len(node.backward))
+             for node in operators]
     found, start = [], 0
     while start < len(alike):
         best = (0, 0, 0)  # operators saved, length, times
@@ -99,13 +100,18 @@ def _rebuilt(nodes: Sequence[Node], group: dict[int, int], members: dict[int, li
 
 def _card(nodes: Sequence[Node], inside: list[int], end: Node, inputs: tuple[tuple[int, int, str], ...], times: int) -> Node:
     operators = [nodes[i] for i in inside if nodes[i].op]
-    alarms = [one for node in operators for one in ([node.fallback] if node.fallback else [])]
-    total = None if any(one.bytes is None for one in alarms) else sum(one.bytes or 0 for one in alarms)
-    fallback = Fallback(f"{format_count(len(alarms))} operators", total, alarms[0].remedy,
-                        any(one.refused for one in alarms)) if alarms else None
     name = f"{format_count(times)} more of the {format_count(len(operators) // times)} above"
     backward = tuple(one for node in operators for one in node.backward)
-    return Node(name, f"{operators[0].name} – {operators[-1].name}", inputs, end.outputs, fallback, backward, "", ())
+    fallback, result = (_together([getattr(node, which) for node in operators]) for which in ("fallback", "result"))
+    return Node(name, f"{operators[0].name} – {operators[-1].name}", inputs, end.outputs, fallback, backward, "", (), result)
+
+
+def _together(found: Sequence[Fallback | None]) -> Fallback | None:
+    alarms = [one for one in found if one is not None]
+    if not alarms:
+        return None
+    total = None if any(one.bytes is None for one in alarms) else sum(one.bytes or 0 for one in alarms)
+    return Fallback(f"{format_count(len(alarms))} operators", total, alarms[0].remedy, any(one.refused for one in alarms))
 
 
 def _alarming(nodes: Sequence[Node], most: int) -> tuple[list[Node], str]:

@@ -1,6 +1,8 @@
 """Record what ``simple_bind`` infers: the storage types of outputs and gradient arrays, for each storage type of the inputs.
 
 This is MXNet's symbolic storage inference as users see it.  The calls are data, evaluated by the test of sparsekit too.
+``error`` is there where MXNet refuses, or fails at the first forward pass (on arrays without entries); what it inferred
+before that is kept.
 """
 
 import itertools
@@ -63,16 +65,17 @@ def record(case):
     call, shapes, stypes = case
     names = {"S": mx.sym, **{name: mx.sym.Variable(name) for name in "abc"}}
     given = dict(zip(shapes, stypes, strict=True))
+    made = {"call": call, "shapes": shapes, "stypes": stypes}
     try:
         symbol = eval(call, names)
-        made = symbol.simple_bind(mx.cpu(), stype_dict=given, **{name: tuple(shape) for name, shape in shapes.items()})
-        outputs = [array.stype for array in made.outputs]
-        made.forward(is_train=True)  # MXNet finds only then that a kernel is missing
-        made.outputs[0].wait_to_read()
-        return {"call": call, "shapes": shapes, "stypes": stypes, "outputs": outputs,
-                "gradients": {name: array.stype for name, array in made.grad_dict.items()}}
+        executor = symbol.simple_bind(mx.cpu(), stype_dict=given, **{name: tuple(shape) for name, shape in shapes.items()})
+        made["outputs"] = [array.stype for array in executor.outputs]
+        made["gradients"] = {name: array.stype for name, array in executor.grad_dict.items()}
+        executor.forward(is_train=True)  # MXNet finds only then that a kernel is missing
+        executor.outputs[0].wait_to_read()
     except Exception as error:
-        return {"call": call, "shapes": shapes, "stypes": stypes, "error": type(error).__name__}
+        made["error"] = type(error).__name__
+    return made
 
 
 def main():

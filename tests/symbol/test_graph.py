@@ -105,6 +105,37 @@ class TestFacts:
         with mx.config.set(densify="allow"):
             assert "raise" not in net.graph(x=(1000, 10_000_000)).alt
 
+    def test_a_dense_result_beyond_the_limit_is_marked(self):
+        """It is no fallback, and raises all the same; what the picture says is what the error says."""
+        x = mx.sym.Variable("x", stype="csr")
+        net = mx.sym.Group([mx.sym.dot(x + 2, mx.sym.Variable("w", shape=(10_000_000, 2)), name="dot1"), x * 3])
+        found = data_of(net, x=(1000, 10_000_000))
+        plus = next(node for name, node in found.items() if name.startswith("_plusscalar"))
+        assert (plus["fallback"], plus["result"]["bytes"], plus["result"]["refused"]) == (None, 40_000_000_000, True)
+        assert not any(node["result"] for node in found.values() if node is not plus)
+        display = net.graph(x=(1000, 10_000_000))
+        assert "1 has a result that is dense by nature, 40.0 GB dense" in display.alt
+        assert "1 of these would raise" in display.alt
+        assert "would raise" in display.text
+        with pytest.raises(mx.DensificationError, match="40,000,000,000"):
+            mx.nd.sparse.zeros("csr", (1000, 10_000_000)) + 2
+        assert "dense by nature" not in (x + 2).graph(x=(1000, 1000)).alt
+        with mx.config.set(densify="allow"):
+            assert "dense by nature" not in net.graph(x=(1000, 10_000_000)).alt
+
+    def test_a_gradient_beyond_the_limit_is_marked_and_hides_nothing_else(self):
+        x, w = mx.sym.Variable("x", stype="row_sparse"), mx.sym.Variable("w", stype="row_sparse", shape=(50, 3))
+        net = mx.sym.Group([mx.sym.sum(x, axis=1, name="sum1"), mx.sym.cos(w, name="cos1")])
+        found = data_of(net, x=(1000, 10_000_000))
+        assert [(one["bytes"], one["refused"]) for one in found["sum1"]["backward"]] == [(40_000_000_000, True)]
+        assert found["w"]["gradient"]
+        small = data_of(net, x=(10, 10))
+        assert (found["cos1"]["backward"], found["w"]["gradient"]) == (small["cos1"]["backward"], small["w"]["gradient"])
+        with pytest.raises(mx.DensificationError):
+            net.simple_bind(mx.cpu(), x=(1000, 10_000_000))
+        bound = net.simple_bind(mx.cpu(), {"w": "write"}, x=(1000, 10_000_000))  # a gradient that nobody wants hinders nothing
+        assert bound.grad_dict["x"] is None
+
     def test_a_cast_that_was_asked_for_is_a_fallback(self):
         asked = mx.sym.dot(mx.sym.Variable("a"), mx.sym.Variable("b"), forward_stype="csr", name="d")
         fallback = data_of(asked, a=(3, 4), b=(4, 5))["d"]["fallback"]

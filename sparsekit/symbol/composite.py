@@ -1,0 +1,148 @@
+"""Operators of symbols that are no records of the registry: they hold graphs, or call Python, and say so themselves.
+
+``BUILDERS`` has what makes them from a file; ``control`` adds loops and branches, ``mx.operator`` functions of one's own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import cost
+from ..core.op import Op, Rule
+from ..core.spec import Spec
+from .gradients import gradient_stypes
+from .inference import dtypes_of, shapes_of, storage_of
+from .node import Entry, SymbolNode, auxiliary, order
+from .shapes import Partial, to_user
+
+__all__ = ["BUILDERS", "Composite", "Graph"]
+
+#: What files call such an operator -> ``build(params, graphs, count)``, which makes it for that many inputs.
+BUILDERS: dict[str, Callable[[dict[str, str], list[list[Entry]], int], Composite]] = {}
+
+
+class Composite(Op, ABC):
+    """An operator of one symbol.
+
+    Parameters
+    ----------
+    name : str
+        What files call it.
+    inputs : sequence of str
+        Names of the inputs.
+    suffixes : sequence of str
+        What is appended to a node's name for each output.
+    states : sequence of int
+        Places of the inputs that it writes to.
+    """
+
+    def __init__(self, name: str, inputs: Sequence[str], suffixes: Sequence[str], states: Sequence[int] = ()) -> None:
+        super().__init__(name, "", shape=self._shapes, dtype=self._dtypes, sample=tuple, doc="", cost=cost.none, listed=False,
+                         mutates=tuple(states), flat=tuple(states), outputs=len(suffixes))
+        self.inputs, self.needed, self.suffixes = tuple(inputs), len(inputs), tuple(suffixes)
+        self.graphs: list[Graph] = []
+        self.gradient_function = self._gradients
+
+    # what a subclass says
+
+    @abstractmethod
+    def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
+        """What is known of the inputs' shapes, and of the outputs'."""
+
+    @abstractmethod
+    def infer_dtypes(self, dtypes: list[Any]) -> list[Any]:
+        """Element types of the outputs."""
+
+    @abstractmethod
+    def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
+        """Storage types of the outputs."""
+
+    @abstractmethod
+    def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
+        """Storage types in which the gradients of the inputs arrive."""
+
+    @abstractmethod
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+        """The outputs for arrays: one, or a list."""
+
+    # what the rest of the library asks
+
+    def guess(self, shapes: list[Partial]) -> list[Partial]:
+        """What is known of the inputs' shapes, given what is known of them."""
+        return self.infer_shapes(shapes)[0]
+
+    def _shapes(self, shapes: list[Any], attrs: Any) -> Any:
+        made = [to_user(shape) for shape in self.infer_shapes(list(shapes))[1]]
+        return made if len(self.suffixes) > 1 else made[0]
+
+    def _dtypes(self, dtypes: list[Any], attrs: Any) -> Any:
+        made = [np.dtype(dtype) for dtype in self.infer_dtypes(list(dtypes))]
+        return made if len(made) > 1 else made[0]
+
+    def find_rule(self, stypes: tuple[str, ...], attrs: dict[str, Any]) -> Rule:
+        """A row for these storage types: whatever they are, they are passed on as they are."""
+        return Rule(f"{', '.join(stypes)} -> {', '.join(self.infer_stypes(stypes))}", {}, _nothing)
+
+    def _gradients(self, F: Any, g: Any, *rest: Any) -> Any:
+        """Abstract gradients; real ones come from what the operator calls, which is recorded."""
+        arrays, results = rest[:len(rest) - 3], rest[-3]
+        outputs = [one.spec for one in (results if isinstance(results, tuple) else (results,))]
+        stypes = self.gradient_stypes([array.spec for array in arrays], outputs)
+        return [type(array)(array.spec._replace(stype=stype)) for array, stype in zip(arrays, stypes, strict=True)]
+
+
+def _nothing(k: Any, *stores: Any) -> Any:
+    """Composites are called, not run as kernels."""
+
+
+class Graph:
+    """A graph inside an operator, its variables in the order of its inputs."""
+
+    def __init__(self, heads: Sequence[Entry]) -> None:
+        self.heads = list(heads)
+        self.nodes = order(self.heads)
+        self.leaves: list[SymbolNode] = [node for node in self.nodes if node.call is None]
+        states = auxiliary(self.nodes)
+        self.states = [place for place, node in enumerate(self.leaves) if node in states]
+        self._programs: dict[Any, Any] = {}
+
+    def shapes(self, given: Sequence[Partial]) -> tuple[list[Partial], list[Partial]]:
+        """What is known of the variables' shapes, and of the heads'."""
+        known = shapes_of(self.heads, dict(zip(self.leaves, given, strict=True)))
+        return [known.get((node, 0)) for node in self.leaves], [known.get(head) for head in self.heads]
+
+    def dtypes(self, given: Sequence[Any]) -> list[Any]:
+        """Element types of the heads."""
+        known = dtypes_of(self.heads, dict(zip(self.leaves, given, strict=True)))
+        return [known.get(head, np.dtype(np.float32)) for head in self.heads]
+
+    def stypes(self, given: Sequence[str]) -> list[str]:
+        """Storage types of the heads."""
+        known, _ = storage_of(self.heads, dict(zip(self.leaves, given, strict=True)))
+        return [known[head] for head in self.heads]
+
+    def gradient_stypes(self, given: Sequence[Spec]) -> list[str]:
+        """Storage types in which the gradients of the variables arrive."""
+        shapes = shapes_of(self.heads, {node: spec.shape for node, spec in zip(self.leaves, given, strict=True)})
+        dtypes = dtypes_of(self.heads, {node: spec.dtype for node, spec in zip(self.leaves, given, strict=True)})
+        stypes, _ = storage_of(self.heads, {node: spec.stype for node, spec in zip(self.leaves, given, strict=True)})
+        entries = [(node, place) for node in self.nodes for place in range(1 if node.call is None else node.call.outputs)]
+        specs = {entry: Spec(to_user(shapes.get(entry)), dtypes.get(entry, np.dtype(np.float32)), stypes[entry])
+                 for entry in entries}
+        found = gradient_stypes(self.heads, specs)
+        return [found.get(node, "default") for node in self.leaves]
+
+    def run(self, arrays: Sequence[Any], ctx: Any) -> list[Any]:
+        """The heads, for an array for each variable; recorded if autograd records."""
+        from .program import Program  # which knows of composites
+
+        shapes = tuple(array.shape for array in arrays)
+        program = self._programs.get(shapes)
+        if program is None:
+            given: dict[SymbolNode, Partial] = {node: tuple(shape) for node, shape in zip(self.leaves, shapes, strict=True)}
+            program = self._programs[shapes] = Program(self.heads, shapes_of(self.heads, given))
+        return list(program.run(arrays, ctx))

@@ -1,0 +1,286 @@
+"""Loops and branches of symbols: ``mx.sym.contrib.foreach``, ``while_loop`` and ``cond``, as in ``mx.nd.contrib``.
+
+What a loop's body makes becomes a graph inside one operator (``loops``).  Whatever it uses from outside, variables and
+results alike, is an input of that operator, so that gradients flow there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..base.attributes import AttrScope, current_attributes
+from ..base.errors import DTypeError, ParameterError
+from ..base.naming import current_names
+from . import values
+from .calls import checked_attributes
+from .composite import Composite, Graph
+from .functions import F
+from .loops import Cond, ForEach, WhileLoop
+from .node import Entry, SymbolNode, copied, order
+from .symbol import Symbol
+
+__all__ = ["cond", "foreach", "while_loop"]
+
+_SCOPE = "__subgraph_name__"
+
+
+# structures of symbols: one, or lists of them
+
+
+def _flatten(value: Any, what: str) -> tuple[list[Symbol], Any]:
+    """The symbols in nested lists, and their structure: None for one symbol."""
+    if isinstance(value, Symbol):
+        return ([value], None) if len(value) == 1 else (list(value), [None] * len(value))
+    if not isinstance(value, (list, tuple)):
+        raise DTypeError(f"{what} should be a symbol or a nested list of symbols, not a {type(value).__name__}.",
+                         hint="numbers go by operators; mx.sym.full makes a symbol of one.")
+    found: list[Symbol] = []
+    structure = []
+    for item in value:
+        inner, shape = _flatten(item, what)
+        found += inner
+        structure.append(shape)
+    return found, structure
+
+
+def _restore(symbols: list[Symbol], structure: Any) -> Any:
+    """The structure with these symbols, which are used up."""
+    return symbols.pop(0) if structure is None else [_restore(symbols, inner) for inner in structure]
+
+
+# from Python to graphs
+
+
+class _Body(NamedTuple):
+    """What a function made of its variables.
+
+    Attributes
+    ----------
+    graph : Graph
+    sources : list of int or entry
+        What each of the graph's variables stands for: the number of what was given, or an entry from outside.
+    structures, counts : list
+        Of each result its structure and how many symbols it has.
+    """
+
+    graph: Graph
+    sources: list[int | Entry]
+    structures: list[Any]
+    counts: list[int]
+
+
+def _scope_name(name: str) -> str:
+    outer = current_attributes().get(None).get(_SCOPE)
+    name = f"{outer}${name}" if outer else name
+    return current_names().get(None, name)
+
+
+def _stand_in(symbol: Symbol) -> Symbol:
+    """A variable that stands inside for a symbol from outside."""
+    node, place = symbol._entries[0]
+    return Symbol([(SymbolNode(f"{node.name}-{place}", attrs=checked_attributes(None)), 0)])
+
+
+def _traced(name: str, given: Sequence[Symbol], function: Callable[[list[Symbol]], Sequence[Any]], what: str) -> _Body:
+    """The graph of what a function makes of variables that stand for ``given``; its results are several structures."""
+    scope = _scope_name(name)
+    with AttrScope(**{_SCOPE: scope}):
+        inside = [_stand_in(symbol) for symbol in given]
+        results = [_flatten(made, what) for made in function(inside)]
+        heads: list[Entry] = []
+        for symbols, _ in results:
+            before = {node for node, _ in heads}  # as in MXNet, each output and each state is a node of its own
+            heads += [entry if _belongs(entry[0], scope) and entry[0] not in before else F.identity(symbol)._entries[0]
+                      for symbol in symbols for entry in symbol._entries]
+    heads, outside = _cut(heads, scope)
+    graph = Graph(heads)
+    known: dict[SymbolNode, Any] = {variable._entries[0][0]: number for number, variable in enumerate(inside)}
+    sources = [known[leaf] if leaf in known else outside.get(leaf, (leaf, 0)) for leaf in graph.leaves]
+    return _Body(graph, sources, [structure for _, structure in results], [len(symbols) for symbols, _ in results])
+
+
+def _belongs(node: SymbolNode, scope: str) -> bool:
+    return node.call is not None and node.attrs.get(_SCOPE) == scope
+
+
+def _cut(heads: list[Entry], scope: str) -> tuple[list[Entry], dict[SymbolNode, Entry]]:
+    """The part of a graph that was made inside, with variables for results of operators outside."""
+    outside: dict[SymbolNode, Entry] = {}
+    variables: dict[Entry, SymbolNode] = {}
+    made: dict[SymbolNode, SymbolNode] = {}
+
+    def inner(entry: Entry) -> Entry:
+        node, place = entry
+        if node.call is None:
+            return entry
+        if _belongs(node, scope):
+            return made[node], place
+        if entry not in variables:
+            variables[entry] = SymbolNode(node.output_names()[place])
+            outside[variables[entry]] = entry
+        return variables[entry], 0
+
+    for node in order(heads):
+        if _belongs(node, scope):
+            made[node] = copied(node, [inner(entry) for entry in node.inputs])
+    return [inner(head) for head in heads], outside
+
+
+def _call(op: Composite, sources: Sequence[Entry], params: dict[str, Any]) -> list[Symbol]:
+    """A node of such an operator, as a symbol for each output."""
+    node = SymbolNode(current_names().get(None, op.name), op.bind({}), sources, op.name,
+                      {key: values.text(value) for key, value in params.items()}, checked_attributes(None))
+    return [Symbol([(node, place)]) for place in range(node.visible)]
+
+
+# the functions
+
+
+def _together(bodies: Sequence[_Body], given: Sequence[Symbol], every: Sequence[str]) -> tuple[list[Entry], list[list[int]]]:
+    """The inputs of an operator, what was given first, then what else its graphs use; and where each graph's are.
+
+    Raises
+    ------
+    ParameterError
+        If the last graph does not use what was given, so that a file could not say which of its inputs that is.
+    """
+    inputs = [symbol._entries[0] for symbol in given]
+    rest = list(dict.fromkeys(source for body in bodies for source in body.sources if not isinstance(source, int)))
+    places = [[source if isinstance(source, int) else len(inputs) + rest.index(source) for source in body.sources]
+              for body in bodies]
+    for number, what in enumerate(every):
+        if number not in places[-1]:
+            raise ParameterError(f"{what} ({given[number].name}) is not used in the loop's body.", hint="leave it out.")
+    return inputs + rest, places
+
+
+def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
+    """Run ``body`` over the first axis, carrying states from step to step.
+
+    Parameters
+    ----------
+    body : callable
+        ``body(item, states)`` gives outputs and the next states; it is called once, with variables.
+    data : Symbol or list of Symbol
+        Their first axis is run over; dense.
+    init_states : Symbol or list of Symbol
+    name : str
+
+    Returns
+    -------
+    outputs : Symbol or list
+        The outputs of all steps along a new first axis.
+    states : Symbol or list
+        The last states.
+
+    Raises
+    ------
+    ParameterError
+        If the body does not use an item or a state, or gives states of another structure.
+    """
+    items, item_structure = _flatten(data, "foreach data")
+    states, state_structure = _flatten(init_states, "foreach init_states")
+    count, given = len(items), [*items, *states]
+    if not items:
+        raise ParameterError("foreach was given no data.", hint="give a symbol to run over.")
+
+    def run(inside: list[Symbol]) -> Sequence[Any]:
+        return _pair(body(_restore(inside[:count], item_structure), _restore(inside[count:], state_structure)), "foreach")
+
+    made = _traced(name, given, run, "what a foreach body gives")
+    if made.structures[1] != state_structure:
+        raise ParameterError("The body of foreach gives states of another structure than init_states.",
+                             hint="it returns (outputs, states), states as many and nested as they were given.")
+    inputs, (places,) = _together([made], given, [f"data {i}" for i in range(count)] + [f"state {i}" for i in range(len(states))])
+    op = ForEach(made.graph, places, len(inputs), count, len(states), made.counts[0])
+    outputs = _call(op, inputs, {
+        "in_data_locs": [places.index(place) for place in range(count)],
+        "in_state_locs": [places.index(place) for place in range(count, len(given))],
+        "num_args": len(inputs) + 1, "num_out_data": made.counts[0], "num_outputs": sum(made.counts),
+        "remain_locs": [places.index(place) for place in range(len(given), len(inputs))]})
+    return _restore(outputs[:made.counts[0]], made.structures[0]), _restore(outputs[made.counts[0]:], state_structure)
+
+
+def _pair(made: Any, what: str) -> tuple[Any, Any]:
+    if not isinstance(made, (tuple, list)) or len(made) != 2:
+        raise ParameterError(f"The body of {what} gives a {type(made).__name__}.", hint="return (outputs, states).")
+    return made[0], made[1]
+
+
+def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None,
+               name: str = "while_loop") -> tuple[Any, Any]:
+    """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
+
+    Parameters
+    ----------
+    cond, func : callable
+        Take the loop variables; ``func`` gives outputs and the next loop variables.  Each is called once, with variables.
+    loop_vars : Symbol or list of Symbol
+    max_iterations : int
+        Outputs are filled up to this length with zeros.
+    name : str
+
+    Returns
+    -------
+    outputs, loop_vars : Symbol or list
+    """
+    if max_iterations is None or int(max_iterations) < 1:
+        raise ParameterError("while_loop needs max_iterations.", hint="it is the length of the outputs, at least 1.")
+    given, structure = _flatten(loop_vars, "while_loop loop_vars")
+    if not given:
+        raise ParameterError("while_loop was given no loop_vars.", hint="without them it would never end.")
+
+    def arguments(inside: list[Symbol]) -> list[Any]:
+        found = _restore(list(inside), structure)
+        return [found] if structure is None else found
+
+    def run(inside: list[Symbol]) -> Sequence[Any]:
+        outputs, following = _pair(func(*arguments(inside)), "while_loop")
+        return [] if outputs is None else outputs, [] if following is None else following
+
+    tested = _traced(f"{name}_cond", given, lambda inside: [cond(*arguments(inside))], "what a while_loop condition gives")
+    made = _traced(f"{name}_func", given, run, "what a while_loop body gives")
+    if tested.counts != [1] or made.counts[1] != len(given):
+        raise ParameterError(f"{len(given)} loop_vars became {made.counts[1]}, and the condition {tested.counts[0]} symbols.",
+                             hint="func returns (outputs, loop_vars), as many as were given; cond returns one symbol.")
+    inputs, places = _together([tested, made], given, [f"loop variable {number}" for number in range(len(given))])
+    op = WhileLoop(tested.graph, made.graph, places, len(inputs), list(range(len(given))), int(max_iterations), made.counts[0])
+    outputs = _call(op, inputs, {
+        "cond_input_locs": places[0], "func_input_locs": places[1],
+        "func_var_locs": [places[1].index(place) for place in range(len(given))], "max_iterations": int(max_iterations),
+        "num_args": len(inputs) + 2, "num_out_data": made.counts[0], "num_outputs": sum(made.counts)})
+    return _restore(outputs[:made.counts[0]], made.structures[0]), _restore(outputs[made.counts[0]:], structure)
+
+
+def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> Any:
+    """``then_func()`` if ``pred`` is not 0 when the symbol runs, else ``else_func()``.
+
+    Parameters
+    ----------
+    pred : Symbol
+        Of one element.
+    then_func, else_func : callable
+        Give a symbol or lists of symbols, the same number with the same shapes.  Both are called once.
+    name : str
+
+    Returns
+    -------
+    Symbol or list
+    """
+    functions: Sequence[tuple[str, Callable[[], Any]]] = (("pred", lambda: pred), ("then", then_func), ("else", else_func))
+    bodies = []
+    for suffix, function in functions:
+        def run(inside: list[Symbol], function: Callable[[], Any] = function) -> list[Any]:
+            return [function()]
+
+        bodies.append(_traced(f"{name}_{suffix}", [], run, f"what cond's {suffix} gives"))
+    if bodies[0].counts != [1] or bodies[1].counts != bodies[2].counts:
+        raise ParameterError(f"The branches of cond give {bodies[1].counts[0]} and {bodies[2].counts[0]} symbols, its condition "
+                             f"{bodies[0].counts[0]}.", hint="the branches give the same number, and pred is one symbol.")
+    inputs, places = _together(bodies, [], [])
+    op = Cond([body.graph for body in bodies], places, len(inputs), bodies[1].counts[0])
+    outputs = _call(op, inputs, {
+        "cond_input_locs": places[0], "else_input_locs": places[2], "num_args": len(inputs) + 3,
+        "num_outputs": bodies[1].counts[0], "then_input_locs": places[1]})
+    return _restore(outputs, bodies[1].structures[0])

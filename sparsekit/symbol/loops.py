@@ -1,0 +1,261 @@
+"""Operators that run graphs: over the entries of an axis, as long as a condition holds, or one of two.
+
+Files hold the graphs as ``subgraphs`` of a node, and say by numbers where their inputs are among the node's, as MXNet does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.errors import FileFormatError, ShapeError, StorageTypeError
+from ..core.spec import Spec
+from ..ndarray.contrib_functions import joined
+from ..ndarray.creation import zeros
+from . import values
+from .composite import BUILDERS, Composite, Graph
+from .node import Entry
+from .shapes import Partial, complete, merged, to_user
+
+__all__ = ["Cond", "ForEach", "WhileLoop"]
+
+
+class _Control(Composite):
+    """What loops and branches have in common: graphs, and of each where its inputs are among the operator's."""
+
+    def __init__(self, name: str, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
+        suffixes = [f"output{place}" for place in range(outputs)] if outputs > 1 else ["output"]
+        states = {place for graph, where in zip(graphs, places, strict=True) for place in (where[at] for at in graph.states)}
+        super().__init__(name, [f"data{place}" for place in range(count)], suffixes, sorted(states))
+        self.graphs, self.places, self.count = graphs, places, count
+
+    def given(self, number: int, items: Sequence[Any]) -> list[Any]:
+        """What the inputs of one graph are, given those of the operator."""
+        return [items[place] for place in self.places[number]]
+
+    def inner(self, items: list[Any], place: int) -> Any:
+        """What is inside for what is given outside; a loop over an array sees its entries."""
+        return items[place]
+
+    def learned(self, shapes: list[Partial], found: list[list[Partial]]) -> list[Partial]:
+        """The inputs' shapes with what the graphs say of their own."""
+        made = list(shapes)
+        for where, inside in zip(self.places, found, strict=True):
+            for place, shape in zip(where, inside, strict=True):
+                made[place] = merged(made[place], shape)
+        return made
+
+    def infer_dtypes(self, dtypes: list[Any]) -> list[Any]:
+        """As the graphs say."""
+        return self.graphs[-1].dtypes(self.given(-1, dtypes))
+
+    def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
+        """As the graphs say."""
+        return self.graphs[-1].stypes(self.given(-1, stypes))
+
+    def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
+        """As the graphs say."""
+        found: list[str | None] = [None] * len(specs)
+        for number, graph in enumerate(self.graphs):
+            for place, stype in zip(self.places[number], graph.gradient_stypes(self.given(number, specs)), strict=True):
+                found[place] = stype if found[place] in (None, stype) else "default"
+        return [stype or "default" for stype in found]
+
+
+class ForEach(_Control):
+    """A graph for each entry of the first axis of some inputs, with states carried from step to step."""
+
+    def __init__(self, graph: Graph, places: list[int], count: int, data: int, states: int, outputs: int) -> None:
+        super().__init__("_foreach", [graph], [places], count, outputs + states)
+        self.data, self.carried, self.collected = data, states, outputs
+
+    def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
+        """As the graphs say."""
+        length = self._length(shapes)
+        items = [*[None if shape is None else shape[1:] for shape in shapes[:self.data]], *shapes[self.data:]]
+        inside, heads = self.graphs[0].shapes(self.given(0, items))
+        for place, shape in enumerate(heads[self.collected:], self.data):  # a state's shape stays
+            items[place] = merged(items[place], shape)
+        learned = self.learned(items, [inside])
+        outer = [shape if shape is None else (length, *shape) for shape in learned[:self.data]]
+        return [*outer, *learned[self.data:]], [None if shape is None else (length, *shape)
+                                                for shape in heads[:self.collected]] + heads[self.collected:]
+
+    def _length(self, shapes: list[Partial]) -> int | None:
+        lengths = {shape[0] for shape in shapes[:self.data] if shape}
+        if () in shapes[:self.data]:
+            raise ShapeError("foreach runs over the first axis, which a scalar does not have.", hint="reshape it.")
+        known = lengths - {None}
+        if len(known) > 1:
+            raise ShapeError(f"foreach was given arrays of lengths {sorted(known)}.", hint="they need one length.")
+        return known.pop() if known else None
+
+    def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
+        """As the graphs say."""
+        if any(stype != "default" for stype in stypes[:self.data]):
+            raise StorageTypeError(f"foreach runs over arrays of storage types {', '.join(stypes[:self.data])}.",
+                                   hint="what it runs over is dense; sparse arrays can be states, or be used from outside.")
+        found = super().infer_stypes(stypes)
+        return ["default" if place < self.collected else stype for place, stype in enumerate(found)]
+
+    def gradient_stypes(self, specs: list[Spec], outputs: list[Spec]) -> list[str]:
+        """As the graphs say."""
+        items = [spec._replace(shape=spec.shape[1:]) if place < self.data else spec for place, spec in enumerate(specs)]
+        found = super().gradient_stypes(items, outputs)
+        return ["default" if place < self.data else stype for place, stype in enumerate(found)]
+
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+        """Run it on arrays."""
+        items: list[Any] = list(arrays)
+        steps = []
+        for step in range(arrays[0].shape[0]):
+            items[:self.data] = [array[step] for array in arrays[:self.data]]
+            made = self.graphs[0].run(self.given(0, items), ctx)
+            steps.append(made[:self.collected])
+            items[self.data:self.data + self.carried] = made[self.collected:]
+        if not steps:
+            raise ShapeError("foreach was given arrays of length 0.", hint="they need one length above 0.")
+        made = [*joined(steps, len(steps)), *items[self.data:self.data + self.carried]]
+        return made if len(made) > 1 else made[0]
+
+
+class WhileLoop(_Control):
+    """A graph that runs while another gives a number that is not 0."""
+
+    def __init__(self, condition: Graph, body: Graph, places: list[list[int]], count: int, variables: list[int], most: int,
+                 outputs: int) -> None:
+        super().__init__("_while_loop", [condition, body], places, count, outputs + len(variables))
+        self.variables, self.most, self.collected = variables, most, outputs
+
+    def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
+        """As the graphs say."""
+        tested, _ = self.graphs[0].shapes(self.given(0, shapes))
+        inside, heads = self.graphs[1].shapes(self.given(1, shapes))
+        found = [None if shape is None else (self.most, *shape) for shape in heads[:self.collected]]
+        learned = self.learned(shapes, [tested, inside])
+        for place, shape in zip(self.variables, heads[self.collected:], strict=True):  # a variable's shape stays
+            learned[place] = merged(learned[place], shape)
+        return learned, found + heads[self.collected:]
+
+    def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
+        """As the graphs say."""
+        return ["default" if place < self.collected else stype for place, stype in enumerate(super().infer_stypes(stypes))]
+
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+        """Run it on arrays."""
+        items: list[Any] = list(arrays)
+        steps: list[list[Any]] = []
+        while len(steps) < self.most and _holds(self.graphs[0].run(self.given(0, items), ctx)[0]):
+            made = self.graphs[1].run(self.given(1, items), ctx)
+            steps.append(made[:self.collected])
+            for place, value in zip(self.variables, made[self.collected:], strict=True):
+                items[place] = value
+        found = joined(steps, self.most) if steps else self._nothing(arrays, ctx)
+        found = [*found, *[items[place] for place in self.variables]]
+        return found if len(found) > 1 else found[0]
+
+    def _nothing(self, arrays: tuple[Any, ...], ctx: Any) -> list[Any]:
+        """What there is if not a single step was made: zeros."""
+        _, shapes = self.infer_shapes([array.shape for array in arrays])
+        dtypes = self.infer_dtypes([array.dtype for array in arrays])
+        return [zeros(to_user(shape), ctx, dtype) for shape, dtype in zip(shapes[:self.collected], dtypes, strict=False)]
+
+
+class Cond(_Control):
+    """One of two graphs, as a third says."""
+
+    def __init__(self, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
+        super().__init__("_cond", graphs, places, count, outputs)
+
+    def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
+        """As the graphs say."""
+        found = [graph.shapes(self.given(number, shapes)) for number, graph in enumerate(self.graphs)]
+        then, otherwise = found[1][1], found[2][1]
+        for one, other in zip(then, otherwise, strict=True):
+            if complete(one) and complete(other) and one != other:
+                raise ShapeError(f"the branches of cond give shapes {to_user(one)} and {to_user(other)}.",
+                                 hint="they need the same shapes.")
+        inside = [leaves for leaves, _ in found]
+        return self.learned(shapes, inside), [merged(*pair) for pair in zip(then, otherwise, strict=True)]
+
+    def infer_stypes(self, stypes: tuple[str, ...]) -> list[str]:
+        """As the graphs say."""
+        then, otherwise = (self.graphs[number].stypes(self.given(number, stypes)) for number in (1, 2))
+        if then != otherwise:
+            raise StorageTypeError(f"The branches of cond give storage types {', '.join(then)} and {', '.join(otherwise)}.",
+                                   hint="cast_storage makes them one.")
+        return then
+
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+        """Run it on arrays."""
+        chosen = 1 if _holds(self.graphs[0].run(self.given(0, arrays), ctx)[0]) else 2
+        made = self.graphs[chosen].run(self.given(chosen, arrays), ctx)
+        return made if len(made) > 1 else made[0]
+
+
+def _holds(array: Any) -> bool:
+    if array.size != 1:
+        raise ShapeError(f"A condition has shape {array.shape}.", hint="it is one number, of shape (1,).")
+    return bool(array.asnumpy().reshape(-1)[0])
+
+
+# from files
+
+
+def _whole(params: dict[str, str], name: str) -> int:
+    found = values.parse(params.get(name, ""), 0, name)
+    if type(found) is not int or found < 0:
+        raise FileFormatError(f"{name} is {params.get(name)!r:.60}.", hint="it is a number.")
+    return found
+
+
+def _locations(params: dict[str, str], name: str, count: int, below: int) -> list[int]:
+    """Places of inputs in a file: whole numbers of what there is, as many as are needed."""
+    found = values.parse(params.get(name, "()"), (), name)
+    found = (found,) if type(found) is int else found
+    if not isinstance(found, tuple) or not all(type(item) is int and 0 <= item < below for item in found) or (
+            count >= 0 and len(found) != count):
+        raise FileFormatError(f"{name} is {params.get(name)!r:.60}.", hint=f"it is a tuple of numbers below {below}.")
+    return list(found)
+
+
+def _graphs(graphs: list[list[Entry]], count: int, name: str) -> list[Graph]:
+    if len(graphs) != count:
+        raise FileFormatError(f"{name} has {len(graphs)} graphs.", hint=f"it needs {count}.")
+    return [Graph(heads) for heads in graphs]
+
+
+def _read_foreach(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+    graph, = _graphs(graphs, 1, "_foreach")
+    inside = len(graph.leaves)
+    found = [_locations(params, name, -1, inside) for name in ("in_data_locs", "in_state_locs", "remain_locs")]
+    flat = [leaf for part in found for leaf in part]
+    outputs = _whole(params, "num_out_data")
+    if sorted(flat) != list(range(inside)) or inside != count or not found[0] or (
+            len(graph.heads) != outputs + len(found[1]) or _whole(params, "num_outputs") != len(graph.heads)):
+        raise FileFormatError("_foreach has inputs or outputs that do not fit its graph.", hint="the file was damaged.")
+    return ForEach(graph, [flat.index(leaf) for leaf in range(inside)], count, len(found[0]), len(found[1]), outputs)
+
+
+def _read_while_loop(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+    condition, body = _graphs(graphs, 2, "_while_loop")
+    places = [_locations(params, name, len(graph.leaves), count) for name, graph in
+              (("cond_input_locs", condition), ("func_input_locs", body))]
+    inner = _locations(params, "func_var_locs", -1, len(body.leaves))
+    outputs = _whole(params, "num_out_data")
+    if len(condition.heads) != 1 or len(body.heads) != outputs + len(inner) or not inner:
+        raise FileFormatError("_while_loop has outputs that do not fit its graphs.", hint="the file was damaged.")
+    return WhileLoop(condition, body, places, count, [places[1][leaf] for leaf in inner], _whole(params, "max_iterations"),
+                      outputs)
+
+
+def _read_cond(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+    found = _graphs(graphs, 3, "_cond")
+    names = ("cond_input_locs", "then_input_locs", "else_input_locs")
+    places = [_locations(params, name, len(graph.leaves), count) for name, graph in zip(names, found, strict=True)]
+    if len(found[0].heads) != 1 or len(found[1].heads) != len(found[2].heads):
+        raise FileFormatError("_cond has outputs that do not fit its graphs.", hint="the file was damaged.")
+    return Cond(found, places, count, len(found[1].heads))
+
+
+BUILDERS.update({"_foreach": _read_foreach, "_while_loop": _read_while_loop, "_cond": _read_cond})

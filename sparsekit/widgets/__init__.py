@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .bars import bars_figure
 from .compare import timelines_figure
 from .display import Display
 from .graph import GraphDisplay, graph_figure
@@ -22,6 +23,7 @@ __all__ = [
     "GraphWidget",
     "MemoryWidget",
     "TimelineWidget",
+    "bars_figure",
     "graph_figure",
     "html_report",
     "memory_bars",

@@ -8,6 +8,7 @@ import pytest
 from sparsekit import bench
 from sparsekit.base.errors import SparsekitError
 from sparsekit.bench import arrays, epoch, harness, libsvm, models
+from sparsekit.widgets import crossover_figure
 
 
 def contender(name, values):
@@ -89,7 +90,6 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
      ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
                   "row_sparse -> csr"]),
      ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak of memory"]),
-     ("variants", ["one batch", "memory at the peak", "gradient of the first weight"]),
      ("models", ["linear", "linear", "machine", "machine", "matrix", "matrix", "wide", "wide", "LSTM 8", "LSTM 8", "projected",
                  "projected"])],
 )
@@ -102,6 +102,17 @@ def test_a_quick_bench_runs_and_writes_its_figures(tmp_path, capsys, name, headi
         assert heading in section["heading"]
         assert all(row["min"] > 0 or section["unit"] == "MB" for row in section["rows"].values())
     assert "sparsekit" in capsys.readouterr().out
+
+
+def test_the_crossover_measures_a_grid_that_the_explorer_takes(tmp_path, capsys):
+    file = tmp_path / "grid.json"
+    assert bench.main(["crossover", "--quick", "--rounds", "1", "--json", str(file)]) == 0
+    assert "off by" in capsys.readouterr().out
+    facts = json.loads(file.read_text())
+    assert facts["checked"] == 1
+    shown = crossover_figure(rows=500, units=4, batch=8, density=0.01, grid=facts)
+    assert "fastest" in shown.alt
+    assert [row[-2].endswith("s") for row in shown.rows] == [True] * 3
 
 
 class Fake:

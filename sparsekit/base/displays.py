@@ -14,11 +14,13 @@ renderers: dict[str, str] = {
     "timeline_figure": "sparsekit.widgets.timeline:timeline_figure",
     "timelines_figure": "sparsekit.widgets.compare:timelines_figure",
     "memory_figure": "sparsekit.widgets.memory:memory_figure",
-    "memory_bars": "sparsekit.widgets.memory:memory_bars",
     "graph_figure": "sparsekit.widgets.graph:graph_figure",
+    "GraphWidget": "sparsekit.widgets.graph_live:GraphWidget",
+    "memory_bars": "sparsekit.widgets.bars:memory_bars",
     "TimelineWidget": "sparsekit.widgets.live:TimelineWidget",
     "MemoryWidget": "sparsekit.widgets.live:MemoryWidget",
-    "GraphWidget": "sparsekit.widgets.graph_live:GraphWidget",
+    "array_html": "sparsekit.widgets.spy:array_html",
+    "inspect": "sparsekit.widgets.views:inspect",
     "html_report": "sparsekit.widgets.report:html_report",
 }
 

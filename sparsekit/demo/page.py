@@ -140,8 +140,8 @@ def _memory(found: Findings) -> list[Any]:
         size = FLOAT * found.settings.features * found.settings.batch_size
         words += f" The dense variant makes {format_bytes(size)} of every batch: the workspace that comes and goes."
     # The peak of the whole process is that of all variants so far, and would mislead here.
-    memories = {outcome.variant.name: {**outcome.profile.memory, "process_peak_bytes": None}
-                for outcome in found.outcomes}
+    memories = {outcome.variant.name: {**outcome.profile.memory, "gradient_rows": outcome.profile.gradient_rows,
+                                       "process_peak_bytes": None} for outcome in found.outcomes}
     views = [{"memory": memory, "title": f"Memory over time: {name}"} for name, memory in memories.items()]
     return [words, memory_bars(memories), *views]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import numpy as np
 
+from ..base import displays
 from ..base.errors import ShapeError
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
@@ -63,13 +65,21 @@ class BaseSparseNDArray(NDArray):
         return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in (
-            ("storage type", self.stype), ("shape", " × ".join(f"{size:,}" for size in self.shape)),
-            ("stored values", f"{self.nnz:,}"), ("density", f"{self.density:.3g}"), ("values", self.dtype),
-            ("indices", self._store.indices.dtype),
-            ("bytes", ", ".join(f"{name} {getattr(self._store, name).nbytes:,}" for name in self._store.components)
-             + f": {self.nbytes:,} in all"), ("context", self._ctx)))
-        return f"<table>{rows}</table>"
+        """Facts as a table and a picture of where the values lie, by density; O(stored values), never dense."""
+        try:
+            return str(displays.call("array_html", self, str(self._ctx)))
+        except Exception:  # a display never raises: this says the same in words
+            return f"<pre>{escape(repr(self).strip())}</pre>"
+
+    def inspect(self, **options: Any) -> Any:
+        """A live view that links each stored value to its place in the matrix and in the components.
+
+        Parameters
+        ----------
+        **options
+            ``title``, as for ``sparsekit.widgets.inspect``.
+        """
+        return displays.call("inspect", self, **options)
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise ``SparseFormatError`` if the components are not valid."""

@@ -234,7 +234,11 @@ class Profile:
 
     def memory_view(self, **options: Any) -> Any:
         """The live memory view, a widget; needs the extra ``lab``."""
-        return displays.call("MemoryWidget", self.memory, **options)
+        return displays.call("MemoryWidget", self._memory_shown(), **options)
+
+    def _memory_shown(self) -> dict[str, Any]:
+        """The memory with what a display's what-if switches need to know beside it."""
+        return {**self.memory, "gradient_rows": self.gradient_rows}
 
     def timeline_figure(self, **options: Any) -> Any:
         """The static picture of the timeline, with its table."""
@@ -251,7 +255,7 @@ class Profile:
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
         sections: list[tuple[str, Any]] = [
-            ("Summary", self.summary()), ("Timeline", {"timeline": self.records}), ("Memory", {"memory": self.memory}),
+            ("Summary", self.summary()), ("Timeline", {"timeline": self.records}), ("Memory", {"memory": self._memory_shown()}),
             ("Operators", _plain(self.table())), ("By storage types", _plain(self.table(group_by="storage")))]
         if self.densified:
             sections.append(("Became dense", _plain(self.ledger_table())))

@@ -1,8 +1,10 @@
-"""Pictures and live views of profiles: plain data in, something to look at out.
+"""Pictures and live views of profiles, arrays and training: plain data in, something to look at out.
 
-``timeline_figure``, ``timelines_figure``, ``memory_figure`` and ``memory_bars`` draw static
-pictures and need nothing but Python.  ``TimelineWidget`` and ``MemoryWidget`` are live and
-need anywidget, which is imported when one of them is first asked for.
+``timeline_figure``, ``timelines_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``, ``array_figure``,
+``xray_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with its table, and need
+nothing but Python.
+``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray``, ``crossover`` and ``monitor`` are live and need
+anywidget, which is imported when one of them is first asked for.
 """
 
 from __future__ import annotations
@@ -10,36 +12,60 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .bars import bars_figure
+from .bars import memory_bars
 from .compare import timelines_figure
 from .display import Display
 from .graph import GraphDisplay, graph_figure
-from .memory import memory_bars, memory_figure
+from .memory import memory_figure
 from .timeline import timeline_figure
 
 __all__ = [
+    "CrossoverWidget",
     "Display",
     "GraphDisplay",
     "GraphWidget",
+    "InspectorWidget",
     "MemoryWidget",
+    "Monitor",
+    "MonitorWidget",
     "TimelineWidget",
-    "bars_figure",
+    "XrayWidget",
+    "array_figure",
+    "crossover",
+    "crossover_figure",
     "graph_figure",
     "html_report",
+    "inspect",
     "memory_bars",
     "memory_figure",
+    "monitor",
+    "monitor_figure",
     "timeline_figure",
     "timelines_figure",
+    "what_if_figure",
+    "xray",
+    "xray_figure",
 ]
 
-_LAZY = {"GraphWidget": ".graph_live", "MemoryWidget": ".live", "TimelineWidget": ".live", "html_report": ".report"}
+_LAZY = {
+    ".break_even": ("crossover_figure",),
+    ".graph_live": ("GraphWidget",),
+    ".gradient_xray": ("xray_figure",),
+    ".live": ("CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
+    ".report": ("html_report",),
+    ".spy": ("array_figure",),
+    ".training": ("Monitor", "monitor", "monitor_figure"),
+    ".views": ("crossover", "inspect", "xray"),
+    ".what_if": ("what_if_figure",),
+}
+_MODULE = {name: module for module, names in _LAZY.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name], __name__), name)
+    if name in _MODULE:
+        return getattr(importlib.import_module(_MODULE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted([*globals(), *_MODULE])

@@ -10,14 +10,15 @@ from ..base.optional import optional_import
 from .compare import timelines_figure
 from .display import Display
 from .layout import clean
-from .memory import memory_figure, memory_payload
+from .memory import memory_figure
 from .pack import pack_timeline
 from .sources import module, style
 from .svg import escape
 from .timeline import timeline_figure
 from .units import format_count
+from .what_if import live_memory
 
-__all__ = ["MemoryWidget", "TimelineWidget"]
+__all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
 def _bundle(live: Any, sentence: str, static: Display, text: str) -> Any:
@@ -51,8 +52,75 @@ except MissingPackageError as missing:
     class MemoryWidget(_Absent):
         """The live memory view; needs anywidget, which is not installed."""
 
+    class InspectorWidget(_Absent):
+        """The live array inspector; needs anywidget, which is not installed."""
+
+    class XrayWidget(_Absent):
+        """The live gradient X-ray; needs anywidget, which is not installed."""
+
+    class CrossoverWidget(_Absent):
+        """The live crossover explorer; needs anywidget, which is not installed."""
+
+    class MonitorWidget(_Absent):
+        """The live training monitor; needs anywidget, which is not installed."""
+
 else:
     Base: Any = anywidget.AnyWidget
+
+    class _DataView(Base):
+        """A live view of plain data: ``data``, a heading, the finding below it, and the static twin of the same data."""
+
+        _css = style()
+        _sentence = ""
+        data = traitlets.Dict().tag(sync=True)
+        title = traitlets.Unicode("").tag(sync=True)
+        description = traitlets.Unicode("").tag(sync=True)
+
+        def __init__(self, data: dict[str, Any], static: Display, title: str, description: str = "") -> None:
+            self._shown = static
+            super().__init__(data=data, title=str(title), description=str(description) or static.alt)
+
+        @property
+        def static(self) -> Display:
+            """The static picture and table of the same data."""
+            return self._shown
+
+        def _repr_mimebundle_(self, **keywords: Any) -> Any:
+            sentence = f"{self._sentence}; without a running kernel, its picture and table."
+            return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
+
+        def __repr__(self) -> str:
+            return f"{type(self).__name__}({self.title!r})"
+
+    class InspectorWidget(_DataView):  # type: ignore[no-redef]
+        """Live array inspector; see ``sparsekit.widgets.inspect``."""
+
+        _esm = module("inspector.js")
+        _sentence = "A live view of a sparse array and its components"
+
+    class XrayWidget(_DataView):  # type: ignore[no-redef]
+        """Live gradient X-ray; see ``sparsekit.widgets.xray``."""
+
+        _esm = module("xray.js")
+        _sentence = "A live view of one batch, from its rows to the lazy update"
+
+    class CrossoverWidget(_DataView):  # type: ignore[no-redef]
+        """Live crossover explorer; see ``sparsekit.widgets.crossover``."""
+
+        _esm = module("crossover.js")
+        _sentence = "A live view of where sparse storage pays"
+
+    class MonitorWidget(_DataView):  # type: ignore[no-redef]
+        """Live training monitor; see ``sparsekit.widgets.monitor``."""
+
+        _esm = module("monitor.js")
+        _sentence = "A live view of a training loop"
+
+        def show(self, data: dict[str, Any], static: Display) -> None:
+            """Take newer data; whatever shows this widget follows."""
+            self._shown = static
+            self.description = static.alt
+            self.data = data
 
     class TimelineWidget(Base):  # type: ignore[no-redef]
         """Live timeline: zoom, pan, search, click an operator to read what it did to which arrays.
@@ -133,7 +201,7 @@ else:
             self, memory: Mapping[str, Any] | None = None, title: str = "Memory", description: str = ""
         ) -> None:
             self._title = str(title)
-            found = memory_payload(memory)
+            found = live_memory(memory)
             alt = memory_figure(found).alt
             super().__init__(memory=found, title=self._title, description=str(description) or alt)
 

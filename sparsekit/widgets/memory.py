@@ -11,14 +11,14 @@ from .lanes import axis
 from .layout import ticks
 from .pack import plain
 from .svg import Drawing, fit, text_width, wrap
-from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, SERIES, ink_on, role_order
-from .units import format_bytes, format_count, format_duration, format_ratio, format_shape, format_share, number
+from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, ink_on, role_order
+from .units import format_bytes, format_count, format_duration, format_shape, format_share, number
 
-__all__ = ["alive_rows", "memory_bars", "memory_figure", "memory_payload"]
+__all__ = ["WIDTH", "Alive", "Sample", "alive_of", "alive_rows", "color_of_role", "heading", "memory_figure", "memory_payload",
+           "role_keys", "samples_of", "sum_by"]
 
 WIDTH = 1000.0
 ALIVE_COLUMNS = ("owner", "role", "storage type", "shape", "component", "bytes", "share")
-_COMPONENTS = ("data", "indices", "indptr")
 #: Points a curve may have; between two of them the highest total is the one kept.
 MOST_POINTS = 400
 
@@ -40,9 +40,11 @@ class Alive(NamedTuple):
     shape: Any
     component: str
     bytes: float
+    layer: str = ""
 
 
-def _samples(memory: Mapping[str, Any]) -> list[Sample]:
+def samples_of(memory: Mapping[str, Any]) -> list[Sample]:
+    """Read the curve, sorted by time."""
     found = []
     for entry in memory.get("samples") or ():
         if isinstance(entry, (list, tuple)) and len(entry) >= 3 and isinstance(entry[2], Mapping):
@@ -52,26 +54,32 @@ def _samples(memory: Mapping[str, Any]) -> list[Sample]:
     return found
 
 
+def alive_of(memory: Mapping[str, Any]) -> list[tuple[Alive, Mapping[str, Any]]]:
+    """What was alive at the peak, largest first, each beside what the profile says about it."""
+    found = []
+    for item in memory.get("at_peak") or ():
+        if isinstance(item, Mapping):
+            alive = Alive(
+                str(item.get("owner") or "(unnamed)"),
+                str(item.get("role") or "other"),
+                str(item.get("stype") or ""),
+                item.get("shape", ()),
+                str(item.get("component") or "data"),
+                max(0.0, number(item.get("bytes"))),
+                str(item.get("layer") or ""),
+            )
+            found.append((alive, item))
+    return sorted(found, key=lambda pair: (-pair[0].bytes, pair[0].owner, pair[0].role, pair[0].component))
+
+
 def _alive(memory: Mapping[str, Any]) -> list[Alive]:
-    found = [
-        Alive(
-            str(item.get("owner") or "(unnamed)"),
-            str(item.get("role") or "other"),
-            str(item.get("stype") or ""),
-            item.get("shape", ()),
-            str(item.get("component") or "data"),
-            max(0.0, number(item.get("bytes"))),
-        )
-        for item in memory.get("at_peak") or ()
-        if isinstance(item, Mapping)
-    ]
-    return sorted(found, key=lambda item: (-item.bytes, item.owner, item.role, item.component))
+    return [alive for alive, _ in alive_of(memory)]
 
 
 def memory_payload(memory: Mapping[str, Any] | None) -> dict[str, Any]:
     """Give ``prof.memory`` with every entry readable and finite, as the live view takes it."""
     memory = memory if isinstance(memory, Mapping) else {}
-    samples, alive = _samples(memory), _alive(memory)
+    samples, alive = samples_of(memory), _alive(memory)
     peak, time = _peak(memory, samples)
     process = number(memory.get("process_peak_bytes"))
     return {
@@ -111,7 +119,7 @@ def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequen
     if peak <= 0:
         return "No memory was recorded."
     words = f"Memory peaked at {format_bytes(peak)} after {format_duration(time)}"
-    roles = _by(alive, _role) or next((s.roles for s in samples if s.time == time), {})
+    roles = sum_by(alive, _role) or next((s.roles for s in samples if s.time == time), {})
     parts = sorted(((amount, role) for role, amount in roles.items() if amount > 0), key=lambda p: (-p[0], p[1]))
     if parts:
         whole = max(peak, sum(roles.values()))
@@ -124,7 +132,8 @@ def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequen
     return f"{words} The whole process peaked at {format_bytes(process)}." if process > 0 else words
 
 
-def _by(alive: Iterable[Alive], key: Any) -> dict[Any, float]:
+def sum_by(alive: Iterable[Alive], key: Any) -> dict[Any, float]:
+    """Add up bytes by key."""
     totals: dict[Any, float] = {}
     for item in alive:
         totals[key(item)] = totals.get(key(item), 0.0) + item.bytes
@@ -152,23 +161,24 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
         The picture and, as its twin, the table of what was alive at the peak.
     """
     memory = memory if isinstance(memory, Mapping) else {}
-    samples, alive = _samples(memory), _alive(memory)
+    samples, alive = samples_of(memory), _alive(memory)
     finding = _finding(memory, samples, alive)
     drawing = Drawing(WIDTH)
-    y = _heading(drawing, str(title) or "Where the memory goes", finding)
+    y = heading(drawing, str(title) or "Where the memory goes", finding)
     if samples:
         _area(drawing, samples, _peak(memory, samples), 78.0, 480.0, y + 16, 250.0)
     if alive:
         _alive_bars(drawing, alive, 606.0, y + 8)
     bottom = y + 316 if samples or alive else y
     if samples or alive:
-        roles = role_order(role for parts in (*(s.roles for s in samples), _by(alive, _role)) for role in parts)
-        bottom = _keys(drawing, {role: _color(role) for role in roles}, y + 296, 78.0)
+        roles = role_order(role for parts in (*(s.roles for s in samples), sum_by(alive, _role)) for role in parts)
+        bottom = role_keys(drawing, {role: color_of_role(role) for role in roles}, y + 296, 78.0)
     svg = drawing.finish(bottom, finding)
     return Display(svg, finding, ALIVE_COLUMNS, alive_rows(memory, rows), "Alive at the peak")
 
 
-def _heading(drawing: Drawing, title: str, finding: str) -> float:
+def heading(drawing: Drawing, title: str, finding: str) -> float:
+    """Draw title and finding; give where they end."""
     drawing.text(20, 32, fit(title, WIDTH - 40, 19), size=19, font_weight="bold")
     lines = wrap(finding, WIDTH - 40, 13)
     for i, line in enumerate(lines):
@@ -176,7 +186,8 @@ def _heading(drawing: Drawing, title: str, finding: str) -> float:
     return 53.0 + 17 * len(lines)
 
 
-def _color(role: str) -> str:
+def color_of_role(role: str) -> str:
+    """The colour of a role; unknown ones share grey."""
     return ROLE_COLORS.get(role, OTHER)
 
 
@@ -228,7 +239,7 @@ def _levels(drawing: Drawing, left: float, width: float, bottom: float, scale: f
 def _layer(drawing: Drawing, x: Sequence[float], low: Sequence[float], high: Sequence[float], role: str) -> None:
     forth = "".join(f"{'M' if i == 0 else 'L'}{x[i]:.1f} {v:.1f}H{x[i + 1]:.1f}" for i, v in enumerate(high))
     back = "".join(f"L{x[i + 1]:.1f} {low[i]:.1f}H{x[i]:.1f}" for i in reversed(range(len(low))))
-    color = _color(role)
+    color = color_of_role(role)
     drawing.add("path", d=f"{forth}{back}z", fill=color, stroke=color, stroke_width=0.6)
     # The second channel: the name, written where the layer is thickest.
     runs = _widest(x, low, high)
@@ -272,7 +283,7 @@ def _mark_peak(drawing: Drawing, peak: float, x: float, y: float, end: float, bo
 
 def _alive_bars(drawing: Drawing, alive: Sequence[Alive], left: float, top: float) -> None:
     """Draw the largest arrays alive at the peak; the parts of a bar are the array's components."""
-    arrays = _by(alive, lambda item: (item.owner, item.role, item.stype))
+    arrays = sum_by(alive, lambda item: (item.owner, item.role, item.stype))
     ranked = sorted(arrays, key=lambda key: (-arrays[key], key))
     largest = arrays[ranked[0]] or 1.0
     room = WIDTH - 24 - left
@@ -289,7 +300,7 @@ def _alive_bars(drawing: Drawing, alive: Sequence[Alive], left: float, top: floa
         drawing.text(left + after, y + 10, note, size=11, fill=MUTED)
         drawing.text(WIDTH - 24, y + 10, size, size=12.5, text_anchor="end", font_weight="bold")
         parts = [item for item in alive if (item.owner, item.role, item.stype) == key]
-        _stack(drawing, left, y + 15, room, 11, [(p.component, p.bytes, _color(role)) for p in parts], largest)
+        _stack(drawing, left, y + 15, room, 11, [(p.component, p.bytes, color_of_role(role)) for p in parts], largest)
     rest = ranked[7:]
     if rest:
         words = f"and {format_count(len(rest))} smaller: {format_bytes(sum(arrays[key] for key in rest))}"
@@ -315,105 +326,8 @@ def _stack(
     drawing.line(left, y + height + 0.5, left + room, y + height + 0.5, stroke=LINE, stroke_width=0.7)
 
 
-def memory_bars(
-    memories: Mapping[str, Mapping[str, Any] | None],
-    by: str = "role",
-    title: str = "",
-) -> Display:
-    """Compare the peaks of several runs, each bar split by role or by component.
-
-    Parameters
-    ----------
-    memories : mapping of str to dict
-        Name of each run -> its ``prof.memory``, in the order to draw.
-    by : {"role", "component"}
-        What the parts of a bar are.
-    title : str, optional
-
-    Returns
-    -------
-    Display
-        The picture and a table with one row per run.
-    """
-    runs = {str(name): _parts(memory if isinstance(memory, Mapping) else {}, by) for name, memory in memories.items()}
-    order = role_order if by == "role" else _component_order
-    keys = order(key for parts in runs.values() for key in parts)
-    colors = {key: _color(key) if by == "role" else SERIES[i % len(SERIES)] for i, key in enumerate(keys)}
-    totals = {name: sum(parts.values()) for name, parts in runs.items()}
-    finding = _comparison(totals, runs)
-    drawing = Drawing(WIDTH)
-    y = _heading(drawing, str(title) or f"Memory at the peak, by {by}", finding)
-    largest = max(totals.values(), default=0.0)
-    for name, parts in runs.items():
-        y = _bar(drawing, name, [(key, parts[key], colors[key]) for key in keys if key in parts], largest, y)
-    y = _keys(drawing, colors, y)
-    columns = ("run", *keys, "total")
-    rows = [
-        (name, *(format_bytes(parts.get(key, 0)) for key in keys), format_bytes(totals[name]))
-        for name, parts in runs.items()
-    ]
-    return Display(drawing.finish(y, finding), finding, columns, rows, f"Bytes alive at the peak, by {by}")
-
-
-def _component_order(names: Iterable[str]) -> list[str]:
-    present = dict.fromkeys(names)
-    return [n for n in _COMPONENTS if n in present] + [n for n in present if n not in _COMPONENTS]
-
-
-def _parts(memory: Mapping[str, Any], by: str) -> dict[str, float]:
-    alive = _alive(memory)
-    if alive:
-        return _by(alive, lambda item: item.component if by == "component" else item.role)
-    samples = _samples(memory)
-    top = max(samples, key=lambda sample: sample.total, default=None)
-    return dict(top.roles) if top and by == "role" else {}
-
-
-def _comparison(totals: Mapping[str, float], runs: Mapping[str, Mapping[str, float]]) -> str:
-    found = {name: total for name, total in totals.items() if total > 0}
-    if not found:
-        return "No memory was recorded."
-    words = "At its peak, " + ", ".join(f"{name} holds {format_bytes(total)}" for name, total in found.items())
-    high, low = max(found, key=lambda name: found[name]), min(found, key=lambda name: found[name])
-    if found[high] > found[low] * 1.05:
-        words += f": {high} needs {format_ratio(found[high] / found[low])} the memory of {low}"
-    factors = {
-        key: (amount / runs[low][key], amount) for key, amount in runs[high].items() if runs[low].get(key, 0.0) > 0
-    }
-    telling = [key for key, (factor, _) in factors.items() if factor > 1.5 * found[high] / found[low]]
-    key = max(telling, key=lambda name: factors[name][1], default="")
-    if key:
-        sizes = f"{format_bytes(factors[key][1])} against {format_bytes(runs[low][key])}"
-        words += f"; its {key} alone {format_ratio(factors[key][0])} ({sizes})"
-    return words + "."
-
-
-def _bar(drawing: Drawing, name: str, parts: Sequence[tuple[str, float, str]], largest: float, y: float) -> float:
-    left, room = 180.0, WIDTH - 180.0 - 110.0
-    total = sum(amount for _, amount, _ in parts)
-    drawing.text(left - 12, y + 24, fit(name, left - 32, 14), size=14, text_anchor="end", font_weight="bold")
-    x, unnamed = left, []
-    for key, amount, color in parts:
-        width = room * amount / largest if largest > 0 else 0.0
-        if width > 0:
-            drawing.rect(x, y + 6, max(width - 0.8, 0.8), 26, color, rx=min(2.0, width / 2))
-        words = f"{key} {format_bytes(amount)}"
-        label = next((text for text in (words, key) if text_width(text, 12) < width - 12), "")
-        if label:
-            drawing.text(x + 8, y + 23.5, label, size=12, fill=ink_on(color))
-        elif amount > 0:
-            unnamed.append(words)
-        x += width
-    words = format_bytes(total)
-    drawing.text(x + 8, y + 24, words, size=14, font_weight="bold")
-    after = x + 8 + text_width(words, 14) + 10
-    if unnamed and WIDTH - 20 - after > 80:
-        note = fit("of it " + ", ".join(unnamed), WIDTH - 20 - after, 12)
-        drawing.text(after, y + 24, note, size=12, fill=MUTED)
-    return y + 38
-
-
-def _keys(drawing: Drawing, colors: Mapping[str, str], y: float, x: float = 180.0) -> float:
+def role_keys(drawing: Drawing, colors: Mapping[str, str], y: float, x: float = 180.0) -> float:
+    """Draw what the colours mean; give where that ends."""
     for key, color in colors.items():
         label = fit(key, 160, 12)
         drawing.rect(x, y + 8, 20, 13, color, rx=2.0)

@@ -5,16 +5,22 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .break_even import crossover_figure, crossover_payload
 from .compare import timelines_figure
 from .display import Display, html_table, write_file
-from .memory import memory_figure, memory_payload
+from .gradient_xray import xray_figure, xray_payload
+from .inspector import inspector_payload
+from .memory import memory_figure
 from .pack import pack_timeline, plain
 from .sources import module, read, style
+from .spy import array_figure
 from .svg import escape
 from .timeline import timeline_figure
+from .training import monitor_figure, monitor_payload
+from .what_if import live_memory
 
 __all__ = ["html_report"]
 
@@ -38,7 +44,9 @@ def html_report(
     sections : list of (heading, content), or mapping of heading to content
         A content is a string (paragraphs are separated by empty lines), a ``Display``,
         ``{"timeline": records}`` or ``{"timeline": {name: records, ...}}``,
-        ``{"memory": prof.memory}``, ``{"columns": [...], "rows": [...], "caption": ""}``,
+        ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` and ``{"crossover": {...}}``
+        with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
+        ``{"columns": [...], "rows": [...], "caption": ""}``,
         or a list of these.  A view may also have ``"title"`` and ``"description"``.
         Anything else is shown as its text.
     path : path, optional
@@ -83,9 +91,10 @@ def _content(content: Any) -> str:
     if isinstance(content, (list, tuple)):
         return "\n".join(_content(item) for item in content)
     if isinstance(content, Mapping):
-        for kind, build in (("timeline", _timeline), ("memory", _memory)):
+        for kind, build in _VIEWS.items():
             if kind in content:
-                return build(content)
+                display, values = build(content[kind], str(content.get("title") or ""))
+                return _live(kind, display, content, values)
         if "columns" in content:
             table = html_table(content["columns"], content.get("rows") or (), str(content.get("caption") or ""))
             return f'<div class="scroll">{table}</div>'
@@ -97,21 +106,42 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{table}</figure>"
 
 
-def _timeline(content: Mapping[str, Any]) -> str:
-    records = content["timeline"]
-    title = str(content.get("title") or "")
+def _timeline(records: Any, title: str) -> tuple[Display, dict[str, Any]]:
     if isinstance(records, Mapping):
         display, runs = timelines_figure(records, title=title), records
     else:
         records = list(records or ())
         display, runs = timeline_figure(records, title=title), {"": records}
-    values = {"payload": base64.b64encode(pack_timeline(runs)).decode("ascii"), "color_by": "operator", "selected": -1}
-    return _live("timeline", display, content, values)
+    payload = base64.b64encode(pack_timeline(runs)).decode("ascii")
+    return display, {"payload": payload, "color_by": "operator", "selected": -1}
 
 
-def _memory(content: Mapping[str, Any]) -> str:
-    display = memory_figure(content["memory"], title=str(content.get("title") or ""))
-    return _live("memory", display, content, {"memory": memory_payload(content["memory"])})
+def _memory(memory: Any, title: str) -> tuple[Display, dict[str, Any]]:
+    return memory_figure(memory, title=title), {"memory": live_memory(memory)}
+
+
+def _inspector(array: Any, title: str) -> tuple[Display, dict[str, Any]]:
+    return array_figure(array, title=title), {"data": inspector_payload(array)}
+
+
+def _xray(options: Any, title: str) -> tuple[Display, dict[str, Any]]:
+    return xray_figure(**options, title=title), {"data": xray_payload(**options)}
+
+
+def _crossover(options: Any, title: str) -> tuple[Display, dict[str, Any]]:
+    return crossover_figure(**options, title=title), {"data": crossover_payload(**options)}
+
+
+def _monitor(monitor: Any, title: str) -> tuple[Display, dict[str, Any]]:
+    data = monitor if isinstance(monitor, Mapping) else monitor.data
+    return monitor_figure(data, title=title), {"data": monitor_payload(data)}
+
+
+#: Kind of a live view -> what gives its static picture and the values of its model.
+_VIEWS: dict[str, Callable[[Any, str], tuple[Display, dict[str, Any]]]] = {
+    "timeline": _timeline, "memory": _memory, "inspector": _inspector, "xray": _xray, "crossover": _crossover,
+    "monitor": _monitor,
+}  # fmt: skip
 
 
 def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:
@@ -131,7 +161,7 @@ def _json(value: Any) -> str:
 
 
 def _scripts(body: str) -> str:
-    kinds = [kind for kind in ("timeline", "memory") if f'<figure data-view="{kind}">' in body]
+    kinds = [kind for kind in _VIEWS if f'<figure data-view="{kind}">' in body]
     views = (
         f'<script type="module">\n{module(f"{kind}.js")}\nsparsekitReport.show("{kind}", render);\n</script>\n'
         for kind in kinds

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from sparsekit import doctor
+from sparsekit.widgets import html_report
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTEFACTS = Path(__file__).parent / "artefacts"
@@ -280,3 +281,30 @@ def lab(browser: Any, jupyter_server: Server) -> Iterator[Callable[[str], Lab]]:
     for each in opened:
         each.check()
     context.close()
+
+
+@pytest.fixture
+def open_report(browser, tmp_path):
+    """Function that saves sections as a report and opens it from disk; any request or error fails the test."""
+    wrong: list[str] = []
+    contexts = []
+
+    def open_it(sections: Any, dark: bool = False, **options: Any) -> Any:
+        path = tmp_path / "report.html"
+        html_report("A report", sections, path=path)
+        context = browser.new_context(viewport={"width": 1200, "height": 900}, offline=True,
+                                      color_scheme="dark" if dark else "light", **options)  # fmt: skip
+        contexts.append(context)
+        context.set_default_timeout(10_000)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("request", lambda request: wrong.append(request.url)
+                if not request.url.startswith(("file:", "data:", "blob:")) else None)  # fmt: skip
+        page.goto(path.as_uri())
+        return page
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert wrong == []

@@ -5,6 +5,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
+from sparsekit.widgets.what_if import alive_if, holdings
 
 FEATURES, UNITS, STORED = 2000, 16, 5
 
@@ -115,3 +116,13 @@ def test_a_trace_has_no_single_allocations(plain, tmp_path):
     plain.save_trace(tmp_path / "run.json")
     with pytest.raises(ProfilerError, match="life of each array"):
         mx.profiler.load_trace(tmp_path / "run.json").what_if(index_dtype="int32")
+
+
+@pytest.mark.parametrize("changes", [{"index_dtype": "int32"}, {"value_dtype": "float16"}, {"value_dtype": "float64"},
+                                     {"gradient": "default"}, {"lazy_state": True}], ids=str)
+def test_the_switches_of_the_display_say_the_same(changes):
+    prof = train(gradient="row_sparse")
+    found = holdings({**prof.memory, "gradient_rows": prof.gradient_rows})
+    shown = sum(item.bytes for item in alive_if(found, **changes))
+    assert sum(item.bytes for item in alive_if(found)) == prof.memory["peak_bytes"]
+    assert shown == prof.what_if(**changes).after

@@ -85,7 +85,10 @@ def test_plain_makes_anything_json():
     assert json.loads(json.dumps(plain(value)))["a"] == [1, 2.0, 3]
 
 
-@pytest.mark.parametrize("name", ["timeline.js", "memory.js", "graph.js"])
+MODULES = ["timeline.js", "memory.js", "graph.js", "inspector.js", "xray.js", "crossover.js", "monitor.js"]
+
+
+@pytest.mark.parametrize("name", MODULES)
 def test_a_module_is_one_text_that_needs_nothing_else(name):
     text = sources.module(name)
     assert not re.search(r"^\s*import\b|\bimport\(", text, re.MULTILINE)
@@ -94,6 +97,9 @@ def test_a_module_is_one_text_that_needs_nothing_else(name):
     assert "</script" not in text
     assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|\beval\(", text)
     assert text == sources.module(name)
+    # In one text, names of several modules must not meet.
+    names = re.findall(r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", text, re.MULTILINE)
+    assert sorted(set(names)) == sorted(names)
 
 
 def test_the_style_sheet_fetches_nothing():

@@ -1,4 +1,4 @@
-// What both live widgets share: figures in words, colours of the page's theme, packed columns.
+// What the live widgets share: figures in words, colours of the page's theme, packed columns.
 // Loaded in front of each widget's module as one text, so nothing is fetched at run time.
 
 export const SERIES = ["#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442"];
@@ -11,8 +11,8 @@ const BYTES = [[1e15, "PB"], [1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]
 const SECONDS = [[3.6e9, "h"], [6e7, "min"], [1e6, "s"], [1e3, "ms"], [1, "µs"], [1e-3, "ns"]];
 const COUNTS = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"]];
 
-function grouped(value) {
-  return value.toFixed(0).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+export function grouped(value) {
+  return Number(value).toFixed(0).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 }
 
 function three(value) {
@@ -143,6 +143,55 @@ export function inkOn(color) {
 
 export function stillPreferred() {
   return window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+// Build an SVG element; strings become text nodes.
+export function shape(tag, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else if (value !== null && value !== undefined) node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+// The frame of a view over `data`: heading, the finding below it, and a new start whenever the data change.
+// `build(root, data)` gives an object with `destroy`, or with `update(data)` if it takes new data as it stands.
+export function mount(model, el, kind, build) {
+  const root = el.appendChild(element("div", { class: `sk sk-${kind}` }));
+  let view = null;
+  const show = () => {
+    try {
+      const data = model.get("data") ?? {};
+      if (view?.update) {
+        view.update(data);
+        return;
+      }
+      view?.destroy?.();
+      root.replaceChildren(element("h3", {}, model.get("title") || ""), element("p", {}, model.get("description") || ""));
+      view = build(root, data);
+      root.dataset.ready = "true";
+    } catch (error) {
+      root.replaceChildren(element("p", { role: "alert" }, `The view cannot be shown: ${error.message}`));
+    }
+  };
+  model.on("change:data", show);
+  show();
+  return () => {
+    model.off("change:data", show);
+    view?.destroy?.();
+    root.remove();
+  };
+}
+
+// Take a key press for ours: nothing else on the page reacts to it.
+export function taken(event, action) {
+  if (!action || event.altKey || event.ctrlKey || event.metaKey) return false;
+  event.preventDefault();
+  event.stopPropagation();
+  action();
+  return true;
 }
 
 // ---- packed data; the Python twin is pack.py

@@ -1,7 +1,7 @@
 // The live graph: cards and edges where Python placed them, to pan, zoom and search in, with the details of each.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { ALARM, OTHER, element, inkOn, stillPreferred, table } from "./common.js";
+import { ALARM, OTHER, element, inkOn, shape, stillPreferred, table } from "./common.js";
 
 const COLORS = { default: OTHER, csr: "#0072b2", row_sparse: "#009e73" };
 const LETTERS = { default: "D", csr: "C", row_sparse: "R" };
@@ -9,13 +9,6 @@ const DASHES = { csr: "7 3", row_sparse: "2 3" };
 const WEIGHTS = { csr: 2.2, row_sparse: 2.6 };
 const own = (map, key, other) => (Object.hasOwn(map, key) ? map[key] : other);
 const KEYS = [["↑ ↓", "to inputs and users"], ["← →", "along the row"], ["Enter", "details"], ["+ −", "zoom"], ["0", "all"], ["f", "next fallback"], ["Esc", "close"]];
-
-function shape(tag, attributes = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined && value !== null) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
 
 class GraphView {
   constructor(model, root) {

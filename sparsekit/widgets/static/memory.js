@@ -1,7 +1,8 @@
 // The live memory view: memory over time by role, and what was alive at the peak as nested boxes.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { OTHER, element, formatBytes, formatDuration, formatShape, formatShare, formatTick, inkOn, table, ticks } from "./common.js";
+import { OTHER, element, formatBytes, formatDuration, formatShape, formatShare, formatTick, inkOn, shape, table, ticks } from "./common.js";
+import { switches } from "./memory_what_if.js";
 
 const ROLES = {
   parameter: "#0072b2", gradient: "#e69f00", "optimizer state": "#cc79a7", input: "#009e73", activation: "#56b4e9", workspace: OTHER,
@@ -10,13 +11,6 @@ const MARGIN = { left: 66, right: 14, top: 24, bottom: 22 };
 const MOST_POINTS = 1200;
 
 const colorOf = (role) => (Object.hasOwn(ROLES, role) ? ROLES[role] : OTHER);
-
-function shape(tag, attributes = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
 
 // Keep the highest sample of each stretch, so that no peak is lost.
 function thin(samples) {
@@ -81,6 +75,9 @@ class MemoryView {
     this.alive = (memory.at_peak ?? []).filter((item) => item.bytes > 0);
     this.peak = { time: memory.peak_time ?? 0, bytes: memory.peak_bytes ?? 0 };
     this.process = memory.process_peak_bytes;
+    this.recorded = this.alive;
+    this.arrays = memory.arrays ?? [];
+    this.levels = ["role", ...(this.alive.some((item) => item.layer) ? ["layer"] : []), "owner"];
     this.start = this.samples[0]?.time ?? 0;
     this.last = this.samples.at(-1)?.time ?? 0;
     this.end = this.last + ((this.last - this.start) * 0.02 || 1);
@@ -97,12 +94,15 @@ class MemoryView {
     this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
     this.crumbs = element("div", { class: "sk-bar" });
     this.tree = element("div", { class: "sk-tree", role: "group", "aria-label": "Alive at the peak, sized by bytes; Enter opens, Escape goes up" });
-    this.list = element("details", {}, element("summary", {}, "Alive at the peak as a table"), this.aliveTable());
+    this.rows = element("div", { class: "sk-table" });
+    this.list = element("details", {}, element("summary", {}, "Alive at the peak as a table"), this.rows);
     this.root.append(
       element("h3", {}, title), element("p", {}, this.model.get("description") || ""),
       element("div", { class: "sk-body" },
         element("div", { class: "sk-main" }, this.area, this.status, this.table),
-        element("div", { class: "sk-main" }, this.crumbs, this.tree, this.list)),
+        element("div", { class: "sk-main" }, this.crumbs, this.tree)),
+      this.list,
+      ...(this.arrays.length ? [switches(this.arrays, (alive) => this.suppose(alive))] : []),
     );
     this.area.addEventListener("pointermove", (event) => { if (event.buttons === 1 || !this.held) this.point(event); });
     this.area.addEventListener("pointerdown", (event) => { this.held = true; this.point(event); });
@@ -116,7 +116,31 @@ class MemoryView {
     });
     this.at = this.peakIndex();
     this.draw();
+    this.fillTable();
     this.open([]);
+  }
+
+  // Show what would be alive with other choices; null for what was.
+  suppose(alive) {
+    this.alive = alive ? alive.sort((a, b) => b.bytes - a.bytes) : this.recorded;
+    this.supposed = Boolean(alive);
+    if (!this.at && this.at !== 0) return;
+    const there = this.path.every((name, depth) => this.within(this.path.slice(0, depth + 1)).length);
+    this.fillTable();
+    this.open(there ? this.path : [], false);
+  }
+
+  within(path) { return this.alive.filter((item) => path.every((name, depth) => this.nameAt(item, depth) === name)); }
+
+  nameAt(item, depth) { return item[this.levels[depth]] || (this.levels[depth] === "layer" ? "(no layer)" : "(unnamed)"); }
+
+  // Where the peak is clicked: the list of what was alive then, opened and in view.
+  listPeak() {
+    this.cursor(this.peakIndex());
+    this.open([]);
+    this.list.open = true;
+    this.list.scrollIntoView({ block: "nearest" });
+    this.list.querySelector("summary").focus({ preventScroll: true });
   }
 
   peakIndex() {
@@ -180,9 +204,14 @@ class MemoryView {
   drawPeak() {
     const x = this.x(Math.min(Math.max(this.peak.time, this.start), this.end));
     const left = x > (this.plot.left + this.plot.right) / 2;
+    const words = `Peak of ${formatBytes(this.peak.bytes)}: list what was alive`;
+    const mark = shape("g", { class: "sk-mark", tabindex: "0", role: "button", "aria-label": words, onclick: () => this.listPeak(),
+      onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); this.listPeak(); } } },
+    shape("title", {}, words), shape("circle", { cx: x, cy: this.y(this.peak.bytes), r: 6 }));
     this.area.append(
       shape("line", { class: "sk-peak", x1: x, x2: x, y1: this.y(this.peak.bytes) - 4, y2: this.plot.bottom }),
       shape("text", { class: "sk-strong", x: x + (left ? -6 : 6), y: this.plot.top - 8, "text-anchor": left ? "end" : "start" }, `peak ${formatBytes(this.peak.bytes)}`),
+      mark,
     );
   }
 
@@ -235,13 +264,10 @@ class MemoryView {
   open(path, focus = true) {
     const refocus = focus && this.tree.contains(document.activeElement);
     this.path = path;
-    const [role, owner] = path;
-    let items = this.alive;
-    if (role !== undefined) items = items.filter((item) => item.role === role);
-    if (owner !== undefined) items = items.filter((item) => item.owner === owner);
-    const crumb = (words, to) => element("button", { type: "button", disabled: to.length === path.length, onclick: () => this.open(to) }, words);
+    const items = this.within(path);
+    const crumb = (words, to) => (to.length === path.length ? element("b", {}, words) : element("button", { type: "button", onclick: () => this.open(to) }, words));
     const total = items.reduce((sum, item) => sum + item.bytes, 0);
-    this.crumbs.replaceChildren(crumb("alive at the peak", []), ...path.flatMap((name, i) => [" › ", crumb(name, path.slice(0, i + 1))]), ` ${formatBytes(total)}`);
+    this.crumbs.replaceChildren(crumb(this.supposed ? "alive at the peak, what if" : "alive at the peak", []), ...path.flatMap((name, i) => [" › ", crumb(name, path.slice(0, i + 1))]), ` ${formatBytes(total)}`);
     this.tree.replaceChildren(...this.cells(items, path));
     if (!this.tree.children.length) this.tree.append(element("p", {}, "Nothing was recorded."));
     if (refocus) this.tree.querySelector("button")?.focus();
@@ -249,20 +275,23 @@ class MemoryView {
 
   cells(items, path) {
     const box = { x: 0, y: 0, w: this.tree.clientWidth || 480, h: 320 };
-    if (path.length === 2) {
+    if (path.length === this.levels.length) {
       const parts = items.map((item) => ({ value: item.bytes, item })).sort((a, b) => b.value - a.value);
       return squarify(parts, box).map((cell) => this.cell(cell, cell.item.item.component, cell.item.item, path, null));
     }
+    const inner = Math.max(1, path.length);
     const outer = path.length ? [{ name: path[0], members: items, value: 1 }] : group(items, (item) => item.role);
-    return squarify(outer, box).flatMap((frame) => squarify(group(frame.item.members, (item) => item.owner), frame)
-      .map((cell) => this.cell(cell, cell.item.name, cell.item.members[0], path, [frame.item.name, cell.item.name])));
+    // A gap between roles, none within them.
+    const inset = ({ x, y, w, h }) => ({ x: x + 1.5, y: y + 1.5, w: Math.max(1, w - 3), h: Math.max(1, h - 3) });
+    return squarify(outer, box).flatMap((frame) => squarify(group(frame.item.members, (item) => this.nameAt(item, inner)), inset(frame))
+      .map((cell) => this.cell(cell, cell.item.name, cell.item.members[0], path, [...(path.length ? path : [frame.item.name]), cell.item.name])));
   }
 
   cell({ item: { value }, x, y, w, h }, name, first, path, target) {
     const color = colorOf(first.role);
     const words = `${name}: ${first.role}, ${first.stype ?? ""} ${formatShape(first.shape)}, ${formatBytes(value)}`;
     const style = `left:${x}px;top:${y}px;width:${w}px;height:${h}px;background:${color};color:${inkOn(color)};padding:${w < 24 || h < 18 ? 0 : "3px 6px"}`;
-    const label = w > 46 && h > 20 ? [element("b", {}, name), h > 36 ? element("small", {}, `${formatBytes(value)} · ${first.role}`) : null, h > 66 && w > 90 ? element("small", {}, `${first.stype ?? ""} ${formatShape(first.shape)}`) : null] : [];
+    const label = w > 46 && h > 20 ? [element("b", {}, h > 36 ? name : `${name} · ${first.role}`), h > 36 ? element("small", {}, `${formatBytes(value)} · ${first.role}`) : null, h > 66 && w > 90 ? element("small", {}, `${first.stype ?? ""} ${formatShape(first.shape)}`) : null] : [];
     const show = () => { this.status.textContent = `${words}.`; };
     return element("button", {
       type: "button", class: "sk-cell", style, title: words, "aria-label": words, onfocus: show, onpointerenter: show,
@@ -270,10 +299,10 @@ class MemoryView {
     }, ...label);
   }
 
-  aliveTable() {
-    const rows = this.alive.slice(0, 300).map((item) => [item.owner, item.role, item.stype ?? "", formatShape(item.shape), item.component, formatBytes(item.bytes)]);
+  fillTable() {
+    const rows = this.alive.slice(0, 300).map((item) => [item.owner, item.layer ?? "", item.role, item.stype ?? "", formatShape(item.shape), item.component, formatBytes(item.bytes)]);
     const caption = this.alive.length > 300 ? `The 300 largest of ${this.alive.length}` : "";
-    return element("div", { class: "sk-table" }, table(["owner", "role", "storage", "shape", "component", "bytes"], rows, caption));
+    this.rows.replaceChildren(table(["owner", "layer", "role", "storage", "shape", "component", "bytes"], rows, caption));
   }
 
   destroy() { this.observer.disconnect(); }

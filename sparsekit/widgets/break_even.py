@@ -1,0 +1,190 @@
+"""Where sparse storage pays: memory and time of a step over density, for dense, csr and row-sparse arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..base.errors import UnknownNameError
+from .charts import DASHES, Line, Plot, key
+from .crossover_model import DTYPES, FORMATS, INDEX_DTYPES, Grid, Setting, break_evens, estimate_time, load_grid, memory
+from .display import Display
+from .pack import plain
+from .svg import Drawing, fit, wrap
+from .theme import MUTED, SERIES
+from .units import format_bytes, format_count, format_density, format_duration, format_ratio, format_share, number
+
+__all__ = ["crossover_figure", "crossover_payload", "curves"]
+
+WIDTH = 1000.0
+COLORS = dict(zip(FORMATS, (SERIES[4], SERIES[1], SERIES[0]), strict=True))
+NAMES = {"dense": "dense", "csr": "csr + dense gradient", "row_sparse": "csr + row-sparse gradient"}
+#: Densities drawn: 0.0001 % to 100 %.
+DENSITIES = tuple(10.0 ** (-6 + i / 10) for i in range(61))
+
+
+def _setting(options: Mapping[str, Any]) -> Setting:
+    default = Setting()
+    dtype, index = str(options.get("dtype") or default.dtype), str(options.get("index_dtype") or default.index_dtype)
+    if dtype not in DTYPES:
+        raise UnknownNameError.of("element type", dtype, DTYPES)
+    if index not in INDEX_DTYPES:
+        raise UnknownNameError.of("index type", index, INDEX_DTYPES)
+    rows, units, batch = (max(1, round(number(options.get(name), getattr(default, name)))) for name in ("rows", "units", "batch"))
+    density = min(1.0, max(0.0, number(options.get("density"), default.density)))
+    return Setting(dtype, index, rows, units, batch, density)
+
+
+def _grid(options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
+    facts = options.get("grid") or load_grid()
+    return Grid(facts["axes"], facts["times"]), facts
+
+
+def curves(setting: Setting, grid: Grid) -> dict[str, dict[str, list[float | None]]]:
+    """Bytes and microseconds over ``DENSITIES`` by storage type, and whether each time is extrapolated."""
+    found: dict[str, dict[str, list[Any]]] = {"memory": {}, "time": {}, "beyond": {}}
+    for kind in FORMATS:
+        places = [setting._replace(density=density) for density in DENSITIES]
+        found["memory"][kind] = [sum(memory(kind, place).values()) for place in places]
+        times = [estimate_time(grid, kind, place) for place in places]
+        found["time"][kind] = [time for time, _ in times]
+        found["beyond"][kind] = [beyond for _, beyond in times]
+    return found
+
+
+def crossover_payload(**options: Any) -> dict[str, Any]:
+    """Give the setting to start from and the calibrated grid as plain data; arguments as for ``crossover_figure``."""
+    options.pop("title", None)
+    setting = _setting(options)
+    _, facts = _grid(options)
+    return {"setting": plain(setting._asdict()), "grid": plain(facts), "names": NAMES}
+
+
+def _best(setting: Setting, grid: Grid) -> tuple[dict[str, float], dict[str, float]]:
+    sizes = {kind: sum(memory(kind, setting).values()) for kind in FORMATS}
+    times = {kind: estimate_time(grid, kind, setting)[0] for kind in FORMATS}
+    return sizes, {kind: time for kind, time in times.items() if time is not None}
+
+
+def _finding(setting: Setting, grid: Grid, found: Mapping[str, Any]) -> str:
+    sizes, times = _best(setting, grid)
+    small = min(sizes, key=lambda kind: sizes[kind])
+    words = f"At density {format_density(setting.density)}, {format_count(setting.batch)} samples of "
+    words += f"{format_count(setting.rows)} features and {format_count(setting.units)} units, {NAMES[small]} takes least "
+    words += f"memory, {format_bytes(sizes[small])}"
+    if small != "dense":
+        words += f", {format_ratio(sizes['dense'] / sizes[small])} less than dense"
+    if times:
+        fast = min(times, key=lambda kind: times[kind])
+        words += f"; {NAMES[fast] if fast != small else 'it'} is fastest, {format_duration(times[fast])}"
+        if fast != "dense" and "dense" in times:
+            words += f", {format_ratio(times['dense'] / times[fast])} as fast as dense"
+    for what in ("memory", "time"):
+        evens = break_evens(DENSITIES, found[what])
+        to_dense = next((density for density, _, best in evens if best == "dense"), None)
+        if to_dense:
+            words += f". Dense wins in {what} above {format_density(to_dense)}"
+    return words + "."
+
+
+def crossover_figure(title: str = "", **options: Any) -> Display:
+    """Draw memory and time of one training step over density, for dense, csr and row-sparse storage.
+
+    Memory is exact: the bytes of the batch and of the weight's gradient, for values at random places.  Time is
+    interpolated in a grid that ``sparsekit bench crossover`` measured: forward product, gradient and SGD update.
+
+    Parameters
+    ----------
+    title : str, optional
+    rows : int
+        Features: rows of the weight; 1,000,000 by default.
+    units : int
+        Columns of the weight; 128.
+    batch : int
+        Samples; 64.
+    density : float
+        Share of the batch that is stored, 0 to 1: what the sentence and the table are about; 1e-4.
+    dtype : {"float16", "float32", "float64"}
+    index_dtype : {"int32", "int64"}
+    grid : dict, optional
+        What ``sparsekit bench crossover --json FILE`` wrote on another machine; by default the one that comes along.
+
+    Returns
+    -------
+    Display
+        The picture and a table with one row for each storage.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such element or index type.
+    """
+    setting = _setting(options)
+    grid, facts = _grid(options)
+    found = curves(setting, grid)
+    finding = _finding(setting, grid, found)
+    drawing = Drawing(WIDTH)
+    drawing.text(20, 32, fit(str(title) or "Where sparse storage pays", WIDTH - 40, 19), size=19, font_weight="bold")
+    lines = wrap(finding, WIDTH - 40, 13, 3)
+    for i, line in enumerate(lines):
+        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
+    top = 92.0 + 17 * len(lines)
+    _panel(drawing, found["memory"], setting, (76.0, top, 400.0, 240.0), "Memory: batch and gradient", format_bytes)
+    _panel(drawing, found["time"], setting, (574.0, top, 400.0, 240.0), "Time of a step", format_duration)
+    y = key(drawing, [Line(NAMES[kind], (), COLORS[kind]) for kind in FORMATS], 76, top + 298)
+    for note in _notes(setting, facts, found):
+        for line in wrap(note, WIDTH - 40, 11.5):
+            drawing.text(20, y + 8, line, size=11.5, fill=MUTED)
+            y += 16
+    columns = ("storage", "batch", "gradient", "memory", "against dense", "time", "against dense")
+    return Display(drawing.finish(y + 12, finding), finding, columns, _table(setting, grid),
+                   f"One step at density {format_density(setting.density)}")  # fmt: skip
+
+
+def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: Setting, box: Any, title: str,
+           words: Any) -> None:  # fmt: skip
+    known = [value for line in values.values() for value in line if value is not None and value > 0]
+    if not known:
+        drawing.text(box[0], box[1] - 12, title, size=13.5, font_weight="bold")
+        drawing.text(box[0], box[1] + 20, f"Not measured for {setting.dtype} values.", size=12, fill=MUTED)
+        return
+    plot = Plot(drawing, box, (DENSITIES[0], DENSITIES[-1]), (min(known) / 1.3, max(known) * 1.3), (True, True))
+    plot.axes(title, words, lambda density: format_density(density) if round(math.log10(density)) % 2 == 0 else "", "by density")
+    if setting.density > 0:
+        drawing.line(plot.x(setting.density), box[1], plot.x(setting.density), box[1] + box[3], stroke=MUTED, stroke_width=1.6)
+        drawing.text(plot.x(setting.density), box[1] + box[3] + 29, f"here: {format_density(setting.density)}", size=11,
+                     text_anchor="middle", font_weight="bold")  # fmt: skip
+    for i, kind in enumerate(FORMATS):
+        plot.curve(DENSITIES, Line(kind, values[kind], COLORS[kind]), DASHES[i])
+    for row, (density, _, best) in enumerate(break_evens(DENSITIES, values)):
+        name = {"dense": "dense", "csr": "csr", "row_sparse": "row-sparse"}[best]
+        plot.mark(density, f"{name} above {format_density(density)}", row)
+
+
+def _notes(setting: Setting, facts: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    notes = ["Memory is exact for values at random places. The weight itself is the same in all three and left out."]
+    if not any(value is not None for line in found["time"].values() for value in line):
+        return notes
+    error = format_share(facts.get("median_error", 0.0))
+    notes.append(f"Time: {facts.get('what', 'one step')}, measured by `{facts.get('command', 'sparsekit bench crossover')}` "
+                 f"as processor time of one thread; between the grid's points off by {error} in the median, "
+                 f"{format_share(facts.get('worst_error', 0.0))} at worst.")  # fmt: skip
+    beyond = [kind for kind in FORMATS if any(found["beyond"][kind])]
+    if beyond:
+        notes.append(f"Partly extrapolated, beyond what was measured: {', '.join(NAMES[kind] for kind in beyond)}.")
+    return notes
+
+
+def _table(setting: Setting, grid: Grid) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    sizes, _ = _best(setting, grid)
+    reference = estimate_time(grid, "dense", setting)[0]
+    for kind in FORMATS:
+        parts, (time, beyond) = memory(kind, setting), estimate_time(grid, kind, setting)
+        ratio = f"{sizes[kind] / sizes['dense']:.3g}×"
+        spent = "not measured" if time is None else format_duration(time) + (" (extrapolated)" if beyond else "")
+        faster = f"{time / reference:.3g}×" if time is not None and reference else ""
+        rows.append((NAMES[kind], format_bytes(parts["batch"]), format_bytes(parts["gradient"]), format_bytes(sizes[kind]),
+                     ratio, spent, faster))  # fmt: skip
+    return rows

@@ -1,0 +1,370 @@
+"""One batch from its csr rows to the lazy update: which weight rows it touches, and whose optimizer state is old."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ShapeError, UnsupportedError
+from .display import Display
+from .pack import plain
+from .parts import Parts, len_of, read_array, take_slice
+from .spy import cell_text
+from .svg import Drawing, fit, text_width, wrap
+from .theme import INK, LINE, MUTED, SERIES, STRIPE, ink_on
+from .units import format_bytes, format_count, format_ratio, format_share
+
+__all__ = ["AGES", "xray_figure", "xray_payload"]
+
+WIDTH = 1000.0
+#: What is shown one by one: weight rows, batch rows, units.
+ROWS, SAMPLES, UNITS = 10, 8, 4
+#: Batches that the live view can step through.
+MOST_STEPS = 64
+#: Ages of a row's state, in steps since its last update: name, least age, colour, letter.
+AGES = (
+    ("updated now", 0, "#08519c", "●"),
+    ("1 step old", 1, "#6baed6", "1"),
+    ("2 to 3 steps old", 2, "#f0e442", "2"),
+    ("4 to 7 steps old", 4, "#e69f00", "4"),
+    ("8 or more steps old", 8, "#e0661a", "8"),
+)
+BLOCKS = 256
+
+
+class _States:
+    """When each weight row was last updated; only rows that ever were take memory."""
+
+    def __init__(self) -> None:
+        self.rows, self.last = np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+    def age(self, rows: np.ndarray, step: int) -> np.ndarray:
+        """Steps since the last update before ``step``; -1 for rows that never had one."""
+        if not len(self.rows):
+            return np.full(len(rows), -1, np.int64)
+        place = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.where(self.rows[place] == rows, step - self.last[place], -1)
+
+    def update(self, rows: np.ndarray, step: int) -> None:
+        """Note that these rows were updated."""
+        merged = np.union1d(self.rows, rows)
+        last = np.full(len(merged), step, np.int64)
+        last[np.searchsorted(merged, self.rows)] = self.last
+        last[np.searchsorted(merged, rows)] = step
+        self.rows, self.last = merged, last
+
+
+def _batches(batches: Any) -> list[Parts]:
+    listed = batches if isinstance(batches, (list, tuple)) else [batches]
+    parts = [read_array(batch) for batch in listed]
+    if not parts:
+        raise UnsupportedError("There is no batch to look at.", hint="give one csr array or a list of them, oldest first.")
+    for part in parts:
+        if part.stype != "csr":
+            raise UnsupportedError(f"A batch is {part.stype}.", hint="the X-ray steps through csr batches.")
+        if part.columns != parts[0].columns:
+            raise ShapeError(f"Batches have {parts[0].columns:,} and {part.columns:,} columns.",
+                             hint="give batches of one model.")  # fmt: skip
+    return parts
+
+
+def _age_class(age: int) -> int:
+    return max(i for i, (_, least, _, _) in enumerate(AGES) if age >= least)
+
+
+def _contributions(batch: Parts, shown: np.ndarray) -> dict[int, list[list[Any]]]:
+    """Of each shown column, the batch rows that store it, with the value."""
+    indices = take_slice(batch.indices, 0, batch.stored)
+    found: dict[int, list[list[Any]]] = {}
+    pointers = take_slice(batch.indptr, 0, batch.rows + 1)
+    for column in shown.tolist():
+        places = np.flatnonzero(indices == column)
+        rows = np.searchsorted(pointers, places, side="right") - 1
+        values = [take_slice(batch.data, int(at), int(at) + 1)[0] for at in places[:64]]
+        found[column] = [[int(row), plain(value)] for row, value in zip(rows, values, strict=False)]
+    return found
+
+
+def _gradient(found: Mapping[int, list[list[Any]]], upstream: Any, given: Parts | None, units: int) -> dict[int, list[Any]]:
+    """The first units of the gradient's shown rows: as given, or computed from the gradient of the output."""
+    if given is not None:
+        indices = take_slice(given.indices, 0, len_of(given.indices))
+        rows = {}
+        for column in found:
+            place = int(np.searchsorted(indices, column))
+            if place < len(indices) and indices[place] == column:
+                rows[column] = plain(take_slice(given.data, place, place + 1).reshape(-1)[:units].tolist())
+        return rows
+    if upstream is None:
+        return {}
+    head = upstream.asnumpy() if hasattr(upstream, "asnumpy") else np.asarray(upstream)
+    sums = {}
+    for column, entries in found.items():
+        total = np.zeros(min(units, head.shape[1]), dtype=np.float64)
+        for row, value in entries:
+            total = total + float(value) * head[row, :units]
+        sums[column] = plain(total.tolist())
+    return sums
+
+
+def _map(states: _States, step: int, features: int) -> list[list[int]]:
+    """Oldest state in each block of rows, and whether one was updated now: ``[block, class, now]`` where there is any."""
+    span = max(1, -(-features // BLOCKS))
+    ages = step - states.last
+    oldest: dict[int, list[int]] = {}
+    blocks = states.rows // span
+    for block in np.unique(blocks).tolist():
+        inside = ages[blocks == block]
+        oldest[block] = [block, _age_class(int(inside.max())), int(inside.min() == 0)]
+    return list(oldest.values())
+
+
+def _step(batch: Parts, step: int, states: _States, facts: dict[str, Any]) -> dict[str, Any]:
+    touched = np.unique(take_slice(batch.indices, 0, batch.stored)).astype(np.int64)
+    shown = touched[np.unique(np.linspace(0, len(touched) - 1, min(len(touched), ROWS)).astype(np.int64))] if len(touched) \
+        else touched  # fmt: skip
+    found = _contributions(batch, shown)
+    before = dict(zip(shown.tolist(), states.age(shown, step).tolist(), strict=True))
+    known = len(states.rows)
+    states.update(touched, step)
+    ages = step - states.last
+    classes = [int(((ages >= least) & (ages < bound)).sum())
+               for (_, least, _, _), bound in zip(AGES, [*(age[1] for age in AGES[1:]), 1 << 62], strict=True)]  # fmt: skip
+    units, value, index = facts["units"], facts["value_bytes"], facts["index_bytes"]
+    gradient = _gradient(found, facts.get("upstream") if facts["last"] else None,
+                         facts.get("gradient") if facts["last"] else None, UNITS)  # fmt: skip
+    return {
+        "rows": batch.rows,
+        "stored": batch.stored,
+        "touched": len(touched),
+        "new": len(states.rows) - known,
+        "lines": [{"row": row, "from": found[row], "before": before[row], "gradient": gradient.get(row)}
+                  for row in shown.tolist()],
+        "bytes": len(touched) * (units * value + index),
+        "dense_bytes": facts["features"] * units * value,
+        "ages": classes,
+        "never": facts["features"] - len(states.rows),
+        "map": _map(states, step, facts["features"]),
+        "batch_bytes": sum(batch.components.values()),
+        "agrees": _agrees(touched, facts.get("gradient")) if facts["last"] else None,
+    }
+
+
+def _agrees(touched: np.ndarray, gradient: Parts | None) -> bool | None:
+    if gradient is None:
+        return None
+    return bool(np.array_equal(touched, take_slice(gradient.indices, 0, len_of(gradient.indices))))
+
+
+def xray_payload(batches: Any, units: int = 1, gradient: Any = None, upstream: Any = None) -> dict[str, Any]:
+    """Give what the X-ray shows as plain data; arguments as for ``xray_figure``."""
+    parts = _batches(batches)[-MOST_STEPS:]
+    earlier = len(batches) - len(parts) if isinstance(batches, (list, tuple)) else 0
+    states = _States()
+    if earlier:
+        for i, batch in enumerate(_batches(batches)[:earlier]):
+            states.update(np.unique(take_slice(batch.indices, 0, batch.stored)).astype(np.int64), i)
+    given = read_array(gradient) if gradient is not None else None
+    if given is not None and given.stype != "row_sparse":
+        raise UnsupportedError(f"The gradient is {given.stype}.", hint="give the row_sparse gradient of the weight.")
+    if given is not None:
+        units = given.columns
+    facts: dict[str, Any] = {
+        "features": parts[0].columns, "units": max(1, int(units)), "value_bytes": np.dtype(parts[0].dtype).itemsize,
+        "index_bytes": np.dtype(parts[0].index_dtype).itemsize, "gradient": given, "upstream": upstream,
+    }  # fmt: skip
+    steps = []
+    for i, batch in enumerate(parts):
+        facts["last"] = i == len(parts) - 1
+        steps.append({**_step(batch, earlier + i, states, facts), "number": earlier + i + 1})
+    return {
+        "features": facts["features"],
+        "units": facts["units"],
+        "span": max(1, -(-facts["features"] // BLOCKS)),
+        "blocks": -(-facts["features"] // max(1, -(-facts["features"] // BLOCKS))),
+        "ages": [[name, color, letter] for name, _, color, letter in AGES],
+        "steps": steps,
+        "shown": {"samples": SAMPLES, "units": UNITS},
+    }
+
+
+def _finding(data: Mapping[str, Any]) -> str:
+    step, features = data["steps"][-1], data["features"]
+    words = f"{format_count(step['rows'])} csr rows with {format_count(step['stored'])} stored values touch "
+    share = format_share(step["touched"], features)
+    words += f"{format_count(step['touched'])} of {format_count(features)} weight rows ({share})"
+    words += f": the row-sparse gradient takes {format_bytes(step['bytes'])}"
+    if step["dense_bytes"] > step["bytes"] > 0:
+        words += f" instead of {format_bytes(step['dense_bytes'])}, {format_ratio(step['dense_bytes'] / step['bytes'])} less"
+    stale = sum(step["ages"][1:])
+    words += f". The lazy update makes the optimizer state of these rows new, {format_count(step['new'])} of them for the "
+    words += f"first time; {format_count(stale)} rows keep an older state, {format_count(step['never'])} have none yet."
+    if step["agrees"] is False:
+        words += " The gradient given stores other rows than the batch touches."
+    return words
+
+
+def xray_figure(batches: Any, units: int = 1, gradient: Any = None, upstream: Any = None, title: str = "") -> Display:
+    """Draw one batch from its csr rows to the lazy update of an optimizer.
+
+    Read from left to right: the batch (turned, so that each of its rows is a column), the weight rows that its
+    columns name, the row-sparse gradient those rows get, and the age of their optimizer state.  Below: the age of
+    the state of every row of the weight.
+
+    Parameters
+    ----------
+    batches : csr array, or list of them
+        The batch to look at, shape (samples, features); of a list the last one, and those before it, oldest first,
+        say how old each row's state is.
+    units : int
+        Columns of the weight (features, units).
+    gradient : row_sparse array, optional
+        The weight's gradient of the last batch, shape (features, units): its values are shown, and its rows
+        compared with those touched.
+    upstream : array, optional
+        Gradient of the output, shape (samples, units), from which the weight's is computed where it is not given.
+    title : str, optional
+
+    Returns
+    -------
+    Display
+        The picture and a table with one line for each weight row shown.
+
+    Raises
+    ------
+    UnsupportedError
+        If a batch is not csr, or the gradient not row_sparse.
+    ShapeError
+        If batches have different numbers of columns.
+    """
+    data = xray_payload(batches, units, gradient, upstream)
+    finding = _finding(data)
+    drawing = Drawing(WIDTH)
+    drawing.text(20, 32, fit(str(title) or "What one batch does to the weight", WIDTH - 40, 19), size=19, font_weight="bold")
+    lines = wrap(finding, WIDTH - 40, 13, 3)
+    for i, line in enumerate(lines):
+        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
+    y = _pipeline(drawing, data, 62.0 + 17 * len(lines))
+    y = _staleness(drawing, data, y + 12)
+    columns = ("weight row", "batch rows", "gradient", "state before", "state after")
+    return Display(drawing.finish(y, finding), finding, columns, _table(data), "From the batch to the lazy update")
+
+
+def formula(entries: Sequence[Sequence[Any]], most: int = 4) -> str:
+    """A gradient's row as a sum over batch rows: ``"2·g0 + g3"``, where ``gi`` is the output's gradient of row i."""
+    words = [("" if value == 1 else f"{cell_text(value)}·") + f"g{row}" for row, value in entries[:most]]
+    return " + ".join(words) + (" + …" if len(entries) > most else "")
+
+
+def age_words(age: int) -> str:
+    """How old a row's state is, in words."""
+    return "none" if age < 0 else f"{age} step{'' if age == 1 else 's'} old"
+
+
+def _table(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    step = data["steps"][-1]
+    rows: list[tuple[str, ...]] = []
+    for line in step["lines"]:
+        values = line["gradient"]
+        shown = formula(line["from"])
+        if values is not None:
+            more = ", …" if data["units"] > len(values) else ""
+            shown += " = (" + ", ".join(cell_text(value) for value in values) + more + ")"
+        samples = ", ".join(str(row) for row, _ in line["from"][:8]) + (", …" if len(line["from"]) > 8 else "")
+        rows.append((f"{line['row']:,}", samples, shown, age_words(line["before"]), "updated now"))
+    rest = step["touched"] - len(rows)
+    return [*rows, (f"{format_count(rest)} more", "", "", "", "updated now")] if rest > 0 else rows
+
+
+def _pipeline(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
+    step = data["steps"][-1]
+    samples, units = min(step["rows"], SAMPLES), min(data["units"], UNITS)
+    left = (20.0, 130.0, 130.0 + 34 * SAMPLES + 40, 712.0, 866.0)
+    heads = ((left[1], "1  the batch, turned", "a column is a csr row"),
+             (left[2], "2  weight rows", "one per column"),
+             (left[3] - 140, "3  row-sparse gradient", "sum over the batch rows"),
+             (left[4], "4  lazy update", "state before → after"))
+    for x, name, note in heads:
+        drawing.text(x, top + 16, name, size=13.5, font_weight="bold")
+        drawing.text(x, top + 31, note, size=11, fill=MUTED)
+    y = top + 44
+    drawing.text(left[0], y + 10, "weight row", size=11, fill=MUTED)
+    for i in range(samples):
+        drawing.text(left[1] + 34 * i + 16, y + 10, f"row {i}", size=10, fill=MUTED, text_anchor="middle")
+    y += 16
+    if not step["lines"]:
+        drawing.text(left[1], y + 16, "The batch stores nothing: nothing is touched.", size=12.5)
+        return y + 30
+    for i, line in enumerate(step["lines"]):
+        if i % 2 == 0:
+            drawing.rect(12, y, WIDTH - 24, 27, STRIPE, rx=3.0)
+        _line(drawing, line, i, left, y, (samples, units))
+        y += 28
+    rest = step["touched"] - len(step["lines"])
+    if rest > 0 or step["rows"] > samples:
+        words = f"Shown are {format_count(len(step['lines']))} of {format_count(step['touched'])} touched weight rows, "
+        words += f"evenly spaced, and {format_count(samples)} of {format_count(step['rows'])} batch rows."
+        drawing.text(20, y + 16, words, size=11.5, fill=MUTED)
+        y += 22
+    return y
+
+
+def _line(drawing: Drawing, line: Mapping[str, Any], i: int, left: Sequence[float], y: float, shown: tuple[int, int]) -> None:
+    samples, units = shown
+    color = SERIES[i % len(SERIES)]
+    drawing.text(left[0], y + 18, fit(f"{line['row']:,}", 104, 12), size=12, font_weight="bold")
+    stored = dict(line["from"])
+    for s in range(samples):
+        x = left[1] + 34 * s
+        if s in stored:
+            drawing.rect(x, y + 3, 31, 21, color, rx=2.0)
+            words = fit(cell_text(stored[s]), 30, 10.5)
+            drawing.text(x + 15.5, y + 17.5, words, size=10.5, fill=ink_on(color), text_anchor="middle")
+        else:
+            drawing.rect(x, y + 3, 31, 21, "none", stroke=LINE, rx=2.0)
+    drawing.text(left[2] - 26, y + 18, "→", size=14, fill=MUTED)
+    for u in range(units):
+        drawing.rect(left[2] + 24 * u, y + 3, 22, 21, color, rx=2.0)
+    drawing.text(left[2] + 24 * units + 4, y + 18, "→", size=14, fill=MUTED)
+    x = left[3] - 140
+    words = formula(line["from"], 3)
+    drawing.text(x, y + 18, fit(words, 145 if line["gradient"] else 270, 12), size=12)
+    if line["gradient"]:
+        values = ", ".join(cell_text(value) for value in line["gradient"])
+        x += min(145.0, text_width(fit(words, 145, 12), 12)) + 6
+        drawing.text(x, y + 18, fit(f"= ({values})", left[4] - x - 10, 12), size=12, fill=MUTED)
+    weight = None if line["before"] < 0 else "bold"
+    drawing.text(left[4], y + 18, f"{age_words(line['before'])} → now", size=12, font_weight=weight)
+
+
+def _staleness(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
+    """Draw the age of every row's state in blocks, oldest first in line, those updated now marked by a dot."""
+    step = data["steps"][-1]
+    words = f"State of all {format_count(data['features'])} rows"
+    if data["span"] > 1:
+        words += f"; a block is {format_count(data['span'])} rows and shows its oldest state, ● that some were updated now"
+    drawing.text(20, top + 14, words, size=13, font_weight="bold")
+    across, side = 64, 14.6
+    found = {block: (age, now) for block, age, now in step["map"]}
+    for block in range(data["blocks"]):
+        x, y = 20 + side * (block % across), top + 24 + 17 * (block // across)
+        if block in found:
+            age, now = found[block]
+            color, letter = AGES[age][2], AGES[age][3]
+            drawing.rect(x, y, side - 1.5, 15, color)
+            drawing.text(x + side / 2 - 0.7, y + 11, "●" if now else letter, size=9, fill=ink_on(color), text_anchor="middle")
+        else:
+            drawing.rect(x, y, side - 1.5, 15, "none", stroke=LINE, stroke_width=0.7)
+    y = top + 24 + 17 * -(-data["blocks"] // across) + 14
+    x = 20.0
+    entries = [(name, color, letter, count) for (name, _, color, letter), count in zip(AGES, step["ages"], strict=True)]
+    for name, color, letter, count in [*entries, ("no state yet", "none", "", step["never"])]:
+        label = f"{name}: {format_count(count)}"
+        drawing.rect(x, y - 10, 14, 14, color, stroke=LINE if color == "none" else None)
+        if letter:
+            drawing.text(x + 7, y + 1, letter, size=9, fill=ink_on(color), text_anchor="middle")
+        drawing.text(x + 19, y + 1, label, size=11.5, fill=INK if count else MUTED)
+        x += 30 + text_width(label, 11.5)
+    return y + 18

@@ -1,0 +1,174 @@
+"""Any sparse array -> its components as numpy arrays, and the grid of densities that a picture of it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.errors import UnsupportedError
+
+__all__ = ["Grid", "Parts", "bin_density", "len_of", "read_array", "take_slice"]
+
+#: Stored values looked at in one go; bounds the temporary memory of binning.
+CHUNK = 1 << 20
+#: Stored values beyond which a picture looks at evenly spaced ones only, and says so.
+MOST_BINNED = 20_000_000
+
+
+class Parts(NamedTuple):
+    """The components of one sparse array; ``data`` and the index arrays may still live elsewhere than in memory."""
+
+    stype: str
+    shape: tuple[int, ...]
+    dtype: str
+    index_dtype: str
+    data: Any
+    indices: Any
+    indptr: Any
+
+    @property
+    def rows(self) -> int:
+        """Rows of the array seen as a matrix."""
+        return self.shape[0] if self.shape else 0
+
+    @property
+    def columns(self) -> int:
+        """Columns of the array seen as a matrix: of a row_sparse array, all further axes together."""
+        product = 1
+        for size in self.shape[1:]:
+            product *= size
+        return product
+
+    @property
+    def stored(self) -> int:
+        """Stored values, zeros among them counted."""
+        return len_of(self.indices) * (1 if self.stype == "csr" else self.columns)
+
+    @property
+    def density(self) -> float:
+        """Stored values over all elements."""
+        size = self.rows * self.columns
+        return self.stored / size if size else 0.0
+
+    @property
+    def components(self) -> dict[str, int]:
+        """Bytes of each component, in the order of the storage."""
+        names = ("data", "indices", "indptr") if self.stype == "csr" else ("data", "indices")
+        widths = {"data": np.dtype(self.dtype).itemsize, "indices": np.dtype(self.index_dtype).itemsize}
+        sizes = {"data": self.stored, "indices": len_of(self.indices), "indptr": self.rows + 1}
+        return {name: sizes[name] * widths.get(name, widths["indices"]) for name in names}
+
+    @property
+    def dense_bytes(self) -> int:
+        """Bytes of all elements, had they been stored."""
+        return self.rows * self.columns * np.dtype(self.dtype).itemsize
+
+
+class Grid(NamedTuple):
+    """How many stored values lie in each block of ``height`` x ``width`` elements."""
+
+    counts: np.ndarray
+    height: int
+    width: int
+    #: 1 where every stored value was counted, else every how manieth.
+    every: int
+
+
+def len_of(array: Any) -> int:
+    """Length of a component."""
+    return int(array.shape[0]) if getattr(array, "shape", ()) else 0
+
+
+def read_array(array: Any) -> Parts:
+    """Read a csr or row_sparse array of this library, a csr matrix of scipy, or a mapping of components.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is none of these; a dense array, for instance, has no components.
+    """
+    if isinstance(array, Parts):
+        return array
+    get = array.get if isinstance(array, Mapping) else lambda name, default=None: getattr(array, name, default)
+    stype = get("stype") or get("format")
+    if stype not in ("csr", "row_sparse"):
+        raise UnsupportedError(f"A {type(array).__name__} is no sparse array.",
+                               hint="give a csr or row_sparse array: tostype('csr') makes one.")  # fmt: skip
+    data, indices, indptr = get("data"), get("indices"), get("indptr")
+    shape = tuple(int(size) for size in get("shape") or ())
+    if data is None or indices is None or (stype == "csr" and indptr is None):
+        raise UnsupportedError("A component is missing.", hint="csr: data, indices, indptr; row_sparse: data, indices.")
+    plain = [part if hasattr(part, "dtype") or part is None else np.asarray(part) for part in (data, indices, indptr)]
+    return Parts(stype, shape, _name(plain[0]), _name(plain[1]), *plain)
+
+
+def _name(part: Any) -> str:
+    try:
+        return np.dtype(part.dtype).name
+    except TypeError:
+        return "float32"
+
+
+def take_slice(part: Any, start: int, end: int, step: int = 1) -> np.ndarray:
+    """``part[start:end:step]`` in this machine's memory; nothing else of it is copied."""
+    piece = part[start:end] if end > start else part[:0]
+    piece = piece.asnumpy() if hasattr(piece, "asnumpy") else piece.get() if hasattr(piece, "get") else np.asarray(piece)
+    return np.asarray(piece)[::step]
+
+
+def _chunks(part: Any, start: int, end: int, step: int) -> Iterator[np.ndarray]:
+    for low in range(start, end, CHUNK * step):
+        yield take_slice(part, low, min(end, low + CHUNK * step), step)
+
+
+def bin_density(array: Any, most: int = 64) -> Grid:
+    """Count stored values in at most ``most`` x ``most`` blocks, in O(stored values) and O(most²) memory.
+
+    Parameters
+    ----------
+    array : csr or row_sparse array, or Parts
+    most : int
+        Blocks along the longer axis.
+
+    Returns
+    -------
+    Grid
+        Counts, int64, shape (blocks down, blocks across), and the elements that a block spans.
+    """
+    parts = read_array(array)
+    height, width = (max(1, -(-size // most)) for size in (parts.rows, parts.columns))
+    down, across = -(-parts.rows // height), -(-parts.columns // width)
+    counts = np.zeros((down, across), dtype=np.int64)
+    if not counts.size or not parts.stored:
+        return Grid(counts, height, width, 1)
+    every = -(-len_of(parts.indices) // MOST_BINNED)
+    (_bin_csr if parts.stype == "csr" else _bin_rows)(parts, counts, (height, width), every)
+    return Grid(counts, height, width, every)
+
+
+def _bin_csr(parts: Parts, counts: np.ndarray, block: tuple[int, int], every: int) -> None:
+    """Only as many entries of indptr are read as there are blocks down."""
+    height, width = block
+    down, across = counts.shape
+    edges = [min(i * height, parts.rows) for i in range(down + 1)]
+    positions = [int(take_slice(parts.indptr, edge, edge + 1)[0]) for edge in edges]
+    for i in range(down):
+        for piece in _chunks(parts.indices, positions[i], positions[i + 1], every):
+            found = np.bincount(np.clip(piece // width, 0, across - 1), minlength=across)
+            counts[i] += found * every
+        if every > 1:
+            # Totals by block row are known exactly; only their spread is estimated.
+            exact, seen = positions[i + 1] - positions[i], int(counts[i].sum())
+            counts[i] = counts[i] * exact // seen if seen else 0
+
+
+def _bin_rows(parts: Parts, counts: np.ndarray, block: tuple[int, int], every: int) -> None:
+    height, width = block
+    down, across = counts.shape
+    widths = np.full(across, width, dtype=np.int64)
+    widths[-1] = parts.columns - width * (across - 1)
+    for piece in _chunks(parts.indices, 0, len_of(parts.indices), every):
+        found = np.bincount(np.clip(piece // height, 0, down - 1), minlength=down)
+        counts += (found * every)[:, None] * widths

@@ -1,0 +1,334 @@
+"""A sparse array as a picture: where its values lie, by density, and what its components hold."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .display import Display
+from .parts import Grid, Parts, bin_density, len_of, read_array, take_slice
+from .svg import Drawing, escape, fit, text_width, wrap
+from .theme import INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on
+from .units import format_bytes, format_count, format_density, format_ratio, format_shape
+
+__all__ = ["LEVELS", "array_figure", "array_finding", "array_html", "cell_text", "level_of", "small_spy"]
+
+#: Light to dark in even steps of lightness, so that it reads in grey too: the densities of blocks, the highest darkest.
+LEVELS = ("#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c", "#08306b")
+WIDTH = 1000.0
+#: An array up to this size is drawn number by number.
+SMALL = (12, 16)
+
+
+def bounds_of(grid: Grid, parts: Parts) -> tuple[float, ...]:
+    """The highest density of each level, 1 or 3 times a power of ten: the last is the first that no block exceeds."""
+    highest = float(shares_of(grid, parts).max(initial=0.0)) or 1.0
+    last = math.ceil(2 * math.log10(highest) - 1e-9)
+    while _bound(last - 1) >= highest * (1 - 1e-9):
+        last -= 1
+    return tuple(_bound(i) for i in range(last - len(LEVELS) + 1, last + 1))
+
+
+def _bound(half: int) -> float:
+    return (3.0 if half % 2 else 1.0) * 10.0 ** (half // 2)
+
+
+def shares_of(grid: Grid, parts: Parts) -> np.ndarray:
+    """The share of each block that is stored; blocks at the lower and right edge may be smaller."""
+    down, across = grid.counts.shape
+    tall = np.minimum(grid.height, parts.rows - grid.height * np.arange(down))
+    wide = np.minimum(grid.width, parts.columns - grid.width * np.arange(across))
+    return grid.counts / (tall[:, None] * wide.astype(np.float64))
+
+
+def level_of(share: float, bounds: Sequence[float]) -> int:
+    """Which of ``LEVELS`` a block of this density has; -1 for an empty one."""
+    return -1 if share <= 0 else min(bisect_left(bounds, share * (1 - 1e-9)), len(bounds) - 1)
+
+
+def level_words(bounds: Sequence[float]) -> list[str]:
+    """What each level means, for a legend."""
+    return [f"≤ {format_density(bound)}" for bound in bounds]
+
+
+def array_finding(parts: Parts) -> str:
+    """What there is to say about an array in one sentence or two."""
+    total = sum(parts.components.values())
+    words = f"{parts.stype} {format_shape(parts.shape)}: {format_count(parts.stored)} stored values "
+    words += f"({format_density(parts.density)})"
+    if parts.stype == "row_sparse":
+        words += f" in {format_count(len_of(parts.indices))} of {format_count(parts.rows)} rows"
+    words += f", {format_bytes(total)}"
+    if parts.dense_bytes > total > 0:
+        words += f"; dense it would take {format_bytes(parts.dense_bytes)}, {format_ratio(parts.dense_bytes / total)} as much"
+    return f"{words}.{_spread(parts)}"
+
+
+def _spread(parts: Parts) -> str:
+    """How evenly the rows are filled, where looking at all of them is cheap."""
+    if parts.stype != "csr" or not 0 < parts.rows <= 5_000_000 or not parts.stored:
+        return ""
+    lengths = np.diff(take_slice(parts.indptr, 0, parts.rows + 1))
+    empty = int((lengths == 0).sum())
+    low, high = int(lengths.min()), int(lengths.max())
+    words = f"Each row stores {format_count(low)}" if low == high else \
+        f"Rows store {format_count(low)} to {format_count(high)} values"  # fmt: skip
+    if empty:
+        words += f", {format_count(empty)} {'is' if empty == 1 else 'are'} empty"
+    return f" {words}."
+
+
+def cell_text(value: Any) -> str:
+    """Write one stored value in at most seven characters or so."""
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if not math.isfinite(number):
+            return str(number)
+        return f"{number:.3g}"
+    return str(value)
+
+
+def _paint(drawing: Drawing, grid: Grid, parts: Parts, box: tuple[float, float, float, float]) -> dict[str, str]:
+    """Fill ``box`` (x, y, width, height) with the blocks, neighbours of one level joined; give what each colour means."""
+    x, y, w, h = box
+    drawing.rect(x, y, w, h, "#ffffff", stroke=LINE)
+    bounds = bounds_of(grid, parts)
+    shares = shares_of(grid, parts)
+    # Whole pixels: no seams between blocks, and few bytes.
+    down = [round(y + h * min(1.0, i * grid.height / parts.rows)) for i in range(len(shares) + 1)]
+    across = [round(x + w * min(1.0, j * grid.width / parts.columns)) for j in range(shares.shape[1] + 1)]
+    boxes: dict[int, list[tuple[float, float, float, float]]] = {}
+    for i, row in enumerate(shares.tolist()):
+        levels = [level_of(share, bounds) for share in row]
+        start = 0
+        for j in range(1, len(levels) + 1):
+            if j == len(levels) or levels[j] != levels[start]:
+                if levels[start] >= 0:
+                    size = max(across[j] - across[start], 1), max(down[i + 1] - down[i], 1)
+                    boxes.setdefault(levels[start], []).append((across[start], down[i], *size))
+                start = j
+    for level in sorted(boxes):
+        drawing.boxes(boxes[level], LEVELS[level], shape_rendering="crispEdges")
+    if grid.height == grid.width == 1:
+        return {LEVELS[level]: "stored" for level in boxes}
+    words = level_words(bounds)
+    return {LEVELS[level]: words[level] for level in sorted(boxes, reverse=True)}
+
+
+def _sides(parts: Parts, most: float) -> tuple[float, float]:
+    """Width and height of the picture: as the array's, but never a sliver."""
+    if not parts.rows or not parts.columns:
+        return most, most / 3
+    ratio = min(3.0, max(1 / 3, parts.columns / parts.rows))
+    return (most, float(round(most / ratio))) if ratio >= 1 else (float(round(most * ratio)), most)
+
+
+def _axes(drawing: Drawing, parts: Parts, box: tuple[float, float, float, float], size: float) -> None:
+    x, y, w, h = box
+    last = f"{max(parts.columns - 1, 0):,}"
+    drawing.text(x, y - 6, "column 0", size=size, fill=MUTED)
+    drawing.text(x + w, y - 6, fit(last, w - 60, size), size=size, fill=MUTED, text_anchor="end")
+    drawing.text(x, y + h + size + 4, fit(f"row 0 on top, {max(parts.rows - 1, 0):,} below", 300, size), size=size, fill=MUTED)
+
+
+def small_spy(array: Any, most: int = 40) -> str:
+    """The picture that an array's own display shows: an SVG document of about 300 × 200 pixels."""
+    parts = read_array(array)
+    width, height = _sides(parts, 220.0)
+    drawing = Drawing(330)
+    box = (20.0, 30.0, width, height)
+    if parts.rows and parts.columns:
+        for i, (color, words) in enumerate(_paint(drawing, bin_density(parts, most), parts, box).items()):
+            drawing.rect(20 + width + 8, 30 + 15 * i, 10, 10, color, stroke=LINE)
+            drawing.text(20 + width + 22, 39 + 15 * i, words, size=9, fill=MUTED)
+    else:
+        drawing.rect(*box, STRIPE, stroke=LINE)
+    _axes(drawing, parts, box, 11)
+    return drawing.finish(max(height + 60, 130), array_finding(parts))
+
+
+def array_html(array: Any, context: str = "") -> str:
+    """An array's own display in a notebook: its facts as a table and its values as a binned picture.
+
+    Parameters
+    ----------
+    array : csr or row_sparse array
+    context : str
+        Where it lives.
+    """
+    parts = read_array(array)
+    shown = Display(small_spy(parts), array_finding(parts), ("", "value"), [])
+    sizes = ", ".join(f"{name} {size:,}" for name, size in parts.components.items())
+    facts = [("storage type", parts.stype), ("shape", format_shape(parts.shape)), ("stored values", f"{parts.stored:,}"),
+             ("density", format_density(parts.density)), ("values", parts.dtype), ("indices", parts.index_dtype),
+             ("bytes", f"{sizes}: {sum(parts.components.values()):,} in all"), ("context", context)]  # fmt: skip
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in facts if value)
+    return f"{shown.image}\n<table>{rows}</table>"
+
+
+def array_figure(array: Any, title: str = "", most: int = 64) -> Display:
+    """Draw a sparse array: where its values lie, beside the components that say so.
+
+    A small array is drawn number by number; a large one as blocks, coloured by the share of each block that
+    is stored, in O(stored values) and without becoming dense.
+
+    Parameters
+    ----------
+    array : csr or row_sparse array
+        Of this library, of scipy (csr), or a mapping with ``stype``, ``shape`` and the components.
+    title : str, optional
+    most : int
+        Blocks along the longer axis.
+
+    Returns
+    -------
+    Display
+        The picture and the table of components.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is no sparse array.
+    """
+    parts = read_array(array)
+    finding = array_finding(parts)
+    drawing = Drawing(WIDTH)
+    drawing.text(20, 32, fit(str(title) or "Inside the array", WIDTH - 40, 19), size=19, font_weight="bold")
+    lines = wrap(finding, WIDTH - 40, 13)
+    for i, line in enumerate(lines):
+        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
+    top = 84.0 + 17 * len(lines)
+    width, height = _sides(parts, 400.0)
+    box = (30.0, top, width, height)
+    if 0 < parts.rows <= SMALL[0] and 0 < parts.columns <= SMALL[1]:
+        _numbers(drawing, parts, box)
+    elif parts.rows and parts.columns:
+        grid = bin_density(parts, most)
+        _legend(drawing, grid, _paint(drawing, grid, parts, box), 30, top + height + 30)
+    _axes(drawing, parts, box, 11.5)
+    bottom = _strips(drawing, parts, 470.0, top - 14)
+    columns = ("component", "type", "length", "bytes", "begins with")
+    return Display(drawing.finish(max(bottom, top + height + 72), finding), finding, columns, _rows(parts), "Components")
+
+
+def _legend(drawing: Drawing, grid: Grid, meaning: Mapping[str, str], x: float, y: float) -> None:
+    block = f"a block is {format_count(grid.height)} × {format_count(grid.width)} elements; stored:"
+    if grid.every > 1:
+        block = f"from every {grid.every}th stored value; {block}"
+    drawing.text(x, y + 10, block, size=11, fill=MUTED)
+    x += text_width(block, 11) + 8
+    for color, words in meaning.items():
+        if x + 20 + text_width(words, 11) > 460:
+            x, y = 30.0, y + 17
+        drawing.rect(x, y + 1, 11, 11, color, stroke=LINE)
+        drawing.text(x + 15, y + 10, words, size=11, fill=MUTED)
+        x += 24 + text_width(words, 11)
+
+
+def _entries(parts: Parts, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and values of the first stored values."""
+    if parts.stype == "csr":
+        count = min(parts.stored, most)
+        columns, values = take_slice(parts.indices, 0, count), take_slice(parts.data, 0, count)
+        # The number of rows is not looked at as a whole: these few entries lie in the first rows that store any.
+        pointers = take_slice(parts.indptr, 0, min(parts.rows + 1, 100_000))
+        rows = np.searchsorted(pointers, np.arange(count), side="right") - 1
+        return rows, columns, values
+    stored = take_slice(parts.indices, 0, min(len_of(parts.indices), most))
+    wide = parts.columns
+    values = take_slice(parts.data, 0, len(stored)).reshape(len(stored), wide)[:, :most].ravel()[:most]
+    shown = min(wide, most)
+    count = len(values)
+    return np.repeat(stored, shown)[:count], np.tile(np.arange(shown), len(stored))[:count], values
+
+
+def _numbers(drawing: Drawing, parts: Parts, box: tuple[float, float, float, float]) -> None:
+    """Draw every element of a small array; stored ones in their row's colour."""
+    x, y, w, h = box
+    wide, tall = w / parts.columns, h / parts.rows
+    drawing.rect(x, y, w, h, "#ffffff", stroke=LINE)
+    for row, column, value in zip(*_entries(parts, SMALL[0] * SMALL[1]), strict=True):
+        color = _color(row)
+        left, top = x + wide * int(column), y + tall * int(row)
+        drawing.rect(left + 1, top + 1, max(wide - 2, 1), max(tall - 2, 1), color, rx=2.0)
+        words = fit(cell_text(value), wide - 3, min(12.0, tall * 0.5))
+        drawing.text(left + wide / 2, top + tall / 2 + 4, words, size=min(12.0, tall * 0.5), fill=ink_on(color),
+                     text_anchor="middle")  # fmt: skip
+    for i in range(1, parts.rows):
+        drawing.line(x, y + tall * i, x + w, y + tall * i, stroke_width=0.5)
+    for i in range(1, parts.columns):
+        drawing.line(x + wide * i, y, x + wide * i, y + h, stroke_width=0.5)
+
+
+def _strips(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
+    """Draw how the components begin, cell by cell, in the colour of the row that each belongs to."""
+    rows, columns, values = _entries(parts, 10)
+    color = [_color(row) for row in rows]
+    strips: list[tuple[str, Sequence[Any], list[str], int]] = []
+    if parts.stype == "csr":
+        pointers = take_slice(parts.indptr, 0, min(parts.rows + 1, 10))
+        strips.append(("indptr", list(pointers), [_color(i) for i in range(len(pointers))], parts.rows + 1))
+        if len(pointers) == parts.rows + 1:
+            strips[0][2][-1] = OTHER
+        strips.append(("indices", list(columns), color, parts.stored))
+    else:
+        stored = take_slice(parts.indices, 0, min(len_of(parts.indices), 10))
+        strips.append(("indices", list(stored), [_color(row) for row in stored], len_of(parts.indices)))
+    strips.append(("data", list(values), color, parts.stored))
+    says = {"indptr": "where each row starts, and where the last one ends", "data": "the stored values, row after row",
+            "indices": "the column of each stored value" if parts.stype == "csr" else "the numbers of the rows that are stored"}
+    for name, cells, colors, length in strips:
+        size = format_bytes(parts.components[name])
+        drawing.text(x, y, name, size=14, font_weight="bold")
+        drawing.text(x + text_width(name, 14) + 10, y, fit(says[name], 330, 12), size=12, fill=MUTED)
+        drawing.text(WIDTH - 20, y, size, size=13, font_weight="bold", text_anchor="end")
+        _strip(drawing, cells, colors, length, x, y + 10)
+        if name != "indptr":
+            labels = rows if len(cells) == len(rows) and name != "indices" else rows if parts.stype == "csr" else cells
+            _row_labels(drawing, labels, x, y + 58)
+        y += 88
+    words = "Small figures are positions; cells of one colour belong to one row of the matrix."
+    drawing.text(x, y, words, size=12, fill=MUTED)
+    return y + 20
+
+
+def _color(row: Any) -> str:
+    return SERIES[int(row) % len(SERIES)]
+
+
+def _row_labels(drawing: Drawing, rows: Any, x: float, y: float) -> None:
+    """Name the row where it begins: the second channel beside its colour."""
+    for i, row in enumerate(rows):
+        if not i or rows[i - 1] != row:
+            words = fit(f"row {int(row):,}", 46 * max(1, sum(other == row for other in rows)), 10)
+            drawing.text(x + 46 * i, y, words, size=10, fill=INK, font_weight="bold")
+
+
+def _strip(drawing: Drawing, cells: Sequence[Any], colors: Sequence[str], length: int, x: float, y: float) -> None:
+    wide = 46.0
+    for i, (cell, color) in enumerate(zip(cells, colors, strict=True)):
+        drawing.rect(x + wide * i, y, wide - 2, 24, color, rx=2.0)
+        drawing.text(x + wide * i + wide / 2 - 1, y + 16, fit(cell_text(cell), wide - 6, 11.5), size=11.5,
+                     fill=ink_on(color), text_anchor="middle")  # fmt: skip
+        drawing.text(x + wide * i + wide / 2 - 1, y + 36, str(i), size=9.5, fill=MUTED, text_anchor="middle")
+    rest = length - len(cells)
+    if rest > 0:
+        drawing.text(x + wide * len(cells) + 4, y + 16, "…", size=13, fill=INK)
+    elif not cells:
+        drawing.rect(x, y, wide, 24, PAPER, stroke=LINE)
+        drawing.text(x + wide + 8, y + 16, "empty", size=12, fill=MUTED)
+
+
+def _rows(parts: Parts) -> list[tuple[str, ...]]:
+    lengths = {"data": parts.stored, "indices": len_of(parts.indices), "indptr": parts.rows + 1}
+    first = {"data": _entries(parts, 6)[2], "indices": take_slice(parts.indices, 0, min(6, len_of(parts.indices)))}
+    if parts.stype == "csr":
+        first["indptr"] = take_slice(parts.indptr, 0, min(6, parts.rows + 1))
+    types = {"data": parts.dtype}
+    return [(name, types.get(name, parts.index_dtype), format_count(lengths[name]), format_bytes(size),
+             ", ".join(cell_text(value) for value in first[name]) + (", …" if lengths[name] > 6 else ""))
+            for name, size in parts.components.items()]  # fmt: skip

@@ -1,0 +1,369 @@
+// The live array inspector: a binned picture of the matrix beside its components, linked cell by cell.
+// An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
+
+import { SERIES, element, formatBytes, formatCount, formatDensity, grouped, inkOn, mount, table, taken, themeColors, watchTheme } from "./common.js";
+
+// As LEVELS of spy.py: light to dark in even steps of lightness; the data say up to which density each is.
+const LEVELS = ["#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c", "#08306b"];
+// Rows on each side of the chosen one that are shown around it, and the most cells of a component.
+const ROWS = 4;
+const CELLS = 15;
+
+function levelOf(share, bounds) {
+  if (!(share > 0)) return -1;
+  const found = bounds.findIndex((bound) => share <= bound * (1 + 1e-9));
+  return found < 0 ? bounds.length - 1 : found;
+}
+
+function short(value) {
+  if (typeof value !== "number" || Number.isInteger(value)) return String(value);
+  return Math.abs(value) >= 1e4 || Math.abs(value) < 1e-3 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+}
+
+class Inspector {
+  constructor(root, data) {
+    this.root = root;
+    this.data = data;
+    [this.rows, this.columns] = data.shape ?? [0, 0];
+    this.csr = data.stype === "csr";
+    this.lines = data.lines ?? [];
+    this.line = 0;
+    this.item = 0;
+    // Large enough on the screen to be drawn element by element.
+    this.small = this.rows <= 30 && this.columns <= 40;
+    this.build();
+    this.cleanups = [watchTheme(() => this.theme())];
+    const observer = new ResizeObserver(() => { this.paint(); if (this.lines.length) { this.fillStrips(); this.fillNear(); } });
+    observer.observe(this.stage);
+    this.cleanups.push(() => observer.disconnect());
+    this.theme();
+    this.go(0, 0);
+  }
+
+  build() {
+    this.canvas = element("canvas", {});
+    this.stage = element("div", {
+      class: "sk-matrix", tabindex: "0", role: "application", "aria-roledescription": "matrix",
+      "aria-label": `Matrix of ${grouped(this.rows)} rows and ${grouped(this.columns)} columns; left and right go to the next stored value, up and down to the next stored row`,
+    }, this.canvas);
+    this.status = element("div", { class: "sk-status sk-said", role: "status", "aria-live": "polite" });
+    this.strips = element("div", { class: "sk-strips" });
+    this.near = element("div", { class: "sk-table sk-near", "aria-label": "Elements around this one" });
+    const { grid } = this.data;
+    const legend = element("div", { class: "sk-legend" }, ...(this.small ? [] : grid?.bounds ?? []).map((bound, i) =>
+      element("span", { class: "sk-chip" }, element("i", { style: `background:${LEVELS[i]}` }), element("span", {}, `≤ ${formatDensity(bound)}`))));
+    const block = this.small ? "Each row has a colour of its own, here and in the components." : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by the share of them that is stored.` : "";
+    const sent = this.data.whole ? "" : ` ${formatCount(this.lines.reduce((sum, line) => sum + line[2].length, 0))} of ${formatCount(this.data.stored)} stored values can be stepped through, from evenly spaced rows.`;
+    this.root.append(
+      element("div", { class: "sk-body" },
+        element("div", { class: "sk-main sk-half" }, this.stage, legend, element("p", {}, block + sent)),
+        element("div", { class: "sk-main" }, this.status, this.strips)),
+      element("div", { class: "sk-around" }, element("h4", {}, "Around it"), this.near),
+      this.facts(),
+      element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" },
+        ...[["← →", "stored value before, after"], ["↑ ↓", "stored row above, below"], ["Page ↑ ↓", "ten rows"], ["Home End", "first, last stored value"]]
+          .flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]), "Point at the matrix or at a cell of a component: the others follow.")),
+    );
+    this.stage.addEventListener("pointermove", (event) => this.point(event));
+    this.stage.addEventListener("pointerdown", (event) => { this.stage.focus({ preventScroll: true }); this.point(event); });
+    this.stage.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  facts() {
+    const rows = Object.entries(this.data.components ?? {}).map(([name, size]) => [
+      name, name === "data" ? this.data.dtype : this.data.index_dtype, formatBytes(size)]);
+    return element("details", {}, element("summary", {}, "Components as a table"), table(["component", "type", "bytes"], rows));
+  }
+
+  theme() {
+    this.colors = themeColors(this.root, ["bg", "fg", "muted", "line", "stripe", "accent"]);
+    this.paint();
+  }
+
+  // ---- the cursor
+
+  go(line, item) {
+    if (!this.lines.length) {
+      this.status.textContent = "Nothing is stored: every element is zero.";
+      return;
+    }
+    this.line = Math.max(0, Math.min(this.lines.length - 1, line));
+    this.item = Math.max(0, Math.min(this.lines[this.line][2].length - 1, item));
+    this.tell();
+    this.paint();
+    this.fillStrips();
+    this.fillNear();
+  }
+
+  get place() {
+    const [row, start, columns, values, count] = this.lines[this.line];
+    return { row, start, column: columns[this.item], value: values[this.item], count, at: start + this.item };
+  }
+
+  tell() {
+    const { row, start, column, value, count, at } = this.place;
+    const end = start + count;
+    this.status.replaceChildren(...(this.csr
+      ? [element("b", {}, `data[${grouped(at)}] = ${short(value)}`), ` stands in row ${grouped(row)}, column ${grouped(column)}: `,
+        `indptr[${grouped(row)}] = ${grouped(start)} ≤ ${grouped(at)} < ${grouped(end)} = indptr[${grouped(row + 1)}], and indices[${grouped(at)}] = ${grouped(column)}.`]
+      : [element("b", {}, `data[${grouped(start)}, ${grouped(column)}] = ${short(value)}`), ` stands in row ${grouped(row)}, column ${grouped(column)}: `,
+        `indices[${grouped(start)}] = ${grouped(row)}, so row ${grouped(start)} of data is row ${grouped(row)} of the array.`]));
+  }
+
+  key(event) {
+    const lines = this.lines.length - 1;
+    const next = () => (this.item + 1 < this.lines[this.line]?.[2].length ? this.go(this.line, this.item + 1) : this.line < lines && this.go(this.line + 1, 0));
+    const before = () => (this.item > 0 ? this.go(this.line, this.item - 1) : this.line > 0 && this.go(this.line - 1, Infinity));
+    taken(event, {
+      ArrowRight: next, ArrowLeft: before,
+      ArrowDown: () => this.toRow(this.line + 1), ArrowUp: () => this.toRow(this.line - 1),
+      PageDown: () => this.toRow(this.line + 10), PageUp: () => this.toRow(this.line - 10),
+      Home: () => this.go(0, 0), End: () => this.go(lines, Infinity),
+    }[event.key]);
+  }
+
+  // Go to another stored row, to the value nearest to the column one comes from.
+  toRow(line) {
+    if (!this.lines.length) return;
+    const to = Math.max(0, Math.min(this.lines.length - 1, line));
+    this.go(to, this.nearest(this.lines[to][2], this.place.column));
+  }
+
+  nearest(columns, wanted) {
+    let best = 0;
+    columns.forEach((column, i) => { if (Math.abs(column - wanted) < Math.abs(columns[best] - wanted)) best = i; });
+    return best;
+  }
+
+  // Whether the pointer itself moved: what comes to lie under a pointer at rest must not take the cursor from the keys.
+  moved(event) {
+    const at = `${event.screenX},${event.screenY}`;
+    const moved = at !== this.pointer && this.pointer !== undefined;
+    this.pointer = at;
+    return moved || event.type === "pointerdown";
+  }
+
+  point(event) {
+    if (!this.box || !this.lines.length || !this.moved(event)) return;
+    const { left, top } = this.canvas.getBoundingClientRect();
+    const { x, y, w, h } = this.box;
+    const row = ((event.clientY - top - y) / h) * this.rows;
+    const column = ((event.clientX - left - x) / w) * this.columns;
+    if (row < 0 || column < 0 || row >= this.rows || column >= this.columns) return;
+    let [low, high] = [0, this.lines.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.lines[middle][0] <= row) low = middle;
+      else high = middle - 1;
+    }
+    // The line nearest on the screen, and within lines that share its pixels the nearest column.
+    const distance = (line) => Math.abs(this.lines[line][0] + 0.5 - row) / this.rows * h;
+    let best = null;
+    for (let line = Math.max(0, low - 30); line < Math.min(this.lines.length, low + 31); line += 1) {
+      const item = this.nearest(this.lines[line][2], column - 0.5);
+      const away = Math.hypot(distance(line), Math.abs(this.lines[line][2][item] + 0.5 - column) / this.columns * w);
+      if (!best || away < best.away) best = { away, line, item };
+    }
+    if (best.line !== this.line || best.item !== this.item) this.go(best.line, best.item);
+  }
+
+  // ---- the matrix
+
+  paint() {
+    if (!this.colors) return;
+    const width = this.stage.clientWidth;
+    if (!(width > 40)) return;
+    const ratio = window.devicePixelRatio || 1;
+    const most = { w: width - 56, h: 340 };
+    const shape = Math.max(0.25, Math.min(4, (this.columns || 1) / (this.rows || 1)));
+    const w = Math.min(most.w, most.h * shape);
+    const h = Math.min(most.h, w / shape);
+    this.box = { x: 46, y: 20, w, h };
+    const height = h + 34;
+    Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+    this.canvas.style.height = `${height}px`;
+    const context = this.canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = "#fcfcfa";
+    context.fillRect(this.box.x, this.box.y, w, h);
+    this.paintBlocks(context);
+    context.strokeStyle = this.colors.muted;
+    context.lineWidth = 1;
+    context.strokeRect(this.box.x - 0.5, this.box.y - 0.5, w + 1, h + 1);
+    this.paintLabels(context);
+    if (this.lines.length) this.paintCursor(context);
+  }
+
+  paintBlocks(context) {
+    const { grid } = this.data;
+    const { x, y, w, h } = this.box;
+    const [tall, wide] = [h / this.rows, w / this.columns];
+    if (this.small) {
+      for (const [row, , columns, values] of this.lines) {
+        context.fillStyle = SERIES[row % SERIES.length];
+        for (const column of columns) context.fillRect(x + column * wide + 1, y + row * tall + 1, wide - 2, tall - 2);
+        if (tall < 16 || wide < 22) continue;
+        context.fillStyle = inkOn(context.fillStyle);
+        context.font = '12px system-ui, "Helvetica Neue", Arial, sans-serif';
+        context.textAlign = "center";
+        context.textBaseline = "middle";
+        columns.forEach((column, i) => context.fillText(short(values[i]), x + (column + 0.5) * wide, y + (row + 0.5) * tall, wide - 4));
+      }
+      context.fillStyle = "#d3d3cc";
+      for (let i = 1; i < this.rows; i += 1) context.fillRect(x, y + i * tall, w, 0.6);
+      for (let i = 1; i < this.columns; i += 1) context.fillRect(x + i * wide, y, 0.6, h);
+      return;
+    }
+    (grid?.counts ?? []).forEach((counts, i) => {
+      const high = Math.min(grid.height, this.rows - i * grid.height);
+      counts.forEach((count, j) => {
+        const across = Math.min(grid.width, this.columns - j * grid.width);
+        const level = levelOf(count / (high * across), grid.bounds);
+        if (level < 0) return;
+        context.fillStyle = LEVELS[level];
+        // Whole pixels, or a lattice of hairlines would show between blocks.
+        const [left, top] = [Math.round(x + j * grid.width * wide), Math.round(y + i * grid.height * tall)];
+        const [right, bottom] = [Math.round(x + (j * grid.width + across) * wide), Math.round(y + (i * grid.height + high) * tall)];
+        context.fillRect(left, top, Math.max(right - left, 1), Math.max(bottom - top, 1));
+      });
+    });
+  }
+
+  paintLabels(context) {
+    const { x, y, w, h } = this.box;
+    context.font = '11px system-ui, "Helvetica Neue", Arial, sans-serif';
+    context.fillStyle = this.colors.muted;
+    context.textBaseline = "alphabetic";
+    context.textAlign = "left";
+    context.fillText("column 0", x, y - 7);
+    context.textAlign = "right";
+    if (w > 130) context.fillText(formatCount(Math.max(0, this.columns - 1)), x + w, y - 7);
+    context.fillText("row 0", x - 5, y + 9);
+    if (h > 30) context.fillText(formatCount(Math.max(0, this.rows - 1)), x - 5, y + h - 1, x - 6);
+  }
+
+  // A ring around the chosen element, and marks on the edges: shape as well as colour.
+  paintCursor(context) {
+    const { x, y, w, h } = this.box;
+    const { row, column } = this.place;
+    const at = { x: x + ((column + 0.5) / this.columns) * w, y: y + ((row + 0.5) / this.rows) * h };
+    const size = { w: Math.max(11, w / this.columns), h: Math.max(11, h / this.rows) };
+    context.strokeStyle = "#d55e00";
+    context.lineWidth = 1.2;
+    context.setLineDash([4, 3]);
+    context.beginPath();
+    if (!this.small) {
+      context.moveTo(x, at.y);
+      context.lineTo(Math.max(x, at.x - size.w / 2), at.y);
+      context.moveTo(at.x, y);
+      context.lineTo(at.x, Math.max(y, at.y - size.h / 2));
+    }
+    context.stroke();
+    context.setLineDash([]);
+    // On both edges, where the row and the column are.
+    context.fillStyle = "#d55e00";
+    context.fillRect(x - 5, at.y - size.h / 2, 4, size.h);
+    context.fillRect(at.x - size.w / 2, y - 5, size.w, 4);
+    context.lineWidth = 4;
+    context.strokeStyle = "#ffffff";
+    context.strokeRect(at.x - size.w / 2, at.y - size.h / 2, size.w, size.h);
+    context.lineWidth = 2.5;
+    context.strokeStyle = "#d55e00";
+    context.strokeRect(at.x - size.w / 2, at.y - size.h / 2, size.w, size.h);
+  }
+
+  // ---- the components
+
+  strip(name, cells, words) {
+    const buttons = cells.map(({ label, at, color, on, go, gap }) => element("button", {
+      type: "button", class: `sk-slot${on ? " sk-on" : ""}`, tabindex: "-1", "aria-label": `${name}[${grouped(at)}] = ${label}${on ? ", chosen" : ""}`,
+      style: `background:${color};color:${inkOn(color)}${gap ? ";margin-left:18px" : ""}`, onclick: () => { go(); this.stage.focus({ preventScroll: true }); }, onpointermove: (event) => this.moved(event) && go(),
+    }, element("span", {}, label), element("small", {}, grouped(at))));
+    return element("div", {}, element("div", {}, element("b", {}, name), ` ${words}`), element("div", { class: "sk-strip" }, ...buttons));
+  }
+
+  // Positions around `at`, as many as there is room for when the longest number has `figures` characters.
+  window(count, at, figures) {
+    const room = Math.max(3, Math.min(CELLS, Math.floor((this.strips.clientWidth - 8) / Math.max(36, 14 + 7.4 * figures))));
+    const first = Math.max(0, Math.min(at - (room >> 1), count - room));
+    return Array.from({ length: Math.min(room, count) }, (_, i) => first + i);
+  }
+
+  fillStrips() {
+    const { row, start, column } = this.place;
+    const [, , columns, values, count] = this.lines[this.line];
+    const color = SERIES[row % SERIES.length];
+    const [ofRows, ofColumns] = [this.rows, this.columns].map((size) => grouped(size).length);
+    const places = this.window(columns.length, this.item, Math.max(ofColumns, this.csr ? grouped(start + count).length : 0, 5));
+    const cell = (label) => (i) => ({ label: String(label(i)), at: start + i, color, on: i === this.item, go: () => i !== this.item && this.go(this.line, i) });
+    const part = count > columns.length ? `; the first ${formatCount(columns.length)} of ${formatCount(count)} in this row` : "";
+    if (this.csr) {
+      const near = this.window(this.lines.length, this.line, Math.max(ofRows, grouped(this.data.stored).length) + 1);
+      const rows = this.data.indptr ? this.pointers() : near.flatMap((i, n) => {
+        const [number, begin, , , stored] = this.lines[i];
+        const go = () => i !== this.line && this.go(i, 0);
+        const own = { label: grouped(begin), at: number, color: SERIES[number % SERIES.length], on: i === this.line, go, gap: n > 0 && this.lines[near[n - 1]][0] + 1 !== number };
+        const apart = i === this.line && this.lines[i + 1]?.[0] !== number + 1;
+        return apart ? [own, { label: grouped(begin + stored), at: number + 1, color: "#a9adb2", on: true, go }] : [{ ...own, on: own.on || (near[n - 1] === this.line && this.lines[this.line][0] + 1 === number) }];
+      });
+      this.strips.replaceChildren(
+        this.strip("indptr", rows, this.data.indptr ? "where each row starts, and where the last one ends" : "of rows that store something, by row number"),
+        this.strip("indices", places.map(cell((i) => grouped(columns[i]))), `of row ${grouped(row)}: the columns${part}`),
+        this.strip("data", places.map(cell((i) => short(values[i]))), `of row ${grouped(row)}: the values`));
+      return;
+    }
+    const near = this.window(this.lines.length, this.line, ofRows).map((i) => {
+      const [number, begin] = this.lines[i];
+      return { label: grouped(number), at: begin, color: SERIES[number % SERIES.length], on: i === this.line, go: () => i !== this.line && this.go(i, this.nearest(this.lines[i][2], column)) };
+    });
+    const across = places.map((i) => ({ ...cell((k) => short(values[k]))(i), at: columns[i] }));
+    this.strips.replaceChildren(
+      this.strip("indices", near, "the rows that are stored"),
+      this.strip(`data[${grouped(start)}]`, across, `the values of row ${grouped(row)}, by column${part}`));
+  }
+
+  // The indptr of an array of few rows, empty ones among them.
+  pointers() {
+    const { indptr } = this.data;
+    const lineOf = new Map(this.lines.map((line, i) => [line[0], i]));
+    const { row } = this.place;
+    return this.window(indptr.length, row, grouped(this.data.stored).length).map((i) => ({
+      label: grouped(indptr[i]), at: i, color: i < this.rows ? SERIES[i % SERIES.length] : "#a9adb2", on: i === row || i === row + 1,
+      go: () => lineOf.has(i) && i !== row && i !== row + 1 && this.go(lineOf.get(i), 0),
+    }));
+  }
+
+  // The elements around the chosen one, absent ones as dots.
+  fillNear() {
+    const { row, column } = this.place;
+    const at = new Map(this.lines.map((line, i) => [line[0], i]));
+    const first = (middle, reach, all) => Math.max(0, Math.min(middle - reach, all - 2 * reach - 1));
+    const range = (from, reach, all) => Array.from({ length: Math.min(2 * reach + 1, all) }, (_, i) => from + i);
+    // As many columns as there is room for with their numbers written out.
+    const room = (this.near.clientWidth || 500) - 12 - 8 * grouped(this.rows).length;
+    const reach = Math.max(1, Math.min(8, Math.floor((room / Math.max(46, 12 + 8 * grouped(this.columns).length) - 1) / 2)));
+    const wide = range(first(column, reach, this.columns), reach, this.columns);
+    const tall = range(first(row, ROWS, this.rows), ROWS, this.rows);
+    const body = tall.map((r) => {
+      const line = at.has(r) ? this.lines[at.get(r)] : null;
+      const unknown = !line && !this.data.whole;
+      return element("tr", {}, element("th", { scope: "row" }, grouped(r)), ...wide.map((c) => {
+        const i = line ? line[2].indexOf(c) : -1;
+        if (i < 0) return element("td", { class: "sk-zero" }, unknown || (line && line[4] > line[2].length) ? "?" : "·");
+        const color = SERIES[r % SERIES.length];
+        return element("td", { class: r === row && c === column ? "sk-on" : "", style: `background:${color};color:${inkOn(color)}` }, short(line[3][i]));
+      }));
+    });
+    const head = element("tr", {}, element("th", {}, ""), ...wide.map((c) => element("th", { scope: "col" }, grouped(c))));
+    const words = this.data.whole ? "· is absent, and zero" : "· is absent; ? is in a row that was not sent here";
+    this.near.replaceChildren(element("table", {}, element("caption", {}, words), element("thead", {}, head), element("tbody", {}, ...body)));
+  }
+
+  destroy() { this.cleanups.forEach((cleanup) => cleanup()); }
+}
+
+async function render({ model, el }) {
+  return mount(model, el, "inspector", (root, data) => new Inspector(root, data));
+}
+
+export default { render };

@@ -1,0 +1,459 @@
+"""A training loop watched: loss, rows touched, density of the gradients, and where the time goes, step by step."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, Self
+
+from ..base.errors import MissingPackageError
+from .charts import DASHES, Line, Plot, key
+from .display import Display
+from .pack import plain
+from .svg import Drawing, fit, text_width, wrap
+from .theme import MUTED, OTHER, SERIES, ink_on
+from .units import format_count, format_density, format_duration, format_share, number
+
+__all__ = ["MOST_POINTS", "Monitor", "monitor", "monitor_figure", "monitor_payload"]
+
+#: Points a curve may have; above twice that many, neighbours are merged into their mean.
+MOST_POINTS = 400
+WIDTH = 1000.0
+#: Phases in the order in which they are drawn; others follow as they come, what no phase covers is last.
+PHASES = ("read", "forward", "backward", "update")
+REST = "rest"
+
+
+def monitor(trainer: Any = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> Monitor:
+    """Watch a training loop.
+
+    Parameters
+    ----------
+    trainer : gluon.Trainer, optional
+        Its gradients are looked at when it makes a step, and the step is timed as "update".
+    title : str, optional
+    live : bool, optional
+        Show a live view while the loop runs; by default in a notebook where anywidget is installed.
+    every : float
+        Seconds between two updates of the live view, at least; slow ones make it more.
+
+    Returns
+    -------
+    Monitor
+        A context manager, and afterwards a result that shows its picture and table.
+
+    Examples
+    --------
+    >>> with sparsekit.widgets.monitor(trainer) as m:
+    ...     for batch in m.watch(batches):
+    ...         with mx.autograd.record():
+    ...             loss = loss_of(net(batch.data[0]), batch.label[0])
+    ...         loss.backward()
+    ...         trainer.step(batch_size)
+    ...         m.step(loss)
+    """
+    return Monitor(trainer, title, live, every)
+
+
+class Monitor:
+    """What ``monitor`` gives: collects one point a step, and shows them live if asked to.
+
+    Attributes
+    ----------
+    data : dict
+        What was seen, as plain data: for ``monitor_figure`` and reports.
+    """
+
+    def __init__(self, trainer: Any = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> None:
+        self.trainer, self.title, self.every = trainer, str(title), max(0.05, number(every, 0.5))
+        self._live = live
+        self._widget: Any = None
+        self._handle: Any = None
+        self._points: list[dict[str, Any]] = []
+        self._weight = 1  # steps that a full point stands for
+        self._pending: list[dict[str, Any]] = []
+        self._steps = 0
+        self._strange: list[int] = []
+        self._phases: dict[str, float] = {}
+        self._totals: dict[str, float] = {}
+        self._seen: dict[str, float] = {}
+        self._began = self._sent = self._wait = self._first = 0.0
+
+    # ---- around the loop
+
+    def __enter__(self) -> Self:
+        self._began = time.perf_counter()
+        self._wrap()
+        if self._live or (self._live is None and _in_notebook()):
+            self._show()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._unwrap()
+        self._send(last=True)
+
+    def _wrap(self) -> None:
+        """Time the trainer's steps for as long as this block runs, and look at the gradients they use."""
+        if self.trainer is None or not callable(getattr(self.trainer, "step", None)):
+            return
+        original = self.trainer.step
+
+        @functools.wraps(original)
+        def step(*args: Any, **keywords: Any) -> Any:
+            with self.phase("update"):
+                result = original(*args, **keywords)
+            self._look()
+            return result
+
+        self.trainer.step = step
+
+    def _unwrap(self) -> None:
+        with suppress(AttributeError, TypeError):
+            del self.trainer.step
+
+    # ---- inside the loop
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the time of a block as ``name``: ``with m.phase("forward"): ...``; do not nest them."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._phases[name] = self._phases.get(name, 0.0) + time.perf_counter() - start
+
+    def watch(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Give the batches one by one, and count the time it takes to get each as "read"."""
+        batches = iter(batches)
+        while True:
+            with self.phase("read"):
+                batch = next(batches, _END)
+            if batch is _END:
+                return
+            yield batch
+
+    def step(self, loss: Any = None, **more: float) -> None:
+        """End a step of training.
+
+        Parameters
+        ----------
+        loss : float or array, optional
+            Of an array, the mean; it is waited for.
+        **more : float
+            ``rows`` and ``density`` of the gradients where there is no trainer to look at.
+        """
+        now = time.perf_counter()
+        self._steps += 1
+        value = _mean(loss)
+        if loss is not None and value is None and len(self._strange) < 1000:
+            self._strange.append(self._steps)
+        spent = dict(self._phases)
+        spent[REST] = max(0.0, now - self._began - sum(spent.values()))
+        if self._steps == 1:
+            self._first = sum(spent.values())
+        if self._steps == 2:
+            self._totals = {}  # the first step compiles: it is told apart as soon as there is another
+        for name, seconds in spent.items():
+            self._totals[name] = self._totals.get(name, 0.0) + seconds
+        point = {"step": self._steps, "loss": value, **self._seen, **{k: number(v) for k, v in more.items()},
+                 "times": {name: seconds * 1e6 for name, seconds in spent.items()}}  # fmt: skip
+        self._add(point)
+        self._phases, self._seen = {}, {}
+        self._send()
+        self._began = time.perf_counter()
+
+    def _add(self, point: dict[str, Any]) -> None:
+        self._pending.append(point)
+        if len(self._pending) >= self._weight:
+            self._points.append(_merge(self._pending))
+            self._pending = []
+        if len(self._points) >= 2 * MOST_POINTS:
+            self._points = [_merge(self._points[i : i + 2]) for i in range(0, len(self._points), 2)]
+            self._weight *= 2
+
+    def _look(self) -> None:
+        """Rows and stored values of the gradients; each is known, nothing is counted."""
+        rows = all_rows = stored = size = 0
+        sparse = False
+        for gradient in _gradients(self.trainer):
+            amount = math.prod(gradient.shape)
+            size += amount
+            if gradient.stype == "row_sparse":
+                if not sparse:  # rows of dense gradients say nothing beside these
+                    rows = all_rows = 0
+                sparse = True
+                count = int(gradient.indices.shape[0])
+                rows, all_rows, stored = rows + count, all_rows + gradient.shape[0], stored + gradient.nnz
+            else:
+                stored += amount
+                if not sparse and gradient.shape:
+                    rows, all_rows = rows + gradient.shape[0], all_rows + gradient.shape[0]
+        if size:
+            self._seen = {"rows": rows, "all_rows": all_rows, "density": stored / size}
+
+    # ---- what there is to see
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Everything seen so far, as plain data."""
+        points = [*self._points, *([_merge(self._pending)] if self._pending else [])]
+        phases = _order(self._totals)
+        return {
+            "total": self._steps,
+            "merged": self._weight,
+            "steps": [point["step"] for point in points],
+            "loss": [point.get("loss") for point in points],
+            "rows": [point.get("rows") for point in points],
+            "all_rows": max((point.get("all_rows") or 0 for point in points), default=0),
+            "density": [point.get("density") for point in points],
+            "times": {name: [point["times"].get(name, 0.0) for point in points] for name in phases},
+            "totals": {name: self._totals[name] * 1e6 for name in phases},
+            "first": self._first * 1e6,
+            "strange": list(self._strange),
+        }
+
+    @property
+    def static(self) -> Display:
+        """The static picture and table of what was seen so far."""
+        return monitor_figure(self.data, self.title)
+
+    def _show(self) -> None:
+        try:
+            from IPython.display import display
+
+            from .live import MonitorWidget
+
+            self._widget = MonitorWidget(monitor_payload(self.data), self.static, self.title)
+            self._handle = display(self._widget, display_id=True)
+        except (ImportError, MissingPackageError):
+            if self._live:
+                raise
+            self._widget = None
+
+    def _send(self, last: bool = False) -> None:
+        """Update the live view, at most as often as asked for, and so seldom that it takes a twentieth of the time."""
+        start = time.perf_counter()
+        if self._widget is None or not (last or start - self._sent >= max(self.every, self._wait)):
+            return
+        try:
+            data = self.data
+            self._widget.show(monitor_payload(data), monitor_figure(data, self.title))
+            if last and self._handle is not None:
+                # Shown once more, so that what is saved with the notebook has the final picture.
+                self._handle.update(self._widget)
+        except Exception:  # the front end may be gone; training goes on
+            self._widget = None
+        self._sent = time.perf_counter()
+        self._wait = 20 * (self._sent - start)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return self.static._repr_mimebundle_()
+
+    def __repr__(self) -> str:
+        return f"<Monitor: {self.static.alt}>"
+
+
+_END = object()
+
+
+def _in_notebook() -> bool:
+    """Whether this process is a Jupyter kernel."""
+    get = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = get() if get else None
+    return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+def _gradients(trainer: Any) -> Iterator[Any]:
+    for parameter in getattr(trainer, "_params", None) or ():
+        try:
+            if parameter.grad_req != "null":
+                yield from parameter.list_grad()[:1]
+        except Exception:  # one that has no gradient yet is none to look at
+            continue
+
+
+def _mean(loss: Any) -> float | None:
+    """A loss as one finite number, or None."""
+    if hasattr(loss, "asnumpy"):
+        loss = loss.asnumpy()
+    with suppress(TypeError, ValueError, AttributeError):
+        value = float(loss.mean()) if hasattr(loss, "mean") else float(loss)
+        return value if math.isfinite(value) else None
+    return None
+
+
+def _order(names: Iterable[str]) -> list[str]:
+    present = dict.fromkeys(names)
+    known = [name for name in PHASES if name in present]
+    return [*known, *(name for name in present if name not in (*PHASES, REST)), *([REST] if REST in present else [])]
+
+
+def _merge(points: list[dict[str, Any]]) -> dict[str, Any]:
+    """The mean of several points, at the step of the last."""
+    if len(points) == 1:
+        return points[0]
+    merged: dict[str, Any] = {"step": points[-1]["step"], "times": {}}
+    for name in ("loss", "rows", "all_rows", "density"):
+        known = [point[name] for point in points if point.get(name) is not None]
+        merged[name] = sum(known) / len(known) if known else None
+    for name in _order(name for point in points for name in point["times"]):
+        merged["times"][name] = sum(point["times"].get(name, 0.0) for point in points) / len(points)
+    return merged
+
+
+def _numbers(values: Any, count: int) -> list[float | None]:
+    found = [None if value is None else number(value, math.nan) for value in list(values or ())[:count]]
+    found = [None if value is None or math.isnan(value) else value for value in found]
+    return [*found, *([None] * (count - len(found)))]
+
+
+def monitor_payload(data: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Give what a monitor saw with every entry readable and finite, as the live view takes it."""
+    data = data if isinstance(data, Mapping) else {}
+    steps = [number(step) for step in data.get("steps") or ()]
+    times, totals = data.get("times"), data.get("totals")
+    return {
+        "total": number(data.get("total"), len(steps)),
+        "merged": max(1.0, number(data.get("merged"), 1.0)),
+        "steps": steps,
+        **{name: _numbers(data.get(name), len(steps)) for name in ("loss", "rows", "density")},
+        "all_rows": number(data.get("all_rows")),
+        "times": {plain(str(k)): _numbers(v, len(steps)) for k, v in times.items()} if isinstance(times, Mapping) else {},
+        "totals": {plain(str(k)): max(0.0, number(v)) for k, v in totals.items()} if isinstance(totals, Mapping) else {},
+        "first": max(0.0, number(data.get("first"))),
+        "strange": [number(step) for step in list(data.get("strange") or ())[:1000]],
+    }
+
+
+def _finding(data: Mapping[str, Any]) -> str:
+    if not data["steps"]:
+        return "No step of training was seen."
+    words = f"{format_count(data['total'])} step{'' if data['total'] == 1 else 's'}"
+    loss = [value for value in data["loss"] if value is not None]
+    if loss:
+        words += f": the loss went from {loss[0]:.4g} to {loss[-1]:.4g}"
+    rows = [value for value in data["rows"] if value is not None]
+    if rows:
+        whole_weight = f" of {format_count(data['all_rows'])}" if data["all_rows"] else ""
+        words += f"; a step touched {format_count(sum(rows) / len(rows))}{whole_weight} rows"
+    density = [value for value in data["density"] if value is not None]
+    if density:
+        words += f", and {format_density(sum(density) / len(density))} of the gradients was stored"
+    whole = sum(data["totals"].values())
+    if whole:
+        name = max(data["totals"], key=lambda key: data["totals"][key])
+        share = format_share(data["totals"][name], whole)
+        each = whole / max(1, data["total"] - 1)
+        words += f". {format_duration(each)} a step, {share} of it {name}"
+        if data["first"] > 3 * each:
+            words += f"; the first step, which compiles, took {format_duration(data['first'])}"
+    if data["strange"]:
+        first = format_count(data["strange"][0])
+        count = len(data["strange"])
+        words += f". The loss was not finite at {format_count(count)} step{'' if count == 1 else 's'}, first at {first}"
+    return f"{words}."
+
+
+def monitor_figure(data: Mapping[str, Any] | None, title: str = "") -> Display:
+    """Draw loss, rows touched, density of the gradients and time by phase over the steps of a training loop.
+
+    Parameters
+    ----------
+    data : dict
+        ``Monitor.data``.
+    title : str, optional
+
+    Returns
+    -------
+    Display
+        The picture and a table of first, last, smallest and largest values.
+    """
+    found = monitor_payload(data)
+    finding = _finding(found)
+    drawing = Drawing(WIDTH)
+    drawing.text(20, 32, fit(str(title) or "Training", WIDTH - 40, 19), size=19, font_weight="bold")
+    lines = wrap(finding, WIDTH - 40, 13, 3)
+    for i, line in enumerate(lines):
+        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
+    y = 60.0 + 17 * len(lines)
+    if found["steps"]:
+        y = _panels(drawing, found, y + 34)
+    columns = ("", "first", "last", "smallest", "largest")
+    return Display(drawing.finish(y + 8, finding), finding, columns, _rows(found), "Over the steps of training")
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def series(found: Mapping[str, Any]) -> list[tuple[str, list[Line], Any]]:
+    """The four panels: heading, lines, how values are written."""
+    names = list(found["times"])
+    times = [Line(name, found["times"][name], SERIES[i] if i < len(SERIES) else OTHER) for i, name in enumerate(names)]
+    return [("loss", [Line("loss", found["loss"], SERIES[0])], _short),
+            ("rows touched", [Line("rows touched", found["rows"], SERIES[3])], format_count),
+            ("density of the gradients", [Line("density", found["density"], SERIES[4])], format_density),
+            ("time of a step, by phase", times, format_duration)]  # fmt: skip
+
+
+def top_of(lines: Iterable[Line]) -> float:
+    """How high a panel reaches: over all but rare spikes, such as a first step that compiles."""
+    highest = 0.0
+    for line in lines:
+        known = sorted(value for value in line.values if value is not None)
+        if known:
+            usual = known[min(len(known) - 1, int(0.98 * len(known)))]
+            highest = max(highest, known[-1] if known[-1] < 4 * usual or usual <= 0 else 1.5 * usual)
+    return highest
+
+
+def _panels(drawing: Drawing, found: Mapping[str, Any], top: float) -> float:
+    steps = found["steps"]
+    for i, (title, lines, label) in enumerate(series(found)):
+        box = (76.0 + 498 * (i % 2), top + 214 * (i // 2), 400.0, 150.0)
+        known = [value for line in lines for value in line.values if value is not None]
+        if not known:
+            drawing.text(box[0], box[1] - 12, title, size=13.5, font_weight="bold")
+            drawing.text(box[0], box[1] + 20, "not recorded", size=12, fill=MUTED)
+            continue
+        low, high = min(known) if title == "loss" else 0.0, top_of(lines)
+        plot = Plot(drawing, box, (steps[0], steps[-1]), (min(low, min(known)), high * 1.05))
+        cut = f"cut off: up to {label(max(known))}" if max(known) > high else ""
+        plot.axes(title, label, format_count, cut or ("by step" if i == 0 else ""))
+        for place, line in enumerate(lines):
+            plot.curve(steps, line, DASHES[place % len(DASHES)], 1.8)
+    return _split(drawing, found, top + 428)
+
+
+def _split(drawing: Drawing, found: Mapping[str, Any], y: float) -> float:
+    """One bar of the whole time, by phase, and below it what each dash means."""
+    whole = sum(found["totals"].values())
+    if not whole:
+        return y
+    x, room = 20.0, WIDTH - 40
+    lines = []
+    for i, (name, amount) in enumerate(found["totals"].items()):
+        color = SERIES[i] if i < len(SERIES) else OTHER
+        width = room * amount / whole
+        drawing.rect(x, y - 26, max(width - 1, 0.6), 24, color)
+        words = f"{name} {format_share(amount, whole)}"
+        if text_width(words, 12) < width - 8:
+            drawing.text(x + 6, y - 10, words, size=12, fill=ink_on(color))
+        x += width
+        lines.append(Line(f"{name} {format_duration(amount / max(1.0, found['total'] - 1))}", (), color))
+    return key(drawing, lines, 20, y + 18)
+
+
+def _rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    rows = []
+    for _, lines, label in series(found):
+        for line in lines:
+            known = [value for value in line.values if value is not None]
+            if known:
+                rows.append((line.name, *(label(value) for value in (known[0], known[-1], min(known), max(known)))))
+    return rows

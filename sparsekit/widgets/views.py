@@ -1,0 +1,94 @@
+"""Live views by one call each; the static picture of the same data comes along."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .break_even import crossover_figure, crossover_payload
+from .gradient_xray import xray_figure, xray_payload
+from .inspector import inspector_payload
+from .spy import array_figure
+
+__all__ = ["crossover", "inspect", "xray"]
+
+
+def inspect(array: Any, title: str = "Inside the array") -> Any:
+    """Step through a sparse array: each stored value linked to its place in the matrix and in the components.
+
+    Parameters
+    ----------
+    array : csr or row_sparse array
+        Of this library, of scipy (csr), or a mapping with ``stype``, ``shape`` and the components; of any size: what
+        is sent to the page does not grow with it.
+    title : str, optional
+
+    Returns
+    -------
+    InspectorWidget
+        Needs the extra ``lab``; ``array_figure`` gives the static picture without it.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is no sparse array.
+    MissingPackageError
+        If anywidget is not installed.
+    """
+    from .live import InspectorWidget
+
+    return InspectorWidget(inspector_payload(array), array_figure(array, title), title)
+
+
+def xray(batches: Any, units: int = 1, gradient: Any = None, upstream: Any = None,
+         title: str = "What one batch does to the weight") -> Any:  # fmt: skip
+    """Step through one batch: csr rows, touched weight rows, row-sparse gradient, lazy update.
+
+    Parameters
+    ----------
+    batches, units, gradient, upstream
+        As for ``xray_figure``.
+    title : str, optional
+
+    Returns
+    -------
+    XrayWidget
+        Needs the extra ``lab``; ``xray_figure`` gives the static picture without it.
+
+    Raises
+    ------
+    UnsupportedError, ShapeError
+        If the batches are not csr arrays of one width.
+    MissingPackageError
+        If anywidget is not installed.
+    """
+    from .live import XrayWidget
+
+    static = xray_figure(batches, units, gradient, upstream, title)
+    return XrayWidget(xray_payload(batches, units, gradient, upstream), static, title)
+
+
+def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
+    """Explore where sparse storage pays, by density, sizes and element types; moves without a kernel.
+
+    Parameters
+    ----------
+    title : str, optional
+    **options
+        ``rows``, ``units``, ``batch``, ``density``, ``dtype``, ``index_dtype`` to start from, and ``grid``: as for
+        ``crossover_figure``.
+
+    Returns
+    -------
+    CrossoverWidget
+        Needs the extra ``lab``; ``crossover_figure`` gives the static picture without it.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such element or index type.
+    MissingPackageError
+        If anywidget is not installed.
+    """
+    from .live import CrossoverWidget
+
+    return CrossoverWidget(crossover_payload(**options), crossover_figure(title, **options), title)

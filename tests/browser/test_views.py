@@ -1,0 +1,273 @@
+"""Every display in its four lives: in JupyterLab, as HTML from disk, with scripts off, and as text; both themes."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+
+from sparsekit.widgets import crossover_model as model
+from sparsekit.widgets import sources
+from sparsekit.widgets.what_if import alive_if, holdings
+
+from .gallery import MADE, VIEWS, made
+
+ARTEFACTS = Path(__file__).parent / "artefacts"
+
+def picture(target: Any, name: str) -> None:
+    """Keep what is seen, to be looked at; a picture of nothing is a failure."""
+    ARTEFACTS.mkdir(exist_ok=True)
+    path = ARTEFACTS / f"{name}.png"
+    target.screenshot(path=path)
+    assert path.stat().st_size > 8_000
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_from_disk_without_kernel_or_network(open_report, name, dark):
+    view = VIEWS[name]
+    page = open_report({name: view.content}, dark)
+    page.wait_for_selector(".sk[data-ready]")
+    assert page.locator("figure .static").is_hidden()
+    root = page.locator(".sk").first
+    view.use(root)
+    picture(root, f"disk-{name}-{'dark' if dark else 'light'}")
+    # Nothing is wider than the page, and text stands out from what it stands on.
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    assert is_dark(page) == dark
+    assert page.evaluate(FAINT) == []
+
+
+def is_dark(page: Any) -> bool:
+    """Whether a view's text is lighter than its background, by far."""
+    ink, ground = page.evaluate(LIGHTNESS)
+    assert abs(ink - ground) > 150
+    return ink > ground
+
+
+LIGHTNESS = """() => ['color', 'backgroundColor'].map(key => {
+    const parts = getComputedStyle(document.querySelector('.sk'))[key].match(/[\\d.]+/g).slice(0, 3).map(Number);
+    return parts.reduce((a, b) => a + b) / 3;
+})"""
+
+#: Every visible text of the views whose contrast with what it stands on is below 4.5, as WCAG 2 computes it.
+FAINT = """() => {
+    const numbers = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
+    const linear = value => (value <= 10.3 ? value / 3294.6 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+    const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) + 0.05;
+    const found = [];
+    for (const root of document.querySelectorAll('.sk')) {
+        const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {
+            const node = walker.currentNode.parentElement;
+            const words = walker.currentNode.data.trim();
+            // Letters on coloured shapes have a fill of their own, and a test of theirs.
+            if (!words || node.hasAttribute('fill') || node.closest(':disabled, option, title')) continue;
+            if (!node.checkVisibility({visibilityProperty: true})) continue;
+            const style = getComputedStyle(node);
+            const ink = numbers(node instanceof SVGElement ? style.fill : style.color);
+            let ground = node;
+            while (numbers(getComputedStyle(ground).backgroundColor)[3] === 0) ground = ground.parentElement;
+            const paper = numbers(getComputedStyle(ground).backgroundColor);
+            const seen = ink.slice(0, 3).map((value, i) => value * (ink[3] ?? 1) + paper[i] * (1 - (ink[3] ?? 1)));
+            const [low, high] = [luminance(seen), luminance(paper)].sort((a, b) => a - b);
+            if (high / low < 4.5) found.push(`${words.slice(0, 40)}: ${(high / low).toFixed(2)}`);
+        }
+    }
+    return [...new Set(found)];
+}"""
+
+
+def test_with_scripts_off_every_picture_and_table_stands(open_report):
+    page = open_report({name: view.content for name, view in VIEWS.items()}, java_script_enabled=False)
+    pictures = page.locator("figure .static img")
+    assert pictures.count() == len(VIEWS)
+    for name, shown, table in zip(VIEWS, pictures.all(), page.locator("figure > details").all(), strict=True):
+        assert shown.is_visible()
+        assert shown.bounding_box()["height"] > 150
+        picture(shown, f"static-{name}")
+        display = VIEWS[name].static()
+        # The text twin says what the picture's alternative and the table beside it say.
+        assert shown.get_attribute("alt") == display.alt
+        assert display.text.startswith(display.alt)
+        table.locator("summary").click()
+        words = " ".join(table.inner_text().split())
+        for row in display.rows:
+            for cell in row:
+                assert " ".join(str(cell).split()) in words
+                assert " ".join(str(cell).split()) in " ".join(display.text.split())
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_control_has_a_name_and_is_reached_by_tab(open_report, name):
+    page = open_report({name: VIEWS[name].content})
+    page.wait_for_selector(".sk[data-ready]")
+    unnamed = page.evaluate("""() => [...document.querySelectorAll('.sk button, .sk select, .sk input, .sk [tabindex="0"]')]
+        .filter(node => !(node.getAttribute('aria-label') || node.innerText?.trim() || node.labels?.length || node.title))
+        .map(node => node.outerHTML.slice(0, 100))""")
+    assert unnamed == []
+    reached = set()
+    page.locator("h2").first.click()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        place = page.evaluate("() => document.activeElement.closest('.sk') ? document.activeElement.className?.baseVal ?? "
+                              "document.activeElement.className : ''")  # fmt: skip
+        reached.add(place)
+    main = {"timeline": "sk-stage", "runs": "sk-stage", "memory": "sk-area", "xray": "sk-pipe", "crossover": "sk-area sk-plane",
+            "monitor": "sk-area sk-plane sk-low"}.get(name, "sk-matrix")  # fmt: skip
+    assert main in reached
+
+
+EMPTY = {
+    "inspector": {"stype": "csr", "shape": (0, 0), "data": np.zeros(0), "indices": np.zeros(0, int), "indptr": np.zeros(1, int)},
+    "xray": {"batches": {"stype": "csr", "shape": (2, 9), "data": np.zeros(0), "indices": np.zeros(0, int),
+                         "indptr": np.zeros(3, int)}},
+    "crossover": {"density": math.nan, "rows": math.inf},
+    "monitor": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_nothing_to_show_is_shown(open_report, kind):
+    page = open_report({kind: {kind: EMPTY[kind], "title": HOSTILE}})
+    page.wait_for_selector(".sk[data-ready]")
+    assert HOSTILE in page.locator(".sk h3").inner_text()
+    page.locator(".sk [tabindex='0']").first.focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "Home", "End", "PageDown", "PageUp", "Enter", "Escape"):
+        page.keyboard.press(key)
+    assert page.evaluate("() => window.hacked") is None
+
+
+HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
+
+
+def test_hostile_phases_stay_text(open_report):
+    seen = {**made["SEEN"], "times": {HOSTILE: [1] * 200}, "totals": {HOSTILE: 200}}
+    array = {**made["SMALL"], "data": np.array(["<b>", HOSTILE, *"x" * 13], dtype=object)}
+    page = open_report({"monitor": {"monitor": seen}, "array": {"inspector": array}})
+    page.wait_for_selector(".sk-monitor[data-ready]")
+    page.wait_for_selector(".sk-inspector[data-ready]")
+    assert HOSTILE in page.locator(".sk-monitor .sk-legend").inner_text()
+    assert page.evaluate("() => window.hacked") is None
+
+
+def in_page(browser: Any, module: str, names: str, expression: str, values: Any) -> Any:
+    page = browser.new_page()
+    try:
+        page.add_script_tag(content=f"{sources.module(module)}\nwindow.own = {{ {names} }};", type="module")
+        page.wait_for_function("() => window.own")
+        return page.evaluate(expression, values)
+    finally:
+        page.close()
+
+
+def test_memory_and_time_are_the_same_in_both_languages(browser):
+    draw, settings = random.Random(0), []
+    for _ in range(60):
+        settings.append(model.Setting(
+            draw.choice(list(model.DTYPES)), draw.choice(list(model.INDEX_DTYPES)), draw.randrange(1, 3_000_000),
+            draw.randrange(1, 300), draw.randrange(1, 1000), draw.choice([0.0, 1.0, 10 ** draw.uniform(-7, 0)])))  # fmt: skip
+    facts = model.load_grid()
+    grid = model.Grid(facts["axes"], facts["times"])
+    found = in_page(browser, "crossover.js", "FORMATS, memory, estimateTime", """([settings, grid]) => settings.map(
+        setting => window.own.FORMATS.map(kind => [window.own.memory(kind, setting).total,
+            ...window.own.estimateTime(grid, kind, setting)]))""",
+                    [[setting._asdict() for setting in settings], facts])  # fmt: skip
+    for setting, kinds in zip(settings, found, strict=True):
+        for kind, (size, time, beyond) in zip(model.FORMATS, kinds, strict=True):
+            assert size == pytest.approx(sum(model.memory(kind, setting).values()), rel=1e-9)
+            expected, past = model.estimate_time(grid, kind, setting)
+            assert (time is None) == (expected is None)
+            assert expected is None or time == pytest.approx(expected, rel=1e-9)
+            assert beyond == past
+
+
+def test_what_if_is_the_same_in_both_languages(browser):
+    arrays = holdings({**made["MEMORY"], "gradient_rows": {"dense0_weight": 200}})
+    choices = [{"index_dtype": index, "value_dtype": value, "gradient": gradient, "lazy_state": lazy, "batch": batch}
+               for index in (None, "int32") for value in (None, "float16") for gradient in (None, "row_sparse", "default")
+               for lazy in (False, True) for batch in (0.5, 1.0, 16.0)]  # fmt: skip
+    found = in_page(browser, "memory.js", "aliveIf",
+                    "([arrays, choices]) => choices.map(choice => window.own.aliveIf(arrays, choice))",
+                    [json.loads(json.dumps([array._asdict() for array in arrays])), choices])  # fmt: skip
+    for choice, alive in zip(choices, found, strict=True):
+        expected = [{**item._asdict(), "shape": list(item.shape)} for item in alive_if(arrays, **choice)]
+        assert alive == pytest.approx(expected) if not expected else alive == expected
+
+
+@pytest.fixture
+def notebook(lab, jupyter_server):
+    """A notebook that shows every live view, and a monitor that watches a loop, run."""
+    loop = ("import time\nwith views.monitor(every=0.05) as watched:\n    for step in range(40):\n"
+            "        with watched.phase('forward'):\n            time.sleep(0.03)\n        watched.step(1 / (step + 1), rows=3)")
+    cells = [MADE, *(view.cell for view in VIEWS.values()), loop]
+    made_of = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
+    made_of.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = jupyter_server.folder / "views.ipynb"
+    nbformat.write(made_of, path)
+    opened = lab(path.name)
+    opened.page.evaluate(LISTEN)
+    yield opened.run_all()
+    path.unlink()
+
+
+#: Note what the last monitor says, while it says it.
+LISTEN = """() => {
+    window.heard = new Set();
+    setInterval(() => {
+        const said = [...document.querySelectorAll('.sk-monitor .sk-status')].at(-1)?.innerText;
+        if (said) window.heard.add(said.split(';')[0]);
+    }, 30);
+}"""
+
+
+def exported(outputs: list[dict[str, Any]], path: Path) -> Path:
+    """What nbconvert makes of saved outputs, live views and all."""
+    exporter = pytest.importorskip("nbconvert.exporters").HTMLExporter
+    cell = nbformat.v4.new_code_cell("", outputs=[nbformat.from_dict(output) for output in outputs])
+    page, _ = exporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def test_in_jupyterlab_in_both_themes(notebook, browser, tmp_path):
+    page = notebook.page
+    page.wait_for_function(f"() => document.querySelectorAll('.sk[data-ready]').length === {len(VIEWS) + 1}")
+    roots = page.locator(".jp-OutputArea-output .sk")
+    for place, view in enumerate(VIEWS.values()):
+        roots.nth(place).scroll_into_view_if_needed()
+        view.use(roots.nth(place))
+    watched = roots.nth(len(VIEWS))
+    watched.scroll_into_view_if_needed()
+    # The curves have followed the loop to its end.
+    assert watched.locator(".sk-status").inner_text().startswith("Last step 40; loss 0.025")
+    assert "40 steps: the loss went from 1 to 0.025" in watched.inner_text()
+    assert len(page.evaluate("() => [...window.heard]")) >= 4
+    for dark in (False, True):
+        notebook.theme(dark)
+        for place, name in enumerate([*VIEWS, "watched"]):
+            picture(roots.nth(place), f"lab-{name}-{'dark' if dark else 'light'}")
+        assert is_dark(page) == dark
+        assert page.evaluate(FAINT) == []
+    shown = [output["data"] for output in notebook.outputs() if "data" in output]
+    assert len(shown) == len(VIEWS) + 1
+    for data in shown:
+        assert sorted(data) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
+        html = "".join(data["text/html"])
+        assert html.count("<img alt=") == html.count("<table") == 1
+    # What stays of the loop's view is its end, not its beginning.
+    assert "40 steps" in "".join(shown[-1]["text/html"])
+    # Saved and exported, every view is its picture and its table: no kernel answers, and no network.
+    context = browser.new_context(offline=True)
+    saved = context.new_page()
+    saved.goto(exported(notebook.outputs(), tmp_path / "views.html").as_uri(), wait_until="domcontentloaded")
+    for each in (pictures := saved.locator("img[src^='data:image/svg+xml']")).all():
+        assert each.evaluate("image => image.decode().then(() => image.naturalHeight)") > 150
+    assert pictures.count() == saved.locator("table").count() == len(VIEWS) + 1
+    context.close()

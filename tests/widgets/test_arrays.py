@@ -1,0 +1,198 @@
+"""Pictures of sparse arrays: the binning is right, cheap and never dense, whatever the array."""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import UnsupportedError
+from sparsekit.widgets import array_figure
+from sparsekit.widgets import parts as parts_module
+from sparsekit.widgets.inspector import MOST_ENTRIES, inspector_payload
+from sparsekit.widgets.parts import Grid, bin_density, read_array
+from sparsekit.widgets.spy import LEVELS, array_finding, array_html, bounds_of, level_of, small_spy
+
+scipy_sparse = pytest.importorskip("scipy.sparse")
+
+
+def blocks(dense, most):
+    """The same counts from the dense array."""
+    height, width = (max(1, -(-size // most)) for size in dense.shape)
+    return np.array([[np.count_nonzero(dense[i : i + height, j : j + width]) for j in range(0, dense.shape[1], width)]
+                     for i in range(0, dense.shape[0], height)])  # fmt: skip
+
+
+@pytest.mark.parametrize("index_dtype", ["int32", "int64"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (64, 64), (65, 129), (200, 3), (2, 500)])
+@pytest.mark.parametrize("chunk", [1 << 20, 7])
+def test_csr_blocks_count_what_is_stored(shape, index_dtype, chunk, monkeypatch):
+    monkeypatch.setattr(parts_module, "CHUNK", chunk)
+    matrix = scipy_sparse.random(*shape, density=0.3, format="csr", random_state=0)
+    array = mx.nd.sparse.csr_matrix(matrix, index_dtype=index_dtype)
+    grid = bin_density(array, 16)
+    np.testing.assert_array_equal(grid.counts, blocks(matrix.toarray(), 16))
+    np.testing.assert_array_equal(bin_density(matrix, 16).counts, grid.counts)
+
+
+@pytest.mark.parametrize("shape", [(50, 3), (7, 40), (30, 4, 5), (9,)])
+def test_row_sparse_blocks_count_whole_rows(shape):
+    rows = np.array([0, 3, shape[0] - 1])
+    array = mx.nd.sparse.row_sparse_array((np.ones((3, *shape[1:]), np.float32), rows), shape=shape)
+    dense = array.asnumpy().reshape(shape[0], -1)
+    np.testing.assert_array_equal(bin_density(array, 8).counts, blocks(dense, 8))
+
+
+def test_a_billion_by_a_billion_takes_memory_for_what_is_stored():
+    rows = np.sort(np.random.default_rng(0).choice(10**9, 1000, replace=False))
+    data = np.broadcast_to(np.float32(1), (1000, 10**9))
+    array = {"stype": "row_sparse", "shape": (10**9, 10**9), "data": data, "indices": rows}
+    tracemalloc.start()
+    try:
+        start = time.perf_counter()
+        grid, page, payload = bin_density(array), array_html(array), inspector_payload(array)
+        assert time.perf_counter() - start < 2
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()
+    assert grid.counts.sum() == 1000 * 10**9
+    assert "1,000,000,000 × 1,000,000,000" in page
+    assert sum(len(line[2]) for line in payload["lines"]) <= 1.5 * MOST_ENTRIES
+
+
+def test_a_csr_of_many_columns_reads_few_of_its_row_pointers():
+    class Pointers:
+        """An indptr that says what is read of it."""
+
+        dtype, shape = np.dtype("int64"), (10**9 + 1,)
+        read: list[int] = []  # noqa: RUF012
+
+        def __getitem__(self, key):
+            self.read.append(key.stop - key.start)
+            return np.minimum(np.arange(key.start, key.stop), 1000)
+
+    array = {"stype": "csr", "shape": (10**9, 10**9), "data": np.ones(1000, np.float32), "indices": np.arange(1000) * 999_999,
+             "indptr": Pointers()}  # fmt: skip
+    grid = bin_density(array)
+    assert grid.counts.sum() == 1000
+    assert sum(Pointers.read) <= 70
+
+
+def test_very_many_values_are_sampled_and_said_to_be(monkeypatch):
+    monkeypatch.setattr(parts_module, "MOST_BINNED", 500)
+    matrix = scipy_sparse.random(300, 300, density=0.05, format="csr", random_state=0)
+    grid = bin_density(matrix, 10)
+    assert grid.every > 1
+    # Rounding down loses less than one value in each block; totals of rows are exact otherwise.
+    assert 0 <= matrix.nnz - grid.counts.sum() < grid.counts.size
+    assert f"every {grid.every}th stored value" in array_figure(matrix, most=10).svg
+
+
+def test_levels_end_at_the_densest_block():
+    def bounds(counts):
+        parts = read_array({"stype": "csr", "shape": (200, 300), "data": [], "indices": [], "indptr": [0]})
+        return bounds_of(Grid(np.array(counts), 100, 100, 1), parts)
+
+    assert bounds([[0, 0, 0], [0, 0, 0]]) == pytest.approx((0.003, 0.01, 0.03, 0.1, 0.3, 1))
+    assert bounds([[0, 10_000, 1], [0, 0, 0]])[-1] == 1
+    assert bounds([[0, 3000, 1], [0, 0, 0]]) == pytest.approx((0.001, 0.003, 0.01, 0.03, 0.1, 0.3))
+    found = bounds([[0, 2, 1], [0, 0, 0]])
+    assert found == pytest.approx((1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4))
+    assert [level_of(share, found) for share in (0, 1e-9, 1e-6, 2e-6, 1e-4, 2e-4, 1)] == [-1, 0, 0, 1, 4, 5, 5]
+    # Also where a matrix is so large that a block's elements have no room in 64 bits.
+    huge = bounds_of(Grid(np.array([[5]]), 10**11, 10**11, 1), read_array(
+        {"stype": "csr", "shape": (10**11, 10**11), "data": [], "indices": [], "indptr": [0]}))
+    assert huge[-1] == pytest.approx(1e-21)
+    lightness = [sum(int(color[i : i + 2], 16) for i in (1, 3, 5)) for color in LEVELS]
+    assert lightness == sorted(lightness, reverse=True)
+
+
+def test_the_finding_says_what_an_array_is_like():
+    array = mx.nd.sparse.csr_matrix(([1.0, 2, 3], [0, 2, 2], [0, 2, 3, 3]), shape=(3, 1000))
+    assert array_finding(read_array(array)) == (
+        "csr 3 × 1,000: 3 stored values (0.1 %), 68 B; dense it would take 12.0 kB, 176× as much. "
+        "Rows store 0 to 2 values, 1 is empty.")  # fmt: skip
+    rows = mx.nd.sparse.row_sparse_array((np.ones((2, 4)), [1, 5]), shape=(100, 4), dtype="float32")
+    assert "8 stored values (2 %) in 2 of 100 rows, 48 B" in array_finding(read_array(rows))
+
+
+def odd_arrays():
+    none = np.zeros(0)
+    yield {"stype": "csr", "shape": (0, 0), "data": none, "indices": none.astype(int), "indptr": np.zeros(1, int)}
+    yield {"stype": "csr", "shape": (0, 5), "data": none, "indices": none.astype(int), "indptr": np.zeros(1, int)}
+    yield {"stype": "csr", "shape": (5, 0), "data": none, "indices": none.astype(int), "indptr": np.zeros(6, int)}
+    yield {"stype": "csr", "shape": (4, 4), "data": none, "indices": none.astype(int), "indptr": np.zeros(5, int)}
+    yield {"stype": "row_sparse", "shape": (4, 0), "data": np.zeros((1, 0)), "indices": np.array([2])}
+    yield {"stype": "row_sparse", "shape": (0, 3), "data": np.zeros((0, 3)), "indices": none.astype(int)}
+    yield {"stype": "csr", "shape": (1, 2), "data": np.array([np.nan, np.inf]), "indices": np.array([0, 1]),
+           "indptr": np.array([0, 2])}  # fmt: skip
+    yield mx.nd.sparse.zeros("csr", (3, 9))
+    yield mx.nd.sparse.zeros("row_sparse", (3, 9))
+    yield mx.nd.sparse.csr_matrix(([1, 2], [0, 1], [0, 2]), shape=(1, 2), dtype="int64")
+    yield mx.nd.sparse.csr_matrix(([1, 2], [0, 1], [0, 2]), shape=(1, 2), dtype="float16")
+
+
+@pytest.mark.parametrize("array", list(odd_arrays()), ids=range(11))
+def test_odd_arrays_are_drawn(array):
+    shown = array_figure(array, title="<script>")
+    assert "<script" not in shown.svg
+    assert shown.svg == array_figure(array, title="<script>").svg
+    small_spy(array)
+    array_html(array)
+    payload = inspector_payload(array)
+    assert payload["stored"] == sum(line[4] for line in payload["lines"])
+
+
+@pytest.mark.parametrize("wrong", [None, 3, np.zeros((2, 2)), {"stype": "csr", "shape": (1, 1)}, mx.nd.zeros((2, 2))])
+def test_what_is_no_sparse_array_is_refused_by_name(wrong):
+    with pytest.raises(UnsupportedError):
+        array_figure(wrong)
+
+
+def test_stepping_through_shows_what_is_stored():
+    matrix = scipy_sparse.random(300, 500, density=0.2, format="csr", random_state=0, dtype=np.float32)
+    payload = inspector_payload(matrix)
+    assert not payload["whole"]
+    for row, start, columns, values, stored in payload["lines"]:
+        assert (start, stored) == (matrix.indptr[row], matrix.indptr[row + 1] - matrix.indptr[row])
+        np.testing.assert_array_equal(columns, matrix.indices[start : start + len(columns)])
+        np.testing.assert_allclose(values, matrix.data[start : start + len(columns)])
+    numbers = [line[0] for line in payload["lines"]]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] < 10
+    assert numbers[-1] > 290
+
+
+def test_an_array_shows_itself_in_a_notebook():
+    array = mx.nd.sparse.csr_matrix(([1.0, 2, 3], [0, 2, 2], [0, 2, 3, 3]), shape=(3, 1000))
+    page = array._repr_html_()
+    (encoded,) = re.findall(r'<img alt="[^"]+" src="data:image/svg\+xml;base64,([^"]+)">', page)
+    assert base64.b64decode(encoded).startswith(b"<svg")
+    for words in ("csr", "3 × 1,000", "0.1 %", "data 12, indices 24, indptr 32: 68 in all", "cpu(0)"):
+        assert words in page
+    assert page == array._repr_html_()
+    assert len(page) < 20_000
+
+
+def test_a_display_that_fails_leaves_the_words(monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr("sparsekit.base.displays.call", fail)
+    array = mx.nd.sparse.zeros("csr", (2, 3))
+    assert array._repr_html_() == "<pre>&lt;CSRNDArray 2x3 @cpu(0)&gt;</pre>"
+
+
+def test_a_live_view_is_one_call_away():
+    pytest.importorskip("anywidget")
+    array = mx.nd.sparse.zeros("csr", (2, 3))
+    view = array.inspect(title="Empty")
+    assert repr(view) == "InspectorWidget('Empty')"
+    data, _ = view._repr_mimebundle_()
+    assert sorted(data) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
+    assert "0 stored values" in data["text/html"]

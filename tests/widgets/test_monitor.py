@@ -1,0 +1,150 @@
+"""The training monitor: sees each step, stays small, costs little, shows even what is odd."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.widgets import monitor, monitor_figure
+from sparsekit.widgets.training import MOST_POINTS, monitor_payload
+
+
+def test_a_real_loop():
+    net = mx.gluon.nn.Dense(1, in_units=500, weight_grad_stype="row_sparse")
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    original = trainer.step
+    batch = mx.nd.sparse.csr_matrix((np.ones(3), [1, 7, 7], [0, 2, 3]), shape=(2, 500), dtype="float32")
+    with monitor(trainer) as seen:
+        for one in seen.watch([batch] * 5):
+            with mx.autograd.record(), seen.phase("forward"):
+                loss = (net(one) - 1) ** 2
+            with seen.phase("backward"):
+                loss.backward()
+            trainer.step(2)
+            seen.step(loss)
+    data = seen.data
+    assert trainer.step == original
+    assert data["steps"] == [1, 2, 3, 4, 5]
+    assert data["rows"] == [2] * 5
+    # The bias's dense gradient has one value, the weight's two of 500.
+    assert data["density"] == [pytest.approx(3 / 501)] * 5
+    assert list(data["times"]) == ["read", "forward", "backward", "update", "rest"]
+    assert data["loss"][-1] < data["loss"][0]
+    assert "a step touched 2 of 500 rows" in seen.static.alt
+    assert repr(seen) == f"<Monitor: {seen.static.alt}>"
+    assert sorted(seen._repr_mimebundle_()) == ["text/html", "text/plain"]
+
+
+def test_an_error_in_the_loop_passes_and_what_was_seen_stays():
+    class Trainer:
+        def step(self, size):
+            return size
+
+    trainer = Trainer()
+    seen = monitor(trainer)
+
+    def loop():
+        with seen:
+            assert trainer.step(3) == 3
+            seen.step(1.0)
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        loop()
+    assert "step" not in vars(trainer)
+    assert seen.data["total"] == 1
+
+
+def test_points_are_bounded_and_their_means_exact():
+    with monitor() as seen:
+        for i in range(5000):
+            seen.step(float(i), rows=2)
+    data = seen.data
+    assert len(data["steps"]) < 2 * MOST_POINTS
+    assert data["total"] == data["steps"][-1] == 5000
+    weights = np.diff([0, *data["steps"]])
+    assert np.dot(weights, data["loss"]) / 5000 == pytest.approx(np.mean(np.arange(5000)))
+
+
+def test_a_step_costs_little():
+    with monitor() as seen:
+        start = time.perf_counter()
+        for _ in range(2000):
+            seen.step(1.0)
+        # About 4 µs here; the bound is loose because other work may share the machine.
+        assert (time.perf_counter() - start) / 2000 < 2e-4
+
+
+def test_the_live_view_is_updated_seldom():
+    class Widget:
+        shown = 0
+
+        def show(self, data, static):
+            self.shown += 1
+            time.sleep(0.002)
+
+    seen = monitor(every=0.05)
+    seen._widget = Widget()
+    start = time.perf_counter()
+    with seen:
+        while time.perf_counter() - start < 0.4:
+            seen.step(1.0)
+    assert 2 <= seen._widget.shown <= 10
+
+
+def test_a_front_end_that_is_gone_ends_no_training():
+    class Widget:
+        def show(self, data, static):
+            raise OSError
+
+    seen = monitor(every=0.05)
+    seen._widget = Widget()
+    with seen:
+        seen.step(1.0)
+    assert seen.data["total"] == 1
+
+
+def test_a_loss_that_is_not_finite_is_told():
+    with monitor() as seen:
+        for loss in (1.0, math.nan, math.inf, "x", mx.nd.array([1, 3])):
+            seen.step(loss)
+    assert seen.data["strange"] == [2, 3, 4]
+    assert seen.data["loss"] == [1.0, None, None, None, 2.0]
+    assert "not finite at 3 steps, first at 2" in seen.static.alt
+
+
+ODD = [None, {}, {"steps": []}, {"steps": [1], "loss": ["x"], "times": 3},
+       {"steps": [1, 2], "loss": [math.nan], "rows": [math.inf, None]},
+       {"steps": [1], "times": {"<script>": ["x"]}, "totals": {"<script>": math.inf, "b": 5}, "strange": [1]},
+       {"steps": ["x", 5], "loss": [1e300, -1e300], "density": [0, 0]}]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
+def test_odd_data_are_drawn(odd):
+    shown = monitor_figure(odd, title="<script>")
+    assert "<script" not in shown.html
+    assert shown.svg == monitor_figure(odd, title="<script>").svg
+    assert monitor_payload(odd)["steps"] is not None
+
+
+def test_it_is_shown_live_in_a_notebook(monkeypatch):
+    pytest.importorskip("anywidget")
+    display = pytest.importorskip("IPython.display")
+    shown, updates = [], []
+
+    class Handle:
+        def update(self, widget):
+            updates.append(widget)
+
+    monkeypatch.setattr(display, "display", lambda widget, display_id: shown.append(widget) or Handle())
+    with monitor(live=True, every=0.05) as seen:
+        for i in range(3):
+            seen.step(1 / (i + 1))
+    assert shown == updates
+    assert shown[0].data["total"] == 3
+    assert "3 steps" in shown[0]._repr_mimebundle_()[0]["text/html"]

@@ -1,0 +1,94 @@
+"""The X-ray of a batch: its gradient is the library's, its ages follow from the batches."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import ShapeError, UnsupportedError
+from sparsekit.widgets import xray_figure
+from sparsekit.widgets.gradient_xray import xray_payload
+
+scipy_sparse = pytest.importorskip("scipy.sparse")
+
+
+def batches(count, rows=4, columns=30, density=0.1):
+    return [scipy_sparse.random(rows, columns, density=density, format="csr", random_state=seed, dtype=np.float32)
+            for seed in range(count)]  # fmt: skip
+
+
+def test_the_gradient_is_what_the_library_computes():
+    batch = mx.nd.sparse.csr_matrix(batches(1)[0])
+    upstream = mx.nd.array(np.random.default_rng(0).normal(size=(4, 3)))
+    gradient = mx.nd.dot(batch, upstream, transpose_a=True, forward_stype="row_sparse")
+    own = xray_payload(batch, 3, upstream=upstream)["steps"][0]
+    given = xray_payload(batch, gradient=gradient)["steps"][0]
+    assert own["touched"] == len(gradient.indices.asnumpy()) == own["new"]
+    assert given["agrees"] is True
+    for ours, theirs in zip(own["lines"], given["lines"], strict=True):
+        assert ours["row"] == theirs["row"]
+        np.testing.assert_allclose(ours["gradient"], theirs["gradient"], rtol=1e-5)
+    assert own["bytes"] == gradient._store.nbytes
+
+
+def test_a_gradient_of_other_rows_is_told():
+    other = mx.nd.sparse.row_sparse_array((np.ones((1, 2)), [0]), shape=(30, 2))
+    assert "other rows than the batch touches" in xray_figure(batches(1), gradient=other).alt
+
+
+def test_ages_follow_from_the_batches():
+    listed = batches(12)
+    last, age = np.full(30, -1), None
+    for number, step in enumerate(xray_payload(listed)["steps"]):
+        touched = np.unique(listed[number].indices)
+        for line in step["lines"]:
+            before = last[line["row"]]
+            assert line["before"] == (-1 if before < 0 else number - before)
+        last[touched] = number
+        age = np.where(last < 0, -1, number - last)
+        bounds = [0, 1, 2, 4, 8, 1 << 30]
+        assert step["ages"] == [int(((age >= low) & (age < high)).sum()) for low, high in pairwise(bounds)]
+        assert step["never"] == int((age < 0).sum())
+    assert age is not None
+
+
+def test_batches_before_those_sent_still_count():
+    listed = batches(70)
+    data = xray_payload(listed)
+    assert [step["number"] for step in data["steps"]] == list(range(7, 71))
+    assert data["steps"][-1]["never"] == 30 - len(np.unique(np.concatenate([one.indices for one in listed])))
+
+
+def test_a_million_features_take_memory_for_what_is_touched():
+    data = xray_payload(batches(3, 10, 1_000_000, 1e-5), units=128)
+    assert data["blocks"] <= 256
+    assert len(str(data)) < 20_000
+
+
+def test_the_picture_states_the_finding():
+    shown = xray_figure(batches(3), units=2)
+    step = xray_payload(batches(3), units=2)["steps"][-1]
+    assert f"touch {step['touched']} of 30 weight rows" in shown.alt
+    assert "keep an older state" in shown.alt
+    assert shown.svg == xray_figure(batches(3), units=2).svg
+    assert len(shown.rows) == step["touched"] or shown.rows[-1][0].endswith("more")
+
+
+@pytest.mark.parametrize("wrong", [[], mx.nd.sparse.zeros("row_sparse", (2, 3)), [None], np.zeros((2, 2))])
+def test_what_is_no_batch_is_refused(wrong):
+    with pytest.raises(UnsupportedError):
+        xray_figure(wrong)
+    with pytest.raises(ShapeError):
+        xray_figure([*batches(1), *batches(1, columns=31)])
+    with pytest.raises(UnsupportedError):
+        xray_figure(batches(1), gradient=batches(1)[0])
+
+
+def test_empty_batches_are_drawn():
+    empty = mx.nd.sparse.zeros("csr", (3, 9))
+    assert "touch 0 of 9 weight rows" in xray_figure([empty, empty], title="<b>").alt
+    assert "<b>" not in xray_figure(empty, title="<b>").svg
+    assert "0 of 0" in xray_figure(mx.nd.sparse.zeros("csr", (0, 0))).alt

@@ -69,12 +69,13 @@ class Worker:
         return {"forms": found, "failed": {}}
 
     def time(self, operation: str) -> float:
-        """Microseconds a call: the median of a few, each repeated until it takes long enough to measure."""
+        """Microseconds a call, once threads and clocks are awake: the median of a few, each repeated long enough."""
         function = self.operations[operation]
-        start = time.perf_counter()
-        function()
-        once = time.perf_counter() - start
-        repeats = max(1, min(2000, int(LONG_ENOUGH / max(once, 1e-7))))
+        start, calls = time.perf_counter(), 0
+        while time.perf_counter() - start < LONG_ENOUGH:
+            function()
+            calls += 1
+        repeats = min(2000, calls)
         taken = []
         for _ in range(3):
             start = time.perf_counter()

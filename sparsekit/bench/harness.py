@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +26,12 @@ RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn")
 
 #: Seconds between two measurements, so that threads of the last one have stopped spinning: Intel's do so for 0.2 s.
 PAUSE = 0.25
+
+#: The share of its speed that each core must have while all work, and how often to look for it before a round.
+ENOUGH, TRIES = 0.85, 20
+
+#: Rounds up to which a run is a trial.
+FEW = 3
 
 
 class Worker:
@@ -119,10 +127,43 @@ class Contender:
         self.values: list[float] = []
 
 
+def cores_share(cores: int) -> float:
+    """How fast each core is while all work, relative to one alone: below 1 if others have the machine too."""
+    block = bytes(1 << 22)
+
+    def hashed(_: int = 0) -> float:
+        start = time.perf_counter()
+        hashlib.sha256(block)  # holds no lock meanwhile
+        return time.perf_counter() - start
+
+    alone = min(hashed() for _ in range(3))
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(hashed, range(cores)))  # the threads start here
+        return alone / statistics.median(max(pool.map(hashed, range(cores))) for _ in range(3))
+
+
+def wait_for_cores(tries: int = TRIES) -> float:
+    """Wait until the machine's cores are there for us, for some seconds at most; their share in the end."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    share = 0.0
+    for _ in range(tries):
+        share = max(share, cores_share(cores))
+        if share >= ENOUGH:
+            break
+        time.sleep(PAUSE)
+    return share
+
+
 def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -> None:
-    """Measure everybody once a round, in the same order; the first ``warm_up`` rounds do not count."""
+    """Measure everybody once a round, in the same order; the first ``warm_up`` rounds do not count.
+
+    Each round waits until the machine gives its cores: what a virtual machine or another process takes away
+    hurts whoever uses several threads, and not in the same rounds.  A trial of few rounds does not wait.
+    """
     contenders = list(contenders)
     for number in range(-warm_up, rounds):
+        if rounds > FEW:
+            wait_for_cores()
         for contender in contenders:
             time.sleep(PAUSE)
             value = contender.measure()

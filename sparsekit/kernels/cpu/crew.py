@@ -10,6 +10,7 @@ While a loop is shared all is compiled code, without the interpreter's lock.  Wh
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from typing import Any
@@ -81,12 +82,32 @@ def _empty_board(helpers: int) -> Any:
     return board
 
 
+def _current_processor() -> Any:
+    """The function that tells the processor that the calling thread runs on, where threads may choose theirs."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    ctypes: Any = importlib.import_module("ctypes")
+    return getattr(ctypes.CDLL(None), "sched_getcpu", None)
+
+
+def _leave(processor: int) -> None:
+    """Have the calling thread run on another processor than this one, now, and from then on where it may."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) > 1:
+        try:
+            os.sched_setaffinity(0, allowed - {processor})
+            os.sched_setaffinity(0, allowed)
+        except OSError:  # the processors that are left were taken away meanwhile
+            return
+
+
 class _Crew:
     """The helpers of this process: one less than its threads, since who asks for the work takes part."""
 
     def __init__(self) -> None:
         helpers = worker_count() - 1
         self.lock, self.board = threading.Lock(), _empty_board(helpers)
+        self.processor, self.leader = _current_processor(), -1
         _attend(self.board, helpers, 0)  # compiled by who asks, before threads need it
         self.bells = [threading.Semaphore(0) for _ in range(helpers)]
         for number in range(helpers):
@@ -95,13 +116,21 @@ class _Crew:
     def _help(self, number: int) -> None:
         while True:
             self.bells[number].acquire()
+            if self.processor is not None and self.processor() == self.leader:
+                _leave(self.leader)
             _attend(self.board, number, LOOKS)
 
     def wake(self) -> None:
-        """Ring for the helpers that sleep."""
+        """Ring for the helpers that sleep.
+
+        In many a virtual machine Linux wakes a thread where its waker runs, though other processors are idle.  Each
+        then keeps the other from running, and the leader falls back to what it can do alone, or less.
+        """
         board = self.board
         for number, bell in enumerate(self.bells):
             if not board[AWAKE + number * 8]:
+                if self.processor is not None:
+                    self.leader = self.processor()
                 board[AWAKE + number * 8] = 1
                 bell.release()
 

@@ -27,11 +27,11 @@ __all__ = [
 #: Multiplications that one thread should have at least, before a second is worth waking.
 GRAIN = 1 << 16
 
-#: Stored values that memory is asked ahead.
-AHEAD = 32
+#: Stored values that single values of a vector are asked ahead, and whole rows.
+AHEAD, ROWS_AHEAD = 128, 16
 
-#: Elements of a row that memory is asked for at once: two lines of the cache, which processors fetch in pairs.
-LINE = 32
+#: Elements of a line of the cache, if they have four bytes.
+LINE = 16
 
 #: Multiplications that fetching one row of the other operand from memory is worth.
 FETCH = 16
@@ -48,7 +48,7 @@ def _grain(rows, stored, width):
 @kernel(fastmath={"contract", "reassoc"})
 def _csr_dot_dense_rows(data, indices, indptr, right, out, start, stop):
     """Four stored values at a time, so that the sum is written once for them; wide rows are asked for ahead."""
-    one, four, ahead, stored = np.uint64(1), np.uint64(4), np.uint64(8), np.uint64(indptr[indptr.shape[0] - 1])
+    one, four, ahead, stored = np.uint64(1), np.uint64(4), np.uint64(ROWS_AHEAD), np.uint64(indptr[indptr.shape[0] - 1])
     width, elements = right.shape[1], right.reshape(right.size)
     for row in range(start, stop):
         total = out[row]

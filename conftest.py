@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +20,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("NO_COLOR", "1")
     os.environ.pop("SPARSEKIT_PROFILE", None)
     os.environ["SPARSEKIT_PROGRESS"] = "off"  # nobody's progress enters a test, and no test's enters somebody's
+    # What each notebook takes is measured, printed at the end, and held to limits.
+    spec = importlib.util.spec_from_file_location("notebook_costs", Path(__file__).parent / "tests" / "notebook_costs.py")
+    costs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(costs)
+    config.pluginmanager.register(costs.Costs())
 
 
 @pytest.hookimpl(wrapper=True)

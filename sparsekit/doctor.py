@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from .base.machine import available_memory
 from .base.version import __version__
 
 __all__ = ["INSTALL_CHROMIUM", "Finding", "examine", "find_chromium", "main"]
@@ -23,6 +24,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chro
 
 #: The one command that lets the browser tests run.
 INSTALL_CHROMIUM = "apt-get install --yes chromium"
+
+#: What each extra brings that is worth naming.
+EXTRAS = {
+    "lab": ("jupyterlab", "ipykernel", "ipywidgets", "anywidget", "matplotlib", "tqdm"),
+    "test": ("pytest", "nbval", "hypothesis", "playwright", "codespell", "jupyter-repo2docker"),
+    "docs": ("sphinx", "numpydoc", "myst-parser", "furo"),
+}
 
 LOW_MEMORY = 2 << 30  # bytes; below this the dense variants of the course do not fit
 
@@ -72,14 +80,16 @@ def examine() -> Iterator[Finding]:
     for package in ("numpy", "scipy", "numba"):
         yield package_finding(package, "python -m pip install --upgrade sparsekit", needed=True)
     yield kernels_finding()
+    yield cache_finding()
     yield threads_finding()
     yield Finding("threads", f"{usable_cores()} for large kernels (SPARSEKIT_NUM_THREADS changes it)")
     yield memory_finding()
     yield gpu_finding()
-    for package in ("jupyterlab", "ipykernel", "ipywidgets", "anywidget", "matplotlib", "tqdm"):
-        yield package_finding(package, "python -m pip install 'sparsekit[lab]'")
-    for package in ("pytest", "nbval", "hypothesis", "playwright"):
-        yield package_finding(package, "python -m pip install 'sparsekit[test]'")
+    for extra, packages in EXTRAS.items():
+        for package in packages:
+            yield package_finding(package, f"python -m pip install 'sparsekit[{extra}]'")
+    yield kernelspec_finding()
+    yield course_finding()
     yield chromium_finding()
 
 
@@ -116,6 +126,17 @@ def kernels_finding() -> Finding:
     return Finding("kernels", said, "" if well else remedy, needed=True)
 
 
+def cache_finding() -> Finding:
+    """Whether compiled kernels can be kept, so that they are compiled once and not in every process."""
+    asked = os.environ.get("NUMBA_CACHE_DIR")
+    folder = Path(asked) if asked else Path(__file__).parent / "kernels" / "cpu"
+    while not folder.exists() and folder.parent != folder:
+        folder = folder.parent  # what is missing is made when it is needed
+    well = os.access(folder, os.W_OK)
+    value = "kept" + (" in NUMBA_CACHE_DIR" if asked else " beside the source") if well else "compiled again in every process"
+    return Finding("compiled kernels", value, "" if well else "set NUMBA_CACHE_DIR to a folder that you may write to")
+
+
 LAYER = """
 import numba, numpy
 @numba.njit(parallel=True)
@@ -143,16 +164,13 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def memory_finding() -> Finding:
-    """Memory of the machine that is free for use."""
-    try:
-        table = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        kibibytes = {row.partition(":")[0]: int(row.split()[1]) for row in table if len(row.split()) > 1}
-        total, free = 1024 * kibibytes["MemTotal"], 1024 * kibibytes["MemAvailable"]
-    except (OSError, KeyError, ValueError):
+def memory_finding(free: int | None = None) -> Finding:
+    """Memory that is free for use, in this machine and in the container around it."""
+    free = available_memory() if free is None else free
+    if free is None:
         return Finding("memory", "unknown on this system")
-    remedy = "close something, or choose smaller sizes: dense variants need the most" if free < LOW_MEMORY else ""
-    return Finding("memory", f"{free / 2**30:.1f} of {total / 2**30:.1f} GiB free", remedy)
+    few = "close something; the course's dense variants choose smaller sizes by themselves"
+    return Finding("memory", f"{free / 2**30:.1f} GiB free", few if free < LOW_MEMORY else "")
 
 
 GPU = """
@@ -175,6 +193,25 @@ def gpu_finding() -> Finding:
     well, said = ask(GPU)
     remedy = "check `nvidia-smi`, and that the extra (cuda12, cuda13) fits the driver"
     return Finding("gpu", said, "" if well else remedy)
+
+
+def kernelspec_finding() -> Finding:
+    """Whether Jupyter finds a Python kernel to run notebooks with."""
+    if importlib.util.find_spec("jupyter_client") is None:
+        return Finding("notebook kernel", "not installed", "python -m pip install 'sparsekit[lab]'")
+    well, said = ask("from jupyter_client.kernelspec import KernelSpecManager\n"
+                     "print(KernelSpecManager().get_kernel_spec('python3').display_name)")
+    return Finding("notebook kernel", said if well else "no kernel named python3",
+                   "" if well else "python -m ipykernel install --user")
+
+
+def course_finding() -> Finding:
+    """Whether the course's notebooks are here, and which one ``sparsekit lab`` opens."""
+    found = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
+    if found:
+        return Finding("course", f"{len(found)} notebooks; `sparsekit lab` opens {found[0].name}")
+    return Finding("course", "its notebooks are not beside the package",
+                   "run from a checkout of the project: python -m pip install -e '.[lab]'")
 
 
 def find_chromium() -> str | None:

@@ -1,4 +1,4 @@
-"""The Binder configuration, checked without building an image."""
+"""The Binder configuration: rendered by repo2docker and checked, without building an image."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,29 @@ def test_the_pinned_python_is_one_that_the_project_supports():
 def test_the_cached_layer_holds_what_the_course_needs():
     listed = names((BINDER / "requirements.txt").read_text(encoding="utf-8").splitlines())
     assert listed == names(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["lab"])
+
+
+def test_every_package_of_the_cached_layer_is_pinned_to_one_that_the_project_takes():
+    wanted = dict(re.match(r"([\w-]+)>=([\d.]+)", line).groups()
+                  for line in PROJECT["dependencies"] + PROJECT["optional-dependencies"]["lab"])
+    lines = [line for line in (BINDER / "requirements.txt").read_text(encoding="utf-8").splitlines() if line[:1] not in ("", "#")]
+    for line in lines:
+        name, version = re.fullmatch(r"([\w-]+)==([\d.]+)", line).groups()
+        least, pinned = ([int(part) for part in text.split(".")] for text in (wanted[name], version))
+        assert pinned >= least, line
+
+
+@pytest.mark.skipif(not find_spec("repo2docker"), reason="no repo2docker: python -m pip install 'sparsekit[test]'")
+def test_repo2docker_renders_what_binder_would_build():
+    command = [sys.executable, "-m", "repo2docker", "--no-build", "--debug", "--user-name", "jovyan", "--user-id", "1000",
+               str(ROOT)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-3000:]
+    rendered = done.stdout + done.stderr
+    for line in ("binder/requirements.txt", "binder/postBuild", "binder/start"):
+        assert re.search(rf"^.*(?:COPY|RUN|ENV|ENTRYPOINT|chmod).*{line}.*$", rendered, re.M), line
+    minor = (BINDER / "runtime.txt").read_text(encoding="utf-8").strip().rpartition(".")[2]
+    assert f"python=3.{minor}" in rendered
 
 
 @pytest.mark.parametrize("script", ["postBuild", "start"])

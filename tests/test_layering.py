@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ndarray", "autograd", "symbol"),
     ("callback", "datasets", "initializer", "io", "kvstore", "lr_scheduler", "metric", "operator", "optimizer", "random"),
     ("gluon", "model", "module", "monitor", "test_utils"),
-    ("", "__main__", "bench", "cli", "course", "demo", "doctor", "examples"),  # "" is sparsekit/__init__.py
+    ("", "__main__", "bench", "cli", "course", "demo", "docs", "doctor", "examples"),  # "" is sparsekit/__init__.py
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 TOP = len(LAYERS) - 1

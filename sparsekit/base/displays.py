@@ -16,7 +16,7 @@ renderers: dict[str, str] = {
     "memory_figure": "sparsekit.widgets.memory:memory_figure",
     "graph_figure": "sparsekit.widgets.graph:graph_figure",
     "GraphWidget": "sparsekit.widgets.graph_live:GraphWidget",
-    "memory_bars": "sparsekit.widgets.bars:memory_bars",
+    "memory_bars": "sparsekit.widgets.memory_bars:memory_bars",
     "TimelineWidget": "sparsekit.widgets.live:TimelineWidget",
     "MemoryWidget": "sparsekit.widgets.live:MemoryWidget",
     "array_html": "sparsekit.widgets.spy:array_html",

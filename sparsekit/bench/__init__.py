@@ -2,6 +2,8 @@
 
     sparsekit bench epoch                                 own figures
     sparsekit bench dispatch --rival torch=PYTHON         beside PyTorch, run by another Python
+    sparsekit bench variants --json profiles/variants.json    the tutorial's three variants, and their traces
+    sparsekit bench report                                a page of all figures kept in profiles
     sparsekit bench import --rival torch=PYTHON --rival mxnet=PYTHON --json figures.json
 
 Every figure is a median over rounds in which all contenders take turns, so that a change in the machine's speed
@@ -11,23 +13,25 @@ falls on all of them alike.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.errors import SparsekitError, UnknownNameError
-from . import arrays, crossover, dispatch, epoch, harness, importing, libsvm, models, update
+from . import arrays, crossover, dispatch, epoch, harness, importing, libsvm, models, page, update, variants
 
 __all__ = ["main"]
 
 BENCHES: dict[str, Callable[[dict[str, str], int, bool], Any]] = {
            "epoch": epoch.run, "dispatch": dispatch.run, "import": importing.run, "dot": arrays.dot,
            "convert": arrays.convert, "crossover": crossover.run, "update": update.run, "libsvm": libsvm.run,
-           "models": models.run}  # fmt: skip
+           "models": models.run, "variants": variants.run}  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="sparsekit bench", description="Measure sparsekit, alone or beside rivals.")
-    parser.add_argument("bench", choices=BENCHES, help="what to measure")
+    parser.add_argument("bench", choices=[*BENCHES, "report"],
+                        help="what to measure; `report` renders what was measured, see `sparsekit bench report --help`")
     parser.add_argument(
         "--rival", action="append", default=[], metavar="NAME=PYTHON",
         help=f"a rival ({', '.join(harness.RIVALS)}) and the Python executable that has it; may be repeated",
@@ -66,7 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0; what cannot be measured raises ``SparsekitError``.
     """
-    options = _parser().parse_args(argv)
+    words = list(sys.argv[2:] if argv is None else argv)
+    if words[:1] == ["report"]:
+        return page.main(words[1:])
+    options = _parser().parse_args(words)
     report = BENCHES[options.bench](_rivals(options.rival), options.rounds, options.quick)
     print(report.text())
     if options.json:

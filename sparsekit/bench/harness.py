@@ -186,12 +186,18 @@ class Report:
     rounds : int
     notes : sequence of str
         How to read the figures: what each contender does.
+
+    Attributes
+    ----------
+    files : dict of str to bytes
+        What goes with the figures: name of a file -> its content.
     """
 
     def __init__(self, title: str, rounds: int, notes: Sequence[str] = ()) -> None:
         self.title, self.rounds, self.notes = title, rounds, list(notes)
         self.versions = {"sparsekit": __version__, "python": platform.python_version()}
         self.sections: list[dict[str, Any]] = []
+        self.files: dict[str, bytes] = {}
 
     def add(self, heading: str, unit: str, contenders: Sequence[Contender], against: str = "", fact: str = "") -> None:
         """Add a table; with ``against``, the name of the row that all others are compared with, and a line below."""
@@ -234,18 +240,35 @@ class Report:
         return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)])
 
     def save(self, path: str) -> None:
-        """Write everything, each single measurement included, as JSON."""
+        """Write everything, each single measurement included, as JSON; other files to a folder of that name beside it."""
         facts = {
             "title": self.title,
             "versions": self.versions,
             "cores": os.cpu_count(),
             "machine": platform.machine(),
+            "processor": processor(),
             "rounds": self.rounds,
             "sections": self.sections,
             "notes": self.notes,
         }
-        temporary = f"{path}.part"
-        with open(temporary, "w", encoding="utf-8") as file:
-            json.dump(facts, file, indent=1)
-            file.write("\n")
-        os.replace(temporary, path)
+        _write(Path(path), (json.dumps(facts, indent=1) + "\n").encode())
+        for name, content in self.files.items():
+            folder = Path(path).with_suffix("")
+            folder.mkdir(exist_ok=True)
+            _write(folder / name, content)
+
+
+def processor() -> str:
+    """The processor's kind, as its maker calls it; empty where the system does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file under a temporary name beside it, then rename it."""
+    temporary = path.with_name(f"{path.name}.part")
+    temporary.write_bytes(content)
+    os.replace(temporary, path)

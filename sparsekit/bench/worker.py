@@ -2,7 +2,7 @@
 
 One command a line on standard input, one JSON line back: ``info``, ``prepare FILE.npz [VARIANT]``, ``epoch``,
 ``epoch_profiled``, ``epoch_parsed``, ``epoch_hybrid``,
-``read``, ``batch`` (milliseconds), ``add``, ``chain`` (microseconds a call).
+``read``, ``batch`` (milliseconds), ``trace FILE BATCHES`` (records them), , ``add``, ``chain`` (microseconds a call).
 """
 
 from __future__ import annotations
@@ -153,6 +153,20 @@ class Worker:
         start = time.perf_counter()
         self._step(batch)
         return (time.perf_counter() - start) * 1e3
+
+    def trace(self, path: str, batches: str) -> dict[str, Any]:
+        """Profile some batches, a step each, and save the trace; gives what the profile says of memory and gradients."""
+        self.reader.reset()
+        self._step(next(iter(self.reader)))  # what happens once is no part of a step
+        self.reader.reset()
+        with mx.Profiler() as prof:
+            for _, batch in zip(range(int(batches)), self.reader, strict=False):
+                self._step(batch)
+                prof.step()
+        prof.save_trace(path)
+        weight = next(iter(self.net.collect_params().values()))
+        gradient = weight.grad()
+        return {"peak": prof.memory["peak_bytes"], "gradient": gradient.nbytes, "densified": prof.densified}
 
     def add(self) -> float:
         """Add two 4 x 4 arrays; microseconds a call."""

@@ -12,11 +12,12 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .bars import memory_bars
+from .bars import bars_figure
 from .compare import timelines_figure
 from .display import Display
 from .graph import GraphDisplay, graph_figure
 from .memory import memory_figure
+from .memory_bars import memory_bars
 from .timeline import timeline_figure
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "TimelineWidget",
     "XrayWidget",
     "array_figure",
+    "bars_figure",
     "crossover",
     "crossover_figure",
     "graph_figure",

@@ -1,125 +1,108 @@
-"""Bars that compare what several runs hold at their peaks."""
+"""Measurements of several contenders as bars, each with the range of its values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .display import Display
-from .memory import WIDTH, Alive, alive_of, color_of_role, heading, role_keys, samples_of, sum_by
-from .svg import Drawing, fit, text_width
-from .theme import MUTED, SERIES, ink_on, role_order
-from .units import format_bytes, format_ratio
+from .svg import Drawing, fit, text_width, wrap
+from .theme import INK, MUTED, OTHER, SERIES
+from .units import format_ratio, number
 
-__all__ = ["bars_figure", "memory_bars"]
+__all__ = ["bars_figure"]
 
-_COMPONENTS = ("data", "indices", "indptr")
+WIDTH, ROW, RIGHT = 820.0, 26.0, 110.0
 
 
-def memory_bars(
-    memories: Mapping[str, Mapping[str, Any] | None],
-    by: str = "role",
-    title: str = "",
-) -> Display:
-    """Compare the peaks of several runs, each bar split by role or by component.
+def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = "sparsekit",
+                more_is_better: bool = False, note: str = "") -> Display:
+    """Draw one bar a contender, as long as its median, with a line from its least to its greatest value.
 
     Parameters
     ----------
-    memories : mapping of str to dict
-        Name of each run -> its ``prof.memory``, in the order to draw.
-    by : {"role", "component"}
-        What the parts of a bar are.
-    title : str, optional
+    title : str
+        What was measured.
+    rows : mapping of str to mapping
+        Name of each contender -> ``median``, ``min`` and ``max``.
+    unit : str
+    own : str
+        Beginning of the names of those that are set off: darker, and in bold.
+    more_is_better : bool
+        For rates; otherwise the smallest is the best.
+    note : str, optional
 
     Returns
     -------
     Display
-        The picture and a table with one row per run.
     """
-    runs = {str(name): _parts(memory if isinstance(memory, Mapping) else {}, by) for name, memory in memories.items()}
-    totals = {name: sum(parts.values()) for name, parts in runs.items()}
-    return _draw(runs, str(title) or f"Memory at the peak, by {by}", _comparison(totals, runs), by)
+    found = {str(name): tuple(number(row.get(key)) for key in ("median", "min", "max")) for name, row in rows.items()}
+    finding = _finding(title, found, unit, more_is_better)
+    cells = [(name, f"{_written(median)} {unit}", f"{_written(least)} to {_written(most)}",
+              _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]
+    svg = _draw(title, found, unit, own, finding, note)
+    return Display(svg, finding, ("", "median", "least to greatest", "times the best"), cells, title)
 
 
-def bars_figure(runs: Mapping[str, Sequence[Alive]], title: str, finding: str) -> Display:
-    """Draw one bar by role for each named list of what is alive."""
-    return _draw({name: sum_by(alive, lambda item: item.role) for name, alive in runs.items()}, title, finding, "role")
+def _written(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _draw(runs: Mapping[str, Mapping[str, float]], title: str, finding: str, by: str) -> Display:
-    order = role_order if by == "role" else _component_order
-    keys = order(key for parts in runs.values() for key in parts)
-    colors = {key: color_of_role(key) if by == "role" else SERIES[i % len(SERIES)] for i, key in enumerate(keys)}
-    totals = {name: sum(parts.values()) for name, parts in runs.items()}
-    drawing = Drawing(WIDTH)
-    y = heading(drawing, title, finding)
-    largest = max(totals.values(), default=0.0)
-    for name, parts in runs.items():
-        y = _bar(drawing, name, [(key, parts[key], colors[key]) for key in keys if key in parts], largest, y)
-    y = role_keys(drawing, colors, y)
-    columns = ("run", *keys, "total")
-    rows = [
-        (name, *(format_bytes(parts.get(key, 0)) for key in keys), format_bytes(totals[name]))
-        for name, parts in runs.items()
-    ]
-    return Display(drawing.finish(y, finding), finding, columns, rows, f"Bytes alive at the peak, by {by}")
+def _best(found: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
+    pick = max if more_is_better else min
+    return pick(found, key=lambda name: found[name][0])
 
 
-def _component_order(names: Iterable[str]) -> list[str]:
-    present = dict.fromkeys(names)
-    return [n for n in _COMPONENTS if n in present] + [n for n in present if n not in _COMPONENTS]
+def _against(median: float, found: Mapping[str, tuple[float, ...]], more_is_better: bool) -> str:
+    best = found[_best(found, more_is_better)][0]
+    ratio = (best / median if more_is_better else median / best) if best and median else 1.0
+    return f"{ratio:.2f}" if ratio < 10 else format_ratio(ratio).rstrip("×")
 
 
-def _parts(memory: Mapping[str, Any], by: str) -> dict[str, float]:
-    alive = [item for item, _ in alive_of(memory)]
-    if alive:
-        return sum_by(alive, lambda item: item.component if by == "component" else item.role)
-    samples = samples_of(memory)
-    top = max(samples, key=lambda sample: sample.total, default=None)
-    return dict(top.roles) if top and by == "role" else {}
-
-
-def _comparison(totals: Mapping[str, float], runs: Mapping[str, Mapping[str, float]]) -> str:
-    found = {name: total for name, total in totals.items() if total > 0}
+def _finding(title: str, found: Mapping[str, tuple[float, ...]], unit: str, more_is_better: bool) -> str:
     if not found:
-        return "No memory was recorded."
-    words = "At its peak, " + ", ".join(f"{name} holds {format_bytes(total)}" for name, total in found.items())
-    high, low = max(found, key=lambda name: found[name]), min(found, key=lambda name: found[name])
-    if found[high] > found[low] * 1.05:
-        words += f": {high} needs {format_ratio(found[high] / found[low])} the memory of {low}"
-    factors = {
-        key: (amount / runs[low][key], amount) for key, amount in runs[high].items() if runs[low].get(key, 0.0) > 0
-    }
-    telling = [key for key, (factor, _) in factors.items() if factor > 1.5 * found[high] / found[low]]
-    key = max(telling, key=lambda name: factors[name][1], default="")
-    if key:
-        sizes = f"{format_bytes(factors[key][1])} against {format_bytes(runs[low][key])}"
-        words += f"; its {key} alone {format_ratio(factors[key][0])} ({sizes})"
-    return words + "."
+        return f"{title}: nothing was measured."
+    best = _best(found, more_is_better)
+    text = f"{title}: {best} {'reaches' if more_is_better else 'takes'} {_written(found[best][0])} {unit}"
+    others = {name: row for name, row in found.items() if name != best}
+    if not others:
+        return f"{text}."
+    second = _best(others, more_is_better)
+    return f"{text}, the next, {second}, {_written(others[second][0])} {unit}."
 
 
-def _bar(drawing: Drawing, name: str, parts: Sequence[tuple[str, float, str]], largest: float, y: float) -> float:
-    left, room = 180.0, WIDTH - 180.0 - 110.0
-    total = sum(amount for _, amount, _ in parts)
-    drawing.text(left - 12, y + 24, fit(name, left - 32, 14), size=14, text_anchor="end", font_weight="bold")
-    x, unnamed = left, []
-    for key, amount, color in parts:
-        width = room * amount / largest if largest > 0 else 0.0
-        if width > 0:
-            drawing.rect(x, y + 6, max(width - 0.8, 0.8), 26, color, rx=min(2.0, width / 2))
-        words = f"{key} {format_bytes(amount)}"
-        label = next((text for text in (words, key) if text_width(text, 12) < width - 12), "")
-        if label:
-            drawing.text(x + 8, y + 23.5, label, size=12, fill=ink_on(color))
-        elif amount > 0:
-            unnamed.append(words)
-        x += width
-    words = format_bytes(total)
-    drawing.text(x + 8, y + 24, words, size=14, font_weight="bold")
-    after = x + 8 + text_width(words, 14) + 10
-    if unnamed and WIDTH - 20 - after > 80:
-        note = fit("of it " + ", ".join(unnamed), WIDTH - 20 - after, 12)
-        drawing.text(after, y + 24, note, size=12, fill=MUTED)
-    return y + 38
+def _draw(title: str, found: Mapping[str, tuple[float, ...]], unit: str, own: str, finding: str, note: str) -> str:
+    drawing = Drawing(WIDTH)
+    left = min(300.0, max([text_width(name, 13) for name in found], default=0.0) + 34)
+    y = _heading(drawing, title)
+    longest = max([most for _, _, most in found.values()], default=0.0) or 1.0
+    plot = WIDTH - left - RIGHT
+    for name, values in found.items():
+        ours = name.startswith(own)
+        _bar(drawing, name, values, left, y, plot / longest, f"{_written(values[0])} {unit}", ours)
+        y += ROW
+    for line in wrap(note, WIDTH - 40, 11.5) if note else ():
+        drawing.text(20, y + 14, line, size=11.5, fill=MUTED)
+        y += 16
+    return drawing.finish(y + 10, finding)
 
 
+def _heading(drawing: Drawing, title: str) -> float:
+    lines: Sequence[str] = wrap(title, WIDTH - 40, 16)
+    for place, line in enumerate(lines):
+        drawing.text(20, 28 + 20 * place, line, size=16, font_weight="bold")
+    return 24.0 + 20 * len(lines)
+
+
+def _bar(drawing: Drawing, name: str, values: tuple[float, ...], left: float, y: float, scale: float, label: str,
+         ours: bool) -> None:
+    median, least, most = values
+    weight = "bold" if ours else None
+    drawing.text(left - 10, y + 15, fit(name, left - 24, 13), size=13, text_anchor="end", font_weight=weight)
+    drawing.rect(left, y + 3, max(1.5, median * scale), ROW - 10, SERIES[0] if ours else OTHER, rx=2.0)
+    if most > least:
+        middle = y + 3 + (ROW - 10) / 2
+        drawing.line(left + least * scale, middle, left + most * scale, middle, stroke=INK, stroke_width=1.5)
+        for end in (least, most):
+            drawing.line(left + end * scale, middle - 4, left + end * scale, middle + 4, stroke=INK, stroke_width=1.5)
+    drawing.text(left + max(median, most) * scale + 8, y + 15, label, size=12, font_weight=weight)

@@ -28,7 +28,7 @@ PAPER, STRIPE, LINE = "#fcfcfa", "#f1f1ed", "#d3d3cc"
 INK, MUTED = "#1c1f23", "#5b6067"
 FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
-#: Okabe and Ito's colours; vermillion is kept back for "became dense", black for text.
+#: Okabe and Ito's colours; vermilion is kept back for "became dense", black for text.
 SERIES = ("#0072b2", "#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442")
 ALARM = "#d55e00"
 OTHER = "#a9adb2"

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..base.errors import UnknownNameError
-from .bars import bars_figure
 from .display import Display
 from .memory import Alive, alive_of, memory_payload
+from .memory_bars import peaks_figure
 from .pack import plain
 from .units import format_bytes, format_ratio, number
 
@@ -236,4 +236,4 @@ def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options:
         finding += "."
         if any(not a.exact and a.touched is not None and a.role in ("gradient", "optimizer state") for a in found):
             finding += " Rows that a batch touches are bounded by its stored values."
-    return bars_figure(runs, str(title) or "What if", finding)
+    return peaks_figure(runs, str(title) or "What if", finding)

@@ -90,6 +90,7 @@ def test_the_data_set_is_the_same_in_both_files(tmp_path):
      ("convert", ["dense -> csr", "csr -> dense", "dense -> row_sparse", "row_sparse -> dense", "csr -> row_sparse",
                   "row_sparse -> csr"]),
      ("update", ["SGD,", "momentum", "Adam", "AdaGrad"]), ("libsvm", ["500 x 1,000", "peak of memory"]),
+     ("variants", ["one batch", "memory at the peak", "gradient of the first weight"]),
      ("models", ["linear", "linear", "machine", "machine", "matrix", "matrix", "wide", "wide", "LSTM 8", "LSTM 8", "projected",
                  "projected"])],
 )

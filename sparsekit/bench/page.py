@@ -1,0 +1,100 @@
+"""``sparsekit bench report``: one page of everything that was measured and kept, with pictures, for a browser without network."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..base import displays
+from ..base.errors import DataFileError
+from ..widgets.bars import bars_figure
+from .variants import LABELS
+
+__all__ = ["main", "sections_of"]
+
+#: Units of which more is better.
+RATES = ("MB/s", "GB/s")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the page and say where it is.
+
+    Raises
+    ------
+    DataFileError
+        If a file is no record of ``sparsekit bench``, or there is none.
+    """
+    parser = argparse.ArgumentParser(prog="sparsekit bench report", description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="records made by `sparsekit bench … --json FILE` "
+                        "(default: all in the project's folder profiles)")
+    parser.add_argument("-o", "--output", type=Path, default=Path("bench.html"), metavar="PAGE", help="default: bench.html")
+    options = parser.parse_args(argv)
+    files = options.files or sorted(kept().glob("*.json"))
+    if not files:
+        raise DataFileError(f"There are no records in {kept().name}.", hint="`sparsekit bench variants --json FILE` makes one.")
+    if not options.output.parent.is_dir():
+        raise DataFileError(f"{options.output} cannot be written: there is no folder {options.output.parent}.",
+                            hint="create it first.")
+    sections = [section for path in files for section in sections_of(path)]
+    displays.call("html_report", "What sparsekit costs, measured", sections, path=options.output,
+                  footer="Made by `sparsekit bench report`.")
+    print(f"Wrote {options.output}")
+    return 0
+
+
+def kept() -> Path:
+    """The folder of a checkout that holds the records."""
+    return Path(__file__).resolve().parents[2] / "profiles"
+
+
+def sections_of(path: Path) -> list[tuple[str, Any]]:
+    """One record as sections of a page: a picture and a table for each of its measurements, its traces, its notes."""
+    facts = read(path)
+    content: list[Any] = [_circumstances(facts)]
+    content += [_figure(section) for section in facts["sections"]]
+    traces = _traces(path)
+    if traces:
+        content.append({"timeline": traces, "title": "What happens in a batch",
+                        "description": "Batches of each variant, recorded."})
+    content.append("\n\n".join(map(str, facts["notes"])))
+    return [(str(facts["title"]), content)]
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A record, or a refusal that names the file."""
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        well = {"title", "versions", "sections", "notes", "rounds"} <= facts.keys() and all(
+            {"heading", "unit", "rows"} <= section.keys() for section in facts["sections"])
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise DataFileError(f"{path.name} cannot be read: {error}.",
+                            hint="give files made by `sparsekit bench … --json FILE`.") from None
+    if not well:
+        raise DataFileError(f"{path.name} is no record of `sparsekit bench`.", hint="give files made with --json FILE.")
+    return dict(facts)
+
+
+def _circumstances(facts: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    machine = ", ".join(str(facts[key]) for key in ("processor", "machine") if facts.get(key))
+    cores = f"{facts['cores']} cores" if facts.get("cores") else ""
+    return (f"{versions}. {', '.join(filter(None, (cores, machine)))}. Medians of {facts['rounds']} rounds in which all took "
+            "turns; the thin line runs from the least to the greatest measurement.")
+
+
+def _figure(section: dict[str, Any]) -> Any:
+    heading = str(section["heading"])
+    return bars_figure(f"{heading[0].upper()}{heading[1:]}" if heading else "", section["rows"], str(section["unit"]),
+                       more_is_better=section["unit"] in RATES, note=str(section.get("fact") or ""))
+
+
+def _traces(path: Path) -> dict[str, Any]:
+    """The records of the traces that lie beside a record, by the names of their variants."""
+    from ..profiler import load_trace  # a page without traces needs no profiler
+
+    folder = path.with_suffix("")
+    found = {name: folder / f"{name}.trace.json.gz" for name in LABELS}
+    return {LABELS[name]: load_trace(trace).records for name, trace in found.items() if trace.is_file()}

@@ -1,0 +1,37 @@
+"""Configuration of the documentation: ``python -m sphinx sparsekit/docs site``."""
+
+from __future__ import annotations
+
+from sparsekit.base.version import __version__
+
+project = "sparsekit"
+author = "The sparsekit authors"
+project_copyright = "the sparsekit authors"
+release = version = __version__
+
+extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_parser", "sparsekit.docs.registry_pages"]
+exclude_patterns = ["**/__pycache__"]
+
+# Fences in Markdown that hold directives, as in ```{operators}.
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+# Links out of the documentation lead to files of the project, which the pages do not hold.
+suppress_warnings = ["myst.xref_missing"]
+
+autodoc_typehints = "none"           # numpydoc's Parameters say it in words
+autodoc_member_order = "groupwise"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+numpydoc_show_class_members = False  # autodoc lists them in full
+numpydoc_xref_param_type = False
+# `csr` and the like are words of ours, not references.
+default_role = "code"
+add_module_names = False
+python_use_unqualified_type_names = True
+
+html_theme = "furo"
+html_title = f"sparsekit {release}"
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_last_updated_fmt = None

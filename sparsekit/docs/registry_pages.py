@@ -1,0 +1,163 @@
+"""A Sphinx extension: reference pages of operators, written from the registry while the pages are built.
+
+``{operators} module module …`` documents every operator declared in those modules of ``sparsekit.ops``;
+``{operator-table}`` is one table of all. Neither can be out of date: there is no text to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+from sphinx.util.nodes import nested_parse_with_titles
+
+from sparsekit import ops
+from sparsekit.core.function import make_function
+from sparsekit.core.op import REQUIRED, Op, Rule, registry
+from sparsekit.ndarray.ndarray import NDArray
+
+__all__ = ["by_module", "gradient_of", "module_of", "public_names", "reference", "rows_of", "setup"]
+
+#: Beginnings of operators' names -> where their functions are found without it.
+PLACES = (("_linalg_", "linalg."), ("linalg_", "linalg."), ("_contrib_", "contrib."), ("_random_", "random."))
+
+
+def every_operator() -> list[Op]:
+    """The operators without their aliases, by name; those that only others call come last."""
+    assert ops.__all__  # importing them fills the registry
+    return sorted({id(op): op for op in registry.values()}.values(),
+                  key=lambda op: (public_names(op)[0].startswith("_"), public_names(op)[0].lower()))
+
+
+def module_of(op: Op) -> str:
+    """The module of ``sparsekit.ops`` that holds the operator's first kernel, or its gradient where numpy is the kernel."""
+    functions = [*(rule.function for rule in op.rules), op.gradient_function, op.sample]
+    modules = [function.__module__ for function in functions if function is not None]
+    return next(name for name in modules if name.startswith("sparsekit.ops.")).rpartition(".")[2]
+
+
+def by_module() -> dict[str, list[Op]]:
+    """Operators by the module that declares them."""
+    found: dict[str, list[Op]] = {}
+    for op in every_operator():
+        found.setdefault(module_of(op), []).append(op)
+    return found
+
+
+def public_names(op: Op) -> list[str]:
+    """Where the operator is found, below ``mx.nd``, the preferred name first."""
+    found: list[str] = []
+    for key in (op.name, *op.aliases):
+        place = next((there + key.removeprefix(start) for start, there in PLACES if key.startswith(start)), key)
+        if not place.startswith("_"):
+            found.append(place)
+    return list(dict.fromkeys(found)) or [f"_internal.{op.name}"]
+
+
+def gradient_of(op: Op) -> str:
+    """Whether a gradient flows through the operator, in words."""
+    if op.gradient_function is not None:
+        return "yes"
+    if op.mutates:
+        return "no: it writes to its inputs"
+    return f"no: {op.instead}" if op.instead else "no"
+
+
+def condition(rule: Rule) -> str:
+    """When a row holds, beside the storage types of its inputs."""
+    return ", ".join(f"{name}={'|'.join(map(str, values))}" if isinstance(values, tuple) else f"{name}={values!r}"
+                     for name, values in rule.when.items())
+
+
+def rows_of(op: Op) -> Iterator[tuple[str, str, str]]:
+    """The operator's storage table: what goes in, what comes out, under which condition."""
+    for rule in op.rules:
+        yield ", ".join(rule.inputs) or "nothing", ", ".join(rule.outputs), condition(rule)
+
+
+def signature_of(op: Op) -> str:
+    """The call's arguments as Sphinx writes them."""
+    function: Any = make_function(op, lambda *_: None, "sparsekit.ndarray", op.name)
+    text = str(function.__signature__)
+    return text.replace(repr(REQUIRED), "required")
+
+
+def reference(op: Op) -> list[str]:
+    """One operator in reStructuredText."""
+    names = public_names(op)
+    lines = [f".. py:function:: mx.nd.{names[0]}{signature_of(op)}", ""]
+    body = [*op.doc.splitlines(), "",
+            "**Storage types.** The first row that fits; anything else is computed dense, with a warning.", ""]
+    body += [".. list-table::", "   :header-rows: 1", "   :widths: auto", "", "   * - inputs", "     - result", "     - when"]
+    for inputs, outputs, when in rows_of(op):
+        body += [f"   * - ``{inputs}``", f"     - ``{outputs}``", f"     - {f'``{when}``' if when else ''}"]
+    body += ["", f"**Gradient:** {gradient_of(op)}."]
+    others = [f"``mx.nd.{name}``" for name in names[1:]]
+    if not names[0].startswith(("_", "random.")):
+        others.append(f"``mx.sym.{names[0]}``")
+    if callable(getattr(NDArray, names[0], None)):
+        others.append(f"the method ``NDArray.{names[0]}``")
+    if others:
+        body += ["", f"**Also:** {', '.join(others)}."]
+    return [*lines, *(f"   {line}" if line else "" for line in body), ""]
+
+
+def table(operators: Iterable[Op]) -> list[str]:
+    """One line an operator."""
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: auto", "",
+             "   * - operator", "     - what it gives", "     - rows with sparse arrays", "     - gradient"]
+    for op in operators:
+        name = public_names(op)[0]
+        sparse = sum("csr" in inputs + outputs or "row_sparse" in inputs + outputs or "*" in inputs
+                     for inputs, outputs, _ in rows_of(op))
+        first = op.doc.partition(". ")[0].partition("\n\n")[0].replace("\n", " ").rstrip(".")
+        lines += [f"   * - :py:func:`{name} <mx.nd.{name}>`", f"     - {first}", f"     - {sparse or ''}",
+                  f"     - {gradient_of(op).partition(':')[0]}"]
+    return lines
+
+
+class _Written(Directive):  # type: ignore[misc]  # docutils has no types
+    """A directive whose content is written here."""
+
+    has_content = False
+
+    def parsed(self, lines: list[str]) -> list[Any]:
+        """The nodes of these lines of reStructuredText."""
+        holder = nodes.section()
+        holder.document = self.state.document
+        nested_parse_with_titles(self.state, StringList(lines, "<registry>"), holder)
+        return list(holder.children)
+
+
+class Operators(_Written):
+    """``{operators} dot sparse_dot``: the operators that these modules declare."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[Any]:
+        """The reference of each operator, one after the other."""
+        known = by_module()
+        lines: list[str] = []
+        for module in self.arguments[0].split():
+            for op in known[module]:
+                lines += reference(op)
+        return self.parsed(lines)
+
+
+class OperatorTable(_Written):
+    """``{operator-table}``: every operator in one table."""
+
+    def run(self) -> list[Any]:
+        """The table."""
+        return self.parsed(table(op for op in every_operator() if not public_names(op)[0].startswith("_")))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Tell Sphinx of the two directives."""
+    app.add_directive("operators", Operators)
+    app.add_directive("operator-table", OperatorTable)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

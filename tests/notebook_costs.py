@@ -1,0 +1,85 @@
+"""What a notebook takes when the tests run it: a pytest plugin that measures time and memory and holds both to limits.
+
+The time is that of its cells and of starting its kernel; the memory is the most that the kernel's process held
+(``VmHWM``, Linux only). A notebook that takes more fails at its last cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+SECONDS, BYTES = 60.0, 1_500_000_000
+
+
+class Cost(NamedTuple):
+    """What one notebook took."""
+
+    seconds: float
+    bytes: int | None
+
+
+def peak_bytes(pid: int, proc: Path = Path("/proc")) -> int | None:
+    """The most memory that a living process has held; None where the system does not say."""
+    try:
+        found = re.search(r"^VmHWM:\s*(\d+) kB", (proc / str(pid) / "status").read_text(encoding="ascii"), re.M)
+    except OSError:
+        return None
+    return 1024 * int(found.group(1)) if found else None
+
+
+def too_much(cost: Cost) -> str:
+    """How a cost exceeds the limits; empty if it does not."""
+    found = [f"{cost.seconds:.0f} s, at most {SECONDS:.0f} s"] if cost.seconds > SECONDS else []
+    if cost.bytes is not None and cost.bytes > BYTES:
+        found.append(f"{cost.bytes / 1e9:.2f} GB, at most {BYTES / 1e9:.2f} GB")
+    return "; ".join(found)
+
+
+class Costs:
+    """The plugin: adds up the cells of each notebook, and asks for its memory before the kernel ends."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[Any, float] = {}
+        self.found: dict[str, Cost] = {}
+        self.next: Any = None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Generator[None, Any, Any]:
+        """Remember what comes next, which tells a notebook's last cell."""
+        self.next = nextitem
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
+        """Add the time of a cell; fail the last one if the notebook took too much."""
+        report = yield
+        if type(item).__name__ != "IPyNbCell":
+            return report
+        notebook = item.parent
+        self.seconds[notebook] = self.seconds.get(notebook, 0.0) + report.duration
+        if call.when == "call" and getattr(self.next, "parent", None) is not notebook:
+            cost = self.found[notebook.name] = Cost(self.seconds[notebook], peak_bytes(kernel_of(notebook)))
+            excess = too_much(cost)
+            if excess and report.passed:
+                report.outcome, report.longrepr = "failed", f"{notebook.name} takes too much: {excess}"
+        return report
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print what each notebook took."""
+        if self.found:
+            terminalreporter.section(f"notebooks: at most {SECONDS:.0f} s and {BYTES / 1e9:.1f} GB each")
+        for name, cost in sorted(self.found.items()):
+            memory = "memory unknown" if cost.bytes is None else f"{cost.bytes / 1e9:.2f} GB"
+            terminalreporter.write_line(f"{cost.seconds:6.1f} s  {memory:>14}  {name}")
+
+
+def kernel_of(notebook: Any) -> int:
+    """The number of the process that runs a notebook's cells; 0 if there is none."""
+    manager = getattr(getattr(notebook, "kernel", None), "km", None)
+    process = getattr(getattr(manager, "provisioner", None), "process", None)
+    return int(getattr(process, "pid", 0) or 0)

@@ -1,0 +1,111 @@
+"""Every link of the READMEs, the documentation and the notebooks leads somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: ``[text](target)``, ``![text](target)``, ``src="target"`` and ``href="target"``; a title may follow the target.
+LINK = re.compile(r"\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|\b(?:src|href)=\"([^\"]+)\"")
+CODE = re.compile(r"^(```|~~~).*?^\1\s*$|`[^`\n]*`", re.M | re.S)
+HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*\s*$|<h\d[^>]*>(.*?)</h\d>", re.M)
+HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}", re.I)
+
+
+def documents() -> list[Path]:
+    found = [*ROOT.glob("*.md"), *(ROOT / "sparsekit").rglob("*.md"), *(ROOT / "notebooks").rglob("*.ipynb"),
+             *(ROOT / "profiles").rglob("*.md")]
+    return sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
+
+
+@cache
+def prose(path: Path) -> str:
+    """The Markdown of a document, without its code."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        text = "\n\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+    return CODE.sub(" ", text)
+
+
+def links(path: Path) -> Iterator[str]:
+    for pair in LINK.findall(prose(path)):
+        yield next(filter(None, pair))
+
+
+def slug(heading: str, notebook: bool = False) -> str:
+    """A heading's anchor: JupyterLab's keeps capitals and signs, GitHub's does not."""
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("*", "")
+    if notebook:
+        return text.replace(" ", "-")
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+
+
+@cache
+def anchors(path: Path) -> frozenset[str]:
+    text = re.sub(r"^(```|~~~).*?^\1\s*$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    if path.suffix == ".ipynb":
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    found = [next(filter(None, pair)).replace("`", "") for pair in HEADING.findall(text)]
+    return frozenset(slug(heading, notebook) for heading in found for notebook in (False, path.suffix == ".ipynb"))
+
+
+def wrong(path: Path, link: str) -> str:
+    """What is wrong with a link of a document; nothing if it is right."""
+    parts = urlsplit(link)
+    if parts.scheme == "mailto":
+        return "" if re.fullmatch(r"[^@\s]+@" + HOST.pattern, parts.path, re.I) else "no address"
+    if parts.scheme or parts.netloc:
+        if parts.scheme not in ("https", "data"):
+            return f"not https: {parts.scheme}"
+        return "" if parts.scheme == "data" or HOST.fullmatch(parts.hostname or "") else "no host"
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    if not target.exists():
+        return "there is no such file"
+    if not target.is_relative_to(ROOT):
+        return "outside the project"
+    if parts.fragment and target.suffix in (".md", ".ipynb") and unquote(parts.fragment) not in anchors(target):
+        return "there is no such heading"
+    return ""
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", documents(), ids=named)
+def test_links_lead_somewhere(path):
+    found = {link: why for link in links(path) if (why := wrong(path, link))}
+    assert found == {}
+
+
+def test_there_are_links():
+    assert sum(len(list(links(path))) for path in documents()) > 30
+
+
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [("README.md", ""), ("README.md#try-it", ""), ("README.md#nowhere", "there is no such heading"),
+     ("absent.md", "there is no such file"), ("../elsewhere", "there is no such file"), ("https://example.org/a#b", ""),
+     ("http://example.org", "not https: http"), ("https://nothing", "no host"), ("mailto:ann@example.org", ""),
+     ("mailto:ann", "no address"), ("#nowhere", "there is no such heading")],
+)
+def test_the_rule_itself(link, why):
+    assert wrong(ROOT / "README.md", link) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("[a](b.md)", ["b.md"]), ("![a](b.svg \"title\")", ["b.svg"]), ("`[a](b.md)`", []), ("```\n[a](b.md)\n```", []),
+     ('<img alt="x" src="c.png">', ["c.png"]), ("x[0](y)", ["y"])],
+)
+def test_links_are_found(text, found):
+    assert [next(filter(None, pair)) for pair in LINK.findall(CODE.sub(" ", text))] == found

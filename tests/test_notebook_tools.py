@@ -1,0 +1,75 @@
+"""The tools around notebooks: their text form, and the measuring of what they take."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+COSTS = runpy.run_path(str(ROOT / "tests" / "notebook_costs.py"))
+TEXT = runpy.run_path(str(ROOT / "tests" / "notebook_text.py"))
+
+
+def test_the_text_form_holds_what_people_wrote_and_what_it_printed(tmp_path):
+    picture = nbformat.v4.new_output("display_data", data={"text/plain": "finding", "text/html": "<img src='data:…'>"})
+    cells = [nbformat.v4.new_markdown_cell("# Title"), nbformat.v4.new_code_cell("1 + 1", outputs=[picture]),
+             nbformat.v4.new_code_cell("time()", outputs=[picture], metadata={"tags": ["nbval-ignore-output"]})]
+    path = tmp_path / "made.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    assert TEXT["text_of"](path).splitlines() == [
+        "# --- 00 markdown", "# Title", "", "# --- 01 code", "1 + 1", "#> finding", "",
+        "# --- 02 code nbval-ignore-output", "time()", ""]
+
+
+def test_git_compares_notebooks_as_text():
+    assert "*.ipynb diff=notebook" in (ROOT / ".gitattributes").read_text(encoding="utf-8")
+    done = subprocess.run([sys.executable, "tests/notebook_text.py", "notebooks/01_csr.ipynb"], cwd=ROOT, text=True,
+                          capture_output=True, check=True)
+    assert done.stdout.startswith("# --- 00 markdown\n# CSR")
+    assert "base64" not in done.stdout
+
+
+def test_the_memory_of_a_process_is_found(tmp_path):
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "status").write_text("Name:\tpython\nVmHWM:\t    2000 kB\n", encoding="ascii")
+    assert COSTS["peak_bytes"](7, tmp_path) == 2_048_000
+    assert COSTS["peak_bytes"](8, tmp_path) is None
+    if sys.platform == "linux":
+        assert COSTS["peak_bytes"](os.getpid()) > 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("seconds", "size", "said"),
+    [(10, 10**9, ""), (61, 10**9, "61 s, at most 60 s"), (10, 1_600_000_000, "1.60 GB, at most 1.50 GB"), (10, None, "")],
+)
+def test_limits(seconds, size, said):
+    assert COSTS["too_much"](COSTS["Cost"](seconds, size)) == said
+
+
+PROGRAM = "import time\ntime.sleep(0.2)\nkept = bytearray(200_000_000)"
+
+
+@pytest.mark.parametrize(("limit", "failed"), [("BYTES = 100_000_000", 1), ("BYTES = 2_000_000_000", 0), ("SECONDS = 0.1", 1)])
+def test_a_notebook_that_takes_too_much_fails_at_its_last_cell(tmp_path, limit, failed):
+    cells = [nbformat.v4.new_code_cell(source) for source in (PROGRAM, "1 + 1")]
+    for number, cell in enumerate(cells, 1):
+        cell.execution_count = number
+    cells[1].outputs = [nbformat.v4.new_output("execute_result", data={"text/plain": "2"}, execution_count=2)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, tmp_path / "made.ipynb")
+    (tmp_path / "conftest.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\nimport notebook_costs\n"
+        f"notebook_costs.{limit}\n\n\ndef pytest_configure(config):\n    config.pluginmanager.register(notebook_costs.Costs())\n",
+        encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--nbval", "--nbval-current-env", "made.ipynb"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == failed, done.stdout + done.stderr
+    assert ("takes too much" in done.stdout) == bool(failed)
+    assert "made.ipynb" in done.stdout.partition("notebooks: at most")[2]

@@ -261,3 +261,41 @@ def test_a_function_that_gives_a_numpy_gradient_is_named():
         y = GivesNumpy()(x)
     with pytest.raises(mx.GradientError, match="GivesNumpy gave a ndarray"):
         y.backward()
+
+
+WHOLE = {
+    "y = mx.nd.zeros(2); y[:] = x * 2", "y = mx.nd.zeros(2); y[...] = x * 2", "y = mx.nd.zeros(2); (x * 2).copyto(y)",
+    "y = mx.nd.zeros(2, dtype='float64'); (x * 2).copyto(y)", "y = mx.nd.zeros(2, mx.cpu(1)); (x * 2).copyto(y)",
+    "y = mx.nd.sparse.zeros('row_sparse', (2, 1)); (x * 2).reshape((2, 1)).tostype('row_sparse').copyto(y)",
+    "y = mx.nd.sparse.zeros('row_sparse', (2, 1)); y[:] = (x * 2).reshape((2, 1)).tostype('row_sparse')",
+    "y = mx.nd.zeros((2, 1)); y[:] = (x * 2).reshape((2, 1)).tostype('row_sparse')",
+}
+
+
+@pytest.mark.parametrize("code", sorted(WHOLE))
+def test_values_taken_over_keep_their_gradient(code):
+    """As in MXNet 1.9.1: an array that is given a recorded one's values has its place in the graph."""
+    x = mx.nd.array([1, 2])
+    x.attach_grad()
+    names = {"mx": mx, "x": x}
+    with mx.autograd.record():
+        exec(code, names)
+        total = names["y"] * 3
+        assert total.asnumpy().ravel().tolist() == [6, 12]
+    total.backward()
+    assert x.grad.asnumpy().tolist() == [6, 6]
+
+
+@pytest.mark.parametrize("code", [
+    "y = mx.nd.zeros(2); y[0] = (x * 2)[0]", "y = mx.nd.zeros(2); y[0:1] = (x * 2)[0:1]", "y = mx.nd.zeros(2); y += x",
+    "y = x * 1; (x * 2).copyto(y)", "y = x * 1; y[:] = x * 2", "y = x * 1; mx.nd.ones(2).copyto(y)", "(x * 2).copyto(x)",
+    "y = x * 1; y[0] = 5", "y = x * 1; y += x", "y = mx.nd.zeros((3, 2)); y[:] = x * 2", "y = mx.nd.ones(2); y *= x",
+    "y = mx.nd.sparse.zeros('csr', (1, 2)); y += x.reshape((1, 2)).tostype('csr')",
+])
+def test_gradients_are_not_lost_in_silence(code):
+    """MXNet 1.9.1 refuses these, too."""
+    x = mx.nd.array([1, 2])
+    x.attach_grad()
+    with mx.autograd.record(), pytest.raises(mx.GradientError, match=r"while recording|its gradient") as caught:
+        exec(code, {"mx": mx, "x": x})
+    assert "Hint:" in str(caught.value)

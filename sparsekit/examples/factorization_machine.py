@@ -10,14 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import autograd, gluon, init, nd
 from . import relation, running
 
-__all__ = ["Data", "Example", "FactorizationMachine", "main", "rows_of"]
+__all__ = ["Example", "FactorizationMachine", "main", "rows_of"]
 
 
 class FactorizationMachine(gluon.HybridBlock):
@@ -54,15 +54,6 @@ class FactorizationMachine(gluon.HybridBlock):
         return F.dot(x, weight) + bias + 0.5 * F.sum(together - alone, axis=1, keepdims=True)
 
 
-class Data(NamedTuple):
-    """Csr rows and labels for training and testing."""
-
-    train: Any
-    train_label: Any
-    test: Any
-    test_label: Any
-
-
 def rows_of(x: Any, size: int) -> Any:
     """The columns that csr rows have, as an array of always ``size`` numbers: a program is made for shapes.
 
@@ -75,47 +66,43 @@ def rows_of(x: Any, size: int) -> Any:
 class Example(running.Example):
     """A factorization machine on pairs of modules and words."""
 
-    defaults: ClassVar[dict[str, Any]] = {"epochs": 8, "steps": 20, "batch_size": 256, "learning_rate": 0.05, "factors": 16}
+    defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 64, "learning_rate": 0.1, "factors": 32}
     quick: ClassVar[dict[str, Any]] = {"epochs": 5}
+    candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.02, 0.05, 0.1, 0.2), "batch_size": (64, 256),
+                                                        "factors": (16, 32)}
 
     @staticmethod
-    def load(options: argparse.Namespace) -> Any:
+    def load(options: argparse.Namespace) -> running.Split:
         """Pairs that are in the relation, label 1, and as many that are not."""
         found = relation.count_relation(options.packages or ["numpy", "numba"])
-        train, test = relation.draw_pairs(found, options.seed)
-        return Data(relation.one_hot(found, train.module, train.word), train.label,
-                    relation.one_hot(found, test.module, test.word), test.label)
+        parts = [(relation.one_hot(found, part.module, part.word), part.label)
+                 for part in relation.draw_pairs(found, options.seed)]
+        return running.carve(*parts)
 
     @staticmethod
-    def describe(data: Any) -> str:
+    def describe(data: running.Split) -> str:
         """The data in a line."""
-        rows, columns = data.train.shape
+        rows, columns = data.train[0].shape
         return f"{rows:,} pairs of a module and a word, half of them real; {columns:,} modules, folders and words"
 
     def build(self) -> Any:
         """The model, vectors at random, all else 0."""
-        model = FactorizationMachine(self.data.train.shape[1], self.options.factors, self.sparse)
+        model = FactorizationMachine(self.data.train[0].shape[1], self.options.factors, self.sparse)
         model.initialize()
         return model
 
     def batches(self) -> Iterator[Any]:
         """Csr rows, the columns that they have, and labels; dense rows if all is to be dense."""
-        rows = gluon.data.ArrayDataset(self.data.train, nd.array(self.data.train_label))
+        rows = gluon.data.ArrayDataset(self.data.train[0], nd.array(self.data.train[1]))
         for x, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
             needed = rows_of(x, x.data.size)
             yield x if self.sparse else x.tostype("default"), needed, y
 
-    def score(self) -> float:
-        """Share of test pairs that are told right."""
-        test = self.data.test
+    def evaluate(self, columns: Sequence[Any]) -> float:
+        """Share of pairs that are told right."""
+        x, label = columns
         with autograd.predict_mode():
-            said = self.model(test, rows_of(test, test.data.size)).asnumpy()[:, 0] > 0
-        return float(np.mean(said == (self.data.test_label > 0)))
-
-    @staticmethod
-    def trivial(data: Any) -> float:
-        """Always the answer that is more frequent in training."""
-        return float(np.mean(data.test_label == (data.train_label.mean() > 0.5)))
+            return self.accuracy(self.model(x, rows_of(x, x.data.size)), label)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -63,24 +63,26 @@ class Example(running.Example):
 
     score_name, more_is_better = "perplexity", False
     defaults: ClassVar[dict[str, Any]] = {
-        "epochs": 5, "steps": 10, "batch_size": 16, "learning_rate": 0.05, "words": 10_000, "width": 64, "hidden": 128,
+        "epochs": 2, "steps": 10, "batch_size": 16, "learning_rate": 0.1, "words": 10_000, "width": 64, "hidden": 128,
         "projection": 64, "samples": 512, "length": 20, "clip": 5.0}
     quick: ClassVar[dict[str, Any]] = {"epochs": 2, "words": 2_000, "width": 32, "hidden": 64, "projection": 32, "samples": 200}
+    candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.05, 0.1, 0.2)}
 
     @staticmethod
-    def load(options: argparse.Namespace) -> Any:
+    def load(options: argparse.Namespace) -> running.Split:
         """The text as numbers of words, the most frequent first."""
-        return load_pydoc(options.words, packages=options.packages or (), seed=options.seed)
+        found = load_pydoc(options.words, packages=options.packages or (), seed=options.seed)
+        return running.Split((found.train,), (found.validation,), (found.test,), {"words": len(found.vocabulary)})
 
     @staticmethod
-    def describe(data: Any) -> str:
+    def describe(data: running.Split) -> str:
         """The data in a line."""
-        return f"{len(data.train):,} words of Python's manual to train on, {len(data.vocabulary):,} different ones"
+        return f"{len(data.train[0]):,} words of Python's manual to train on, {data.facts['words']:,} different ones"
 
     def build(self) -> Any:
         """The model, at random."""
         chosen = self.options
-        model = LanguageModel(len(self.data.vocabulary), chosen.width, chosen.hidden, chosen.projection, self.sparse)
+        model = LanguageModel(self.data.facts["words"], chosen.width, chosen.hidden, chosen.projection, self.sparse)
         model.initialize(init.Xavier())
         for table in (model.embedding, model.output.weight):
             table.weight.initialize(init.Uniform(0.1), force_reinit=True)
@@ -95,8 +97,8 @@ class Example(running.Example):
         """Words (length, columns) and candidates for the words that follow; the columns begin at the text's beginning."""
         chosen = self.options
         self.states = self.model.lstm.begin_state(chosen.batch_size)
-        for data, target in BPTTBatches(self.data.train, chosen.batch_size, chosen.length, last="discard"):
-            yield data, draw_candidates(target.asnumpy().ravel(), chosen.samples, len(self.data.vocabulary))
+        for data, target in BPTTBatches(self.data.train[0], chosen.batch_size, chosen.length, last="discard"):
+            yield data, draw_candidates(target.asnumpy().ravel(), chosen.samples, self.data.facts["words"])
 
     def step(self, batch: Any) -> Any:
         """Forward from the states carried over, backward, clip, update; the loss of each word."""
@@ -110,21 +112,22 @@ class Example(running.Example):
         self.trainer.step(loss.size)
         return loss
 
-    def score(self) -> float:
-        """Perplexity of the test text by the full softmax."""
+    def evaluate(self, columns: Sequence[Any]) -> float:
+        """Perplexity of a text by the full softmax."""
         states, total, count = self.model.lstm.begin_state(TEST_COLUMNS), 0.0, 0
         with autograd.predict_mode():
-            for data, target in BPTTBatches(self.data.test, TEST_COLUMNS, 64):
+            for data, target in BPTTBatches(columns[0], TEST_COLUMNS, 64):
                 hidden, states = self.model.hidden(data, states)
                 loss = full_loss(self.model.output, hidden, target.reshape((-1,)))
                 total, count = total + float(loss.sum().asscalar()), count + loss.size
         return math.exp(total / count)
 
     @staticmethod
-    def trivial(data: Any) -> float:
-        """Perplexity by the words' frequencies in training, each seen once more than it was."""
-        counts = np.bincount(data.train, minlength=len(data.vocabulary)) + 1.0
-        return math.exp(-float(np.mean(np.log(counts / counts.sum())[data.test[1:]])))
+    def trivial(data: running.Split) -> float:
+        """The least perplexity that is possible without looking at other words, even knowing how often the text has each."""
+        counts = np.bincount(data.test[0])
+        shares = counts[counts > 0] / len(data.test[0])
+        return math.exp(-float(np.sum(shares * np.log(shares))))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

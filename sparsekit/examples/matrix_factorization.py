@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,15 +17,7 @@ from .. import autograd, gluon, init, nd
 from ..datasets import fetch_movielens
 from . import relation, running
 
-__all__ = ["Example", "MatrixFactorization", "Rated", "main"]
-
-
-class Rated(NamedTuple):
-    """Users, items and ratings: arrays of int32, int32 and float32."""
-
-    user: Any
-    item: Any
-    rating: Any
+__all__ = ["Example", "MatrixFactorization", "main"]
 
 
 class MatrixFactorization(gluon.HybridBlock):
@@ -60,33 +52,35 @@ class Example(running.Example):
     """Matrix factorization of counts of words, or of MovieLens where it can be downloaded."""
 
     score_name, more_is_better = "root mean square error", False
-    defaults: ClassVar[dict[str, Any]] = {"epochs": 3, "steps": 20, "batch_size": 256, "learning_rate": 0.07, "factors": 8,
+    defaults: ClassVar[dict[str, Any]] = {"epochs": 5, "steps": 20, "batch_size": 256, "learning_rate": 0.05, "factors": 8,
                                           "movielens": ""}
     quick: ClassVar[dict[str, Any]] = {"epochs": 2}
+    candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.03, 0.05, 0.1, 0.2), "factors": (4, 8, 16)}
 
     @staticmethod
-    def load(options: argparse.Namespace) -> Any:
-        """Logarithms of counts, or ratings; for training and testing, and the numbers of users and items."""
+    def load(options: argparse.Namespace) -> running.Split:
+        """Users, items, and logarithms of counts or ratings."""
         if options.movielens:
             data = fetch_movielens(options.movielens, test_share=0.2, seed=options.seed)
-            parts = [Rated(part.user.astype(np.int32), part.item.astype(np.int32), part.rating) for part in data[:2]]
-            return parts[0], parts[1], data.shape
+            return shuffled([(part.user.astype(np.int32), part.item.astype(np.int32), part.rating) for part in data[:2]],
+                            data.shape, options.seed)
         found = relation.count_relation(options.packages or ["numpy", "numba"])
-        entries = Rated(found.module, found.word, np.log1p(found.count))
+        entries = found.module, found.word, np.log1p(found.count)
         testing = relation.split(len(found.word), options.seed)
-        train, test = (Rated(*(part[chosen] for part in entries)) for chosen in (~testing, testing))
-        return train, test, (len(found.modules), len(found.words))
+        parts = [tuple(column[chosen] for column in entries) for chosen in (~testing, testing)]
+        return shuffled(parts, (len(found.modules), len(found.words)), options.seed)
 
     @staticmethod
-    def describe(data: Any) -> str:
+    def describe(data: running.Split) -> str:
         """The data in a line."""
-        train, test, (users, items) = data
-        return f"{len(train.user) + len(test.user):,} ratings, {users:,} modules or users, {items:,} words or items"
+        users, items = data.facts["shape"]
+        return f"{sum(len(part[0]) for part in data[:3]):,} ratings, {users:,} modules or users, {items:,} words or items"
 
     def build(self) -> Any:
         """The model, vectors at random, biases 0."""
-        train, _, (users, items) = self.data
-        model = MatrixFactorization(users, items, self.options.factors, float(train.rating.mean()), self.sparse)
+        mean = float(self.data.train[2].mean())
+        users, items = self.data.facts["shape"]
+        model = MatrixFactorization(users, items, self.options.factors, mean, self.sparse)
         model.initialize()
         return model
 
@@ -96,28 +90,27 @@ class Example(running.Example):
 
     def batches(self) -> Iterator[Any]:
         """Users, items, ratings."""
-        rows = gluon.data.ArrayDataset(*(nd.array(part, dtype=part.dtype) for part in self.data[0]))
+        rows = gluon.data.ArrayDataset(*(nd.array(part, dtype=part.dtype) for part in self.data.train))
         yield from gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard")
 
-    def score(self) -> float:
-        """Root mean square error on the ratings kept for testing."""
-        test = self.data[1]
+    def evaluate(self, columns: Sequence[Any]) -> float:
+        """Root mean square error."""
+        user, item, rating = columns
         with autograd.predict_mode():
-            said = self.model(*(nd.array(part, dtype=part.dtype) for part in test[:2])).asnumpy()[:, 0]
-        return float(np.sqrt(np.mean((said - test.rating) ** 2)))
+            said = self.model(*(nd.array(part, dtype=part.dtype) for part in (user, item))).asnumpy()[:, 0]
+        return float(np.sqrt(np.mean((said - rating) ** 2)))
 
     @staticmethod
-    def trivial(data: Any) -> float:
-        """Mean, and the mean deviations of users and of items, each drawn towards 0 where there are few: no interaction."""
-        train, test, (users, items) = data
-        mean = train.rating.mean()
-        item = _deviations(train.item, train.rating - mean, items)
-        user = _deviations(train.user, train.rating - mean - item[train.item], users)
-        return float(np.sqrt(np.mean((mean + user[test.user] + item[test.item] - test.rating) ** 2)))
+    def trivial(data: running.Split) -> float:
+        """The least error that is possible without looking at user and item, even knowing the ratings: from their mean."""
+        return float(np.std(data.test[2]))
 
 
-def _deviations(group: Any, values: Any, size: int, few: float = 3.0) -> Any:
-    return np.bincount(group, values, size) / (np.bincount(group, minlength=size) + few)
+def shuffled(parts: Sequence[Sequence[Any]], shape: tuple[int, int], seed: int) -> running.Split:
+    """Ratings for training, in a random order, so that a part of them can be kept, and for testing."""
+    train, test = parts
+    order = np.random.default_rng(seed).permutation(len(train[0]))
+    return running.carve([column[order] for column in train], test, shape=shape)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

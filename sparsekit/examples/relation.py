@@ -18,7 +18,7 @@ from ..datasets.sources import docstrings_in, source_files
 from ..datasets.words import split_words
 from ..ndarray import sparse
 
-__all__ = ["Pairs", "Relation", "count_relation", "crossed", "draw_pairs", "one_hot", "split"]
+__all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
 
 #: A word is left out that fewer modules use, or a larger share of them: it tells nothing.
 FEWEST, LARGEST_SHARE = 15, 0.3
@@ -143,16 +143,18 @@ def columns_of(relation: Relation, module: Any, word: Any) -> tuple[Any, int]:
 def one_hot(relation: Relation, module: Any, word: Any) -> Any:
     """Pairs as csr rows with a 1 for the word, one for the module and one for its folder."""
     columns, width = columns_of(relation, module, word)
-    return _rows(columns, width)
+    return rows_of_ones(columns, width)
 
 
 def crossed(relation: Relation, module: Any, word: Any) -> Any:
     """Pairs as csr rows with a 1 for the word together with the folder: what a wide model learns by heart."""
     folder = relation.folder[module].astype(np.int64)
-    return _rows((word.astype(np.int64) * len(relation.folders) + folder)[:, None], len(relation.words) * len(relation.folders))
+    width = len(relation.words) * len(relation.folders)
+    return rows_of_ones((word.astype(np.int64) * len(relation.folders) + folder)[:, None], width)
 
 
-def _rows(columns: Any, width: int) -> Any:
+def rows_of_ones(columns: Any, width: int) -> Any:
+    """Csr rows with a 1 in each of some columns, (rows, each)."""
     count, each = columns.shape
     return sparse.csr_matrix((np.ones(columns.size, np.float32), columns.ravel(), np.arange(0, columns.size + 1, each)),
                              shape=(count, width))

@@ -1,8 +1,13 @@
-"""What the examples share: a training step, the comparison of dense with sparse storage, and the command line."""
+"""What the examples share: data in three parts, a training step, dense beside sparse storage, settings, the command line.
+
+Settings are chosen by the score on a part of the training data that is not trained on (``--choose``); the data for testing
+are looked at once, when training is over.
+"""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 import time
@@ -11,15 +16,44 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from .. import autograd, gluon, random
 from ..base.errors import ShapeError, SparsekitError
 from ..cli import check_writable
 from ..profiler import Profiler
 
-__all__ = ["Example", "Objective", "Outcome", "Result", "compare", "main", "table"]
+__all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "carve", "choose", "compare", "main", "run", "table"]
 
 #: Steps at the start that are no measure: kernels are loaded and pages touched for the first time.
 FIRST = 2
+
+
+#: Share of the training data that settings are chosen by.
+VALIDATION = 0.2
+
+
+class Split(NamedTuple):
+    """Data in three parts; each is a tuple of columns of one length, the last of them what is to be predicted.
+
+    Attributes
+    ----------
+    train, validation, test : tuple
+    facts : dict
+        What else a model must know, such as numbers of users.
+    """
+
+    train: tuple[Any, ...]
+    validation: tuple[Any, ...]
+    test: tuple[Any, ...]
+    facts: dict[str, Any]
+
+
+def carve(columns: Sequence[Any], test: Sequence[Any], **facts: Any) -> Split:
+    """Keep the last fifth of the training data, whose rows are in random order, to choose settings by."""
+    rows = columns[-1].shape[0]
+    cut = rows - round(rows * VALIDATION)
+    return Split(tuple(column[:cut] for column in columns), tuple(column[cut:] for column in columns), tuple(test), facts)
 
 
 class Objective(gluon.HybridBlock):
@@ -41,11 +75,11 @@ class Example(ABC):
     """A model, its data, and how it is trained; each example is a subclass.
 
     A subclass says what ``load`` reads, which model ``build`` makes of it, which ``batches`` it is trained on, how it is
-    ``scored``, and what a ``trivial`` predictor reaches.
+    ``evaluate`` tells of it on a part of the data, and what a ``trivial`` predictor can reach at best.
 
     Parameters
     ----------
-    data
+    data : Split
         What ``load(options)`` gave.
     options : argparse.Namespace
         ``batch_size``, ``learning_rate``, ``seed``, ``hybridize`` and what the example adds.
@@ -58,6 +92,8 @@ class Example(ABC):
     #: The options' defaults; ``quick`` ones replace them for a first look.
     defaults: ClassVar[dict[str, Any]] = {}
     quick: ClassVar[dict[str, Any]] = {}
+    #: What ``choose`` tries of some options, every combination; and of epochs every number up to the default's double.
+    candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.02, 0.05, 0.1, 0.2, 0.4)}
     #: AdaGrad: its sparse steps are exactly its dense ones, since a gradient of zero changes nothing.
     optimizer = "adagrad"
 
@@ -72,7 +108,7 @@ class Example(ABC):
 
     @staticmethod
     @abstractmethod
-    def load(options: argparse.Namespace) -> Any:
+    def load(options: argparse.Namespace) -> Split:
         """Read the data."""
 
     @abstractmethod
@@ -92,17 +128,22 @@ class Example(ABC):
         """The batches of one epoch, in a new order each time: inputs of the model, then labels."""
 
     @abstractmethod
-    def score(self) -> float:
-        """How good the model is on the data kept for testing."""
+    def evaluate(self, columns: Sequence[Any]) -> float:
+        """How good the model is on one part of the data."""
+
+    def accuracy(self, odds: Any, label: Any) -> float:
+        """Share of rows whose class is predicted, given the logarithms of their odds, (rows, 1)."""
+        return float(np.mean((odds.asnumpy()[:, 0] > 0) == (label > 0)))
+
+    @staticmethod
+    def trivial(data: Split) -> float:
+        """The best score that is possible without looking at any input, even knowing the test labels: the more frequent class."""
+        share = float(np.mean(data.test[-1] > 0))
+        return max(share, 1 - share)
 
     @staticmethod
     @abstractmethod
-    def trivial(data: Any) -> float:
-        """The score of the best predictor that looks at no input, or at little."""
-
-    @staticmethod
-    @abstractmethod
-    def describe(data: Any) -> str:
+    def describe(data: Split) -> str:
         """The data in a line."""
 
     def step(self, batch: Sequence[Any]) -> Any:
@@ -154,9 +195,11 @@ class Result(NamedTuple):
     losses : list of float
         Mean loss of each epoch.
     scores : list of float
-        On the data kept for testing, after each epoch.
+        On the part that settings are chosen by, after each epoch.
+    score : float
+        On the data for testing, at the end.
     trivial : float
-        The score of a trivial predictor.
+        What a trivial predictor can reach at best.
     example : Example
         The trained one.
     """
@@ -164,6 +207,7 @@ class Result(NamedTuple):
     outcomes: dict[str, Outcome]
     losses: list[float]
     scores: list[float]
+    score: float
     trivial: float
     example: Example
 
@@ -217,6 +261,7 @@ def parser(kind: type[Example], name: str, text: str) -> argparse.ArgumentParser
     made.add_argument("--quick", action="store_true", help="little data and a small model: seconds, for a first look")
     made.add_argument("--hybridize", action=argparse.BooleanOptionalAction, default=True,
                       help="run the model as a compiled program (default: yes)")
+    made.add_argument("--choose", action="store_true", help="choose settings by their score in validation, and test nothing")
     made.add_argument("--profile", type=Path, metavar="FILE", help="write a Chrome trace of the sparse steps")
     return made
 
@@ -249,17 +294,49 @@ def run(kind: type[Example], options: argparse.Namespace, say: Any = print) -> R
         say(f"Wrote {options.profile}")
     for number in range(options.epochs):
         losses.append(example.epoch())
-        scores.append(example.score())
-        say(f"epoch {number + 1}: loss {losses[-1]:.4f}, {kind.score_name} {scores[-1]:.4f}")
-    trivial = kind.trivial(data)
-    say(f"A trivial predictor has {kind.score_name} {trivial:.4f}.")
-    return Result(outcomes, losses, scores, trivial, example)
+        scores.append(example.evaluate(data.validation))
+        say(f"epoch {number + 1}: loss {losses[-1]:.4f}, {kind.score_name} in validation {scores[-1]:.4f}")
+    score, trivial = example.evaluate(data.test), kind.trivial(data)
+    say(f"On the data for testing: {kind.score_name} {score:.4f}; no trivial predictor has a better one than {trivial:.4f}.")
+    return Result(outcomes, losses, scores, score, trivial, example)
+
+
+class Choice(NamedTuple):
+    """Settings, and the score in validation that they were chosen for."""
+
+    settings: dict[str, Any]
+    score: float
+
+
+def choose(kind: type[Example], data: Split, options: argparse.Namespace, say: Any = print) -> Choice:
+    """Train with every combination of the candidates, and choose by the score in validation; nothing is tested."""
+    best = None
+    for values in itertools.product(*kind.candidates.values()):
+        settings = dict(zip(kind.candidates, values, strict=True))
+        example = kind(data, argparse.Namespace(**{**vars(options), **settings}))
+        scores = []
+        for _ in range(max(1, 2 * options.epochs)):
+            example.epoch()
+            scores.append(example.evaluate(data.validation))
+        found = Choice(settings, max(scores) if kind.more_is_better else min(scores))
+        found.settings["epochs"] = scores.index(found.score) + 1
+        say(f"{', '.join(f'{name} {value}' for name, value in found.settings.items())}: {kind.score_name} {found.score:.4f}")
+        if best is None or (found.score > best.score) == kind.more_is_better:
+            best = found
+    assert best is not None
+    words = " ".join(f"--{name} {value}".replace("_", "-") for name, value in best.settings.items())
+    say(f"Best in validation: {words}")
+    return best
 
 
 def main(kind: type[Example], name: str, text: str | None, argv: Sequence[str] | None = None) -> int:
     """Run an example from the command line; 0 when all went well, 2 for a mistake that the message explains."""
     try:
-        run(kind, settings(kind, parser(kind, name, (text or "").strip().splitlines()[0]).parse_args(argv)))
+        options = settings(kind, parser(kind, name, (text or "").strip().splitlines()[0]).parse_args(argv))
+        if options.choose:
+            choose(kind, kind.load(options), options)
+        else:
+            run(kind, options)
     except SparsekitError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

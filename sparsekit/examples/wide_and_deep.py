@@ -10,14 +10,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar
 
 from .. import autograd, gluon, init, nd
 from . import relation, running
 
-__all__ = ["Data", "Example", "WideAndDeep", "main"]
+__all__ = ["Example", "WideAndDeep", "main"]
 
 
 class WideAndDeep(gluon.HybridBlock):
@@ -54,41 +52,33 @@ class WideAndDeep(gluon.HybridBlock):
         return F.dot(wide, weight) + self.deep(F.flatten(self.table(categories)))
 
 
-class Data(NamedTuple):
-    """Csr rows of the wide part, categories of the deep part and labels, for training and testing; sizes of categories."""
-
-    train: tuple[Any, Any, Any]
-    test: tuple[Any, Any, Any]
-    sizes: tuple[int, ...]
-
-
 class Example(running.Example):
     """Wide and deep on pairs of modules and words."""
 
-    defaults: ClassVar[dict[str, Any]] = {"epochs": 4, "steps": 20, "batch_size": 256, "learning_rate": 0.05, "width": 16,
+    defaults: ClassVar[dict[str, Any]] = {"epochs": 4, "steps": 20, "batch_size": 256, "learning_rate": 0.1, "width": 16,
                                           "hidden": 32}
     quick: ClassVar[dict[str, Any]] = {"epochs": 3}
+    candidates: ClassVar[dict[str, tuple[Any, ...]]] = {"learning_rate": (0.02, 0.05, 0.1), "hidden": (16, 32)}
 
     @staticmethod
-    def load(options: argparse.Namespace) -> Any:
+    def load(options: argparse.Namespace) -> running.Split:
         """Pairs that are in the relation, label 1, and as many that are not."""
         found = relation.count_relation(options.packages or ["numpy", "numba"])
-        train, test = [(relation.crossed(found, part.module, part.word), relation.columns_of(found, part.module, part.word)[0],
+        parts = [(relation.crossed(found, part.module, part.word), relation.columns_of(found, part.module, part.word)[0],
                   part.label) for part in relation.draw_pairs(found, options.seed)]
-        return Data(train, test, (len(found.words), len(found.modules), len(found.folders)))
+        return running.carve(*parts, sizes=(len(found.words), len(found.modules), len(found.folders)))
 
     @staticmethod
-    def describe(data: Any) -> str:
+    def describe(data: running.Split) -> str:
         """The data in a line."""
         rows, columns = data.train[0].shape
         return (f"{rows:,} pairs of a module and a word, half of them real; {columns:,} crossings, "
-                f"{sum(data.sizes):,} words, modules and folders")
+                f"{sum(data.facts['sizes']):,} words, modules and folders")
 
     def build(self) -> Any:
         """The model, the wide part 0, the deep part at random."""
-        half = self.options.hidden // 2
-        model = WideAndDeep(self.data.train[0].shape[1], self.data.sizes, self.options.width, (self.options.hidden, half),
-                            self.sparse)
+        hidden = self.options.hidden, self.options.hidden // 2
+        model = WideAndDeep(self.data.train[0].shape[1], self.data.facts["sizes"], self.options.width, hidden, self.sparse)
         model.initialize(init.Xavier())
         return model
 
@@ -99,17 +89,11 @@ class Example(running.Example):
         for x, codes, y in gluon.data.DataLoader(rows, self.options.batch_size, shuffle=True, last_batch="discard"):
             yield x if self.sparse else x.tostype("default"), codes, y
 
-    def score(self) -> float:
-        """Share of test pairs that are told right."""
-        wide, categories, label = self.data.test
+    def evaluate(self, columns: Sequence[Any]) -> float:
+        """Share of pairs that are told right."""
+        wide, categories, label = columns
         with autograd.predict_mode():
-            said = self.model(wide, nd.array(categories, dtype="int32")).asnumpy()[:, 0] > 0
-        return float(np.mean(said == (label > 0)))
-
-    @staticmethod
-    def trivial(data: Any) -> float:
-        """Always the answer that is more frequent in training."""
-        return float(np.mean(data.test[2] == (data.train[2].mean() > 0.5)))
+            return self.accuracy(self.model(wide, nd.array(categories, dtype="int32")), label)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

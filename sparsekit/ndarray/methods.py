@@ -161,7 +161,11 @@ def _in_place(function: Any) -> Any:
         if hooks.state.recording and self._entry is not None:
             raise GradientError("An in-place operation on a recorded array would lose what its gradient needs.",
                                 hint="write x = x + y while recording.")
-        self._receive(function(self.detach(), other))
+        made = function(self.detach(), other)
+        if made._entry is not None:
+            raise GradientError("An in-place operation with a recorded array would lose its gradient.",
+                                hint="write x = x + y while recording.")
+        self._receive(made)
         return self
 
     return operator

@@ -238,8 +238,27 @@ class NDArray(NumpyProtocol, Interchange):
                              hint="asnumpy() gives a numpy array.")
         if other.shape != self.shape:
             raise ShapeError(f"copyto: shapes {self.shape} and {other.shape} differ.", hint="make a target of that shape.")
-        other._receive(self if self.stype == "default" or other is self else self.__copy__())
+        if other is not self and not other._take_recorded(self):
+            other._receive(self if self.stype == "default" else self.__copy__())
         return other
+
+    def _take_recorded(self, source: NDArray) -> bool:
+        """While recording, take over the values of a recorded array with their place in the graph; False if it is none.
+
+        Raises
+        ------
+        GradientError
+            If this array has a place in the graph already, which it would lose.
+        """
+        if not hooks.state.recording:
+            return False
+        if self._entry is not None:
+            raise GradientError("A recorded array cannot be assigned to while recording.",
+                                hint="assign under autograd.pause(), or compute a new array.")
+        if source._entry is None:
+            return False
+        invoke(find("identity").bind({}), (source.as_in_context(self._ctx),), self)
+        return True
 
     def detach(self) -> NDArray:
         """The same values outside the recorded graph."""
@@ -383,6 +402,9 @@ class NDArray(NumpyProtocol, Interchange):
                                 hint="assign under autograd.pause(), or compute a new array.")
         self._check_writable()
         if isinstance(value, NDArray):
+            if is_whole(key) and value.shape == self.shape and value is not self and self._take_recorded(value):
+                return
+            check_no_part(value)
             with device.current(value._ctx):
                 value = densify(value._store, for_device(value._ctx.device_type).xp)
         else:
@@ -425,6 +447,18 @@ class NDArray(NumpyProtocol, Interchange):
         store = self._on_host()
         parts = tuple(getattr(store, name) for name in getattr(store, "components", ())) or (store,)
         return _rebuild, (self.stype, parts, self.shape, self._ctx)
+
+
+def is_whole(key: Any) -> bool:
+    """Whether a key is ``[:]`` or ``[...]``."""
+    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
+
+
+def check_no_part(value: Any) -> None:
+    """Raise while recording if a recorded array is to become a part of another one, which has one place in the graph."""
+    if hooks.state.recording and value._entry is not None:
+        raise GradientError("A recorded array cannot be written into a part of another one: its gradient would be lost.",
+                            hint="join parts with mx.nd.concat, choose with mx.nd.where, or work under autograd.pause().")
 
 
 def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Context = CPU) -> NDArray:

@@ -18,7 +18,7 @@ from ..ops.limits import check_room
 from ..storage import CSR, RowSparse
 from ..storage.convert import row_ids
 from .functions import F
-from .ndarray import NDArray
+from .ndarray import NDArray, is_whole
 
 __all__ = ["assign", "select"]
 
@@ -170,7 +170,7 @@ def assign(x: Any, key: Any, value: Any) -> None:
     if hooks.state.recording and x._entry is not None:
         raise GradientError("A recorded array cannot be assigned to while recording.",
                             hint="assign under autograd.pause(), or compute a new array.")
-    if key is not Ellipsis and not (isinstance(key, slice) and key == slice(None)):
+    if not is_whole(key):
         raise UnsupportedError(f"Only [:] of a {x.stype} array can be assigned to, not [{key!r}].",
                                hint="join parts with mx.nd.concat, choose with mx.nd.where, or assign to a dense array.")
     if hasattr(value, "tocsr"):
@@ -181,7 +181,7 @@ def assign(x: Any, key: Any, value: Any) -> None:
     if isinstance(value, NDArray):
         if value.shape != x.shape:
             raise ShapeError(f"shapes {value.shape} and {x.shape} differ.", hint="they must be equal.")
-        if value is not x:
+        if value is not x and not x._take_recorded(value):
             x._receive(value if value.stype == "default" else value.__copy__())
         return
     values = _assignable(value, x)

@@ -29,17 +29,27 @@ def texts():
     return found
 
 
-def pairs():
+def pairs(found):
     """The columns of each pair's word, module and folder."""
-    found = relation.count_relation(PACKAGES)
-    made = {"pairs_width": np.array(relation.columns_of(found, found.module, found.word)[1])}
+    made = {"pairs_width": np.array(relation.columns_of(found, found.module, found.word)[1]),
+            "pairs_sizes": np.array([len(found.words), len(found.modules), len(found.folders)])}
     for name, part, count in zip(("pairs_train", "pairs_test"), relation.draw_pairs(found, 0), (PAIRS, TEST_PAIRS), strict=True):
         columns = relation.columns_of(found, part.module[:count], part.word[:count])[0]
         made |= {f"{name}_columns": columns.astype(np.uint16), f"{name}_label": part.label[:count].astype(np.uint8)}
     return made
 
 
+def ratings(found):
+    """Every module, word and count, in a random order; the last fifth is for testing."""
+    order = np.random.default_rng(0).permutation(len(found.word))
+    made = {"ratings_shape": np.array([len(found.modules), len(found.words)])}
+    for name, column in (("module", found.module), ("word", found.word), ("count", found.count)):
+        made[f"ratings_{name}"] = np.minimum(column[order], 2**16 - 1).astype(np.uint16)
+    return made
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("file")
-    np.savez_compressed(parser.parse_args(sys.argv[1:]).file, **texts(), **pairs())
+    related = relation.count_relation(PACKAGES)
+    np.savez_compressed(parser.parse_args(sys.argv[1:]).file, **texts(), **pairs(related), **ratings(related))

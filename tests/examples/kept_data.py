@@ -1,0 +1,104 @@
+"""The data that the examples are tested on: the same for scikit-learn, and of sizes that take seconds."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+import sparsekit as mx
+from sparsekit.examples import relation, running
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+#: What is smaller in tests than by default; what else is not the default was chosen by ``choose_settings.py``.
+SIZES = {
+    "linear_classification": {"epochs": 4}, "factorization_machine": {"epochs": 4}, "matrix_factorization": {"epochs": 3},
+    "wide_and_deep": {"epochs": 2}, "language_model": {"epochs": 1, "words": 1500, "width": 32, "hidden": 48, "projection": 32,
+                                                       "samples": 100, "batch_size": 16},
+}
+#: Words of the text that tests are trained and tested on.
+WORDS = 45_000, 5_000
+
+
+def settings():
+    """The settings that were chosen, and their scores in validation."""
+    return json.loads((GOLDEN / "example_settings.json").read_text(encoding="utf-8"))
+
+
+def kept(name):
+    """The arrays of one data set."""
+    with np.load(GOLDEN / "example_data.npz") as stored:
+        return {key.removeprefix(f"{name}_"): stored[key] for key in stored.files if key.startswith(name)}
+
+
+def texts():
+    """Docstrings, as rows of length 1."""
+    stored, parts = kept("text"), []
+    for part in ("train", "test"):
+        starts = stored[f"{part}_indptr"].astype(np.int64)
+        lengths = np.diff(starts)
+        values = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths).astype(np.float32)
+        x = mx.nd.sparse.csr_matrix((values, stored[f"{part}_indices"].astype(np.int64), starts), shape=(len(lengths), 2**14))
+        parts.append((x, stored[f"{part}_label"].astype(np.float32)))
+    return running.carve(*parts, packages=("numpy", "numba"))
+
+
+def pairs():
+    """Pairs of modules and words."""
+    stored = kept("pairs")
+    return running.carve(*((relation.rows_of_ones(stored[f"{part}_columns"].astype(np.int64), int(stored["width"])),
+                            stored[f"{part}_label"].astype(np.float32)) for part in ("train", "test")))
+
+
+def crossed_pairs():
+    """The same pairs, words crossed with folders."""
+    stored, parts = kept("pairs"), []
+    words, modules, folders = map(int, stored["sizes"])
+    for part in ("train", "test"):
+        columns = stored[f"{part}_columns"].astype(np.int64)
+        crossing = columns[:, :1] * folders + columns[:, 2:] - words - modules
+        parts.append((relation.rows_of_ones(crossing, words * folders), columns, stored[f"{part}_label"].astype(np.float32)))
+    return running.carve(*parts, sizes=(words, modules, folders))
+
+
+def ratings():
+    """Modules, words and logarithms of counts."""
+    stored = kept("ratings")
+    columns = (stored["module"].astype(np.int32), stored["word"].astype(np.int32), np.log1p(stored["count"].astype(np.float32)))
+    cut = len(columns[0]) - round(len(columns[0]) / 5)
+    return running.carve([column[:cut] for column in columns], [column[cut:] for column in columns],
+                         shape=tuple(map(int, stored["shape"])))
+
+
+def shortened(found):
+    """A part of the manual of the running Python."""
+    return found._replace(train=(found.train[0][:WORDS[0]],), validation=(found.validation[0][:WORDS[1]],),
+                          test=(found.test[0][:WORDS[1]],))
+
+
+_KEPT = {"linear_classification": texts, "factorization_machine": pairs, "matrix_factorization": ratings,
+         "wide_and_deep": crossed_pairs}
+
+
+def data_of(name, options):
+    """The data of an example."""
+    return shortened(kind_of(name).load(options)) if name == "language_model" else _KEPT[name]()
+
+
+def kind_of(name):
+    """An example's class."""
+    return importlib.import_module(f"sparsekit.examples.{name}").Example
+
+
+def options_of(name, *words, chosen=None, **changes) -> argparse.Namespace:
+    """Its settings in tests."""
+    kind = kind_of(name)
+    options = running.settings(kind, running.parser(kind, name, "text").parse_args(words))
+    for key, value in {**SIZES[name], **(chosen or {}), **changes}.items():
+        assert hasattr(options, key)
+        setattr(options, key, value)
+    return options

@@ -1,4 +1,4 @@
-"""The command ``sparsekit``: lab, demo, profile, view, bench, doctor."""
+"""The command ``sparsekit``: lab, demo, profile, view, diff, bench, doctor."""
 
 from __future__ import annotations
 
@@ -78,6 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_lab(commands)
     add_profile(commands)
     add_view(commands)
+    add_diff(commands)
     for name, (_, summary) in ELSEWHERE.items():
         commands.add_parser(name, help=summary)
     return parser
@@ -267,3 +268,41 @@ def page_beside(trace: Path) -> Path:
     for ending in (".gz", ".json", ".trace"):
         name = name.removesuffix(ending)
     return trace.with_name(f"{name}.html")
+
+
+# --------------------------------------------------------------------------- diff
+
+
+def add_diff(commands: Any) -> None:
+    """Declare ``sparsekit diff``."""
+    diff = commands.add_parser("diff", help="compare two saved traces, or several runs of each side")
+    diff.add_argument("before", type=Path, metavar="BEFORE", help="a trace, .json or .json.gz")
+    diff.add_argument("after", type=Path, metavar="AFTER")
+    diff.add_argument("--before", type=Path, metavar="FILE", dest="more_before", action="append", default=[],
+                      help="another run of the first side; four of each give intervals")
+    diff.add_argument("--after", type=Path, metavar="FILE", dest="more_after", action="append", default=[],
+                      help="another run of the second side")
+    diff.add_argument("--html", type=Path, metavar="FILE", help="self-contained page to write as well, with both timelines")
+    diff.add_argument("--rows", type=int, default=20, metavar="N", help="rows to print (default: %(default)s)")
+    diff.add_argument("--exit-code", action="store_true", help="end with status 1 if there is a difference")
+    diff.set_defaults(command=compare_traces)
+
+
+def compare_traces(arguments: argparse.Namespace) -> int:
+    """Print what changed from one trace to another."""
+    sides = [arguments.before, *arguments.more_before], [arguments.after, *arguments.more_after]
+    for trace in (*sides[0], *sides[1]):
+        if not trace.is_file():
+            raise DataFileError(f"There is no trace {trace}.", hint="`sparsekit profile SCRIPT` writes one.")
+    if arguments.html:
+        check_writable(arguments.html)
+    if arguments.rows < 1:
+        raise DataFileError(f"--rows {arguments.rows} shows nothing.", hint="give a number of rows, at least 1.")
+    profiler: Any = importlib.import_module("sparsekit.profiler")
+    before, after = ([profiler.load_trace(trace) for trace in side] for side in sides)
+    found = profiler.diff(before, after)
+    print(found.table(arguments.rows))
+    if arguments.html:
+        found.to_html(arguments.html)
+        print(f"Wrote {arguments.html}")
+    return int(arguments.exit_code and not found.same)

@@ -58,7 +58,7 @@ def test_version_and_help(capsys):
         assert said in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [[], ["no-such-command"], ["profile"], ["view"]])
+@pytest.mark.parametrize("words", [[], ["no-such-command"], ["profile"], ["view"], ["diff", "only-one.json"]])
 def test_a_mistaken_command_line_is_explained_with_status_2(words, capsys):
     with pytest.raises(SystemExit) as leaving:
         cli.main(words)
@@ -281,3 +281,52 @@ def test_view_shows_traces_of_other_profilers(here):
         page = (here / f"{name}.html").read_text(encoding="utf-8")
         assert page.startswith("<!doctype html>")
         assert "data-view=\"timeline\"" in page
+
+
+@pytest.fixture
+def two_traces(here):
+    """Two traces: a sum of one array, and of two."""
+    for name, number in (("before", 1), ("after", 2)):
+        script = f"import sparsekit as mx\nfor _ in range({number}):\n    mx.nd.sum(mx.nd.ones((20, 30))).wait_to_read()\n"
+        assert cli.main(["profile", "-o", f"{name}.json", write(here, script, f"{name}.py")]) == 0
+    return here
+
+
+def test_diff_says_what_changed_and_ends_with_status_1_if_asked(two_traces, capsys):
+    capsys.readouterr()
+    assert cli.main(["diff", "before.json", "after.json"]) == 0
+    said = capsys.readouterr().out
+    assert "sum" in said
+    assert "1 → 2" in said
+    assert "Calls 2.00×" in said
+    assert "too few repeats" in said
+    assert cli.main(["diff", "--exit-code", "before.json", "after.json"]) == 1
+    capsys.readouterr()
+    assert cli.main(["diff", "--exit-code", "before.json", "before.json"]) == 0
+    assert "No detectable difference" in capsys.readouterr().out
+
+
+def test_diff_of_several_runs_has_intervals_and_a_page(two_traces, capsys):
+    more = [word for _ in range(4) for word in ("--before", "before.json", "--after", "after.json")]
+    assert cli.main(["diff", "before.json", "after.json", *more, "--html", "diff.html"]) == 0
+    said = capsys.readouterr().out
+    assert "the shift is" in said
+    assert "Wrote diff.html" in said
+    page = (two_traces / "diff.html").read_text(encoding="utf-8")
+    assert "http://" not in page.replace("http://www.w3.org/", "")
+    assert "1 → 2" in page
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["before.json", "missing.json"], "There is no trace missing.json."),
+    (["before.json", "before.py"], "before.py"),
+    (["before.json", "after.json", "--html", "nowhere/diff.html"], "there is no folder nowhere"),
+    (["before.json", "after.json", "--rows", "0"], "--rows 0 shows nothing"),
+])
+def test_what_cannot_be_compared_is_one_error_with_a_hint(two_traces, capsys, words, message):
+    capsys.readouterr()
+    assert cli.main(["diff", *words]) == 2
+    said = capsys.readouterr()
+    assert not said.out
+    assert message in said.err
+    assert "Hint: " in said.err

@@ -63,7 +63,7 @@ def wrap(store: Any, ctx: Any, entry: Any = None) -> Any:
     """The array object of a store; ``entry`` is its place in a recorded graph."""
     layout = layout_of(store, ctx)
     array = _new(layout.cls)
-    array._store, array._layout, array._entry = store, layout, entry
+    array._store, array._layout, array._entry, array._seen = store, layout, entry, 0
     return array
 
 

@@ -238,13 +238,17 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     sink = hooks.sink
     try:
         if sink is not None:
-            if count == 2:
-                stores: Any = left._store, right._store
-            else:
-                stores = (inputs[0]._store,) if count == 1 else tuple([array._store for array in inputs])
+            # The same four calls as below, between two readings of the clock.
             start = _clock()
-            result = state.quietly(function, *stores) if k is None else state.quietly(function, k, *stores, attrs)
-            sink.op(plan, start, _clock(), stores, (result,), node or state.node)
+            if k is None:
+                result = state.quietly(function, left._store, right._store)
+            elif count == 2:
+                result = state.quietly(function, k, left._store, right._store, attrs)
+            elif count == 1:
+                result = state.quietly(function, k, inputs[0]._store, attrs)
+            else:
+                result = state.quietly(function, k, *[array._store for array in inputs], attrs)
+            end = _clock()
         elif k is None:
             result = state.quietly(function, left._store, right._store)
         elif count == 2:
@@ -260,13 +264,17 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
             raise
         return _carefully(call, inputs, out, ctx, node)
     array = _new(layout.cls)
-    array._store, array._layout = result, layout
+    array._store, array._layout, array._seen = result, layout, 0
     if node is None:
         array._entry = None
     else:
         array._entry = (node, 0)
         if call.op.saves_outputs:
             node.results = (result,)
+    if sink is not None:
+        sink.call(plan, start, end, inputs, array, node)
+        if node is not None and node.results:
+            node.results = result, array._seen
     return array
 
 

@@ -250,7 +250,10 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
         given = tuple(given[: call.visible]) if call.visible > 1 else given[0]
         out = out and tuple([wrap(store, node.ctx, (node, place)) for place, store in enumerate(out)])
     elif out is not None:
-        out = wrap(out[0], node.ctx, (node, 0))
+        result, *seen = out
+        out = wrap(result, node.ctx, (node, 0))
+        if seen:
+            out._seen = seen[0]
     count = len(want)
     if op.variadic:
         made = rule(F, given, inputs or [None] * count, out, call.attrs, want)

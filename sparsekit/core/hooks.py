@@ -5,6 +5,8 @@
 ``op(plan, start, end, inputs, outputs, node)``
     One operator ran.  ``inputs`` and ``outputs`` are tuples of stores (numpy or cupy arrays,
     ``CSR``, ``RowSparse``); the recorder copies numbers from them and keeps no reference.
+``call(plan, start, end, inputs, array, node)``
+    The same for array objects and their one result, which may be marked (``_seen``) to be known again.
 ``span(name, lane, start, end, args)``
     Anything else that took time: a compilation, a transfer, a batch read.
 ``densify(record)``
@@ -43,7 +45,7 @@ class _State(threading.local):
     ``lane`` and ``layer`` say where its operators belong, ``node`` is the forward node whose gradient
     is being computed, ``caller`` is where the user called what runs now, as ``caller()`` gives it, or None
     if that must be looked up, ``recording`` and ``training`` are autograd's switches,
-    ``tracing`` whether operators are noted rather than run.
+    ``tracing`` whether operators are noted rather than run, ``thread`` is its identifier.
 
     ``quietly(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
     and the like: results are infinite or nan there, as IEEE 754 says.  numpy keeps that setting in a context
@@ -57,14 +59,12 @@ class _State(threading.local):
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.quietly = context.run
-
-    lane = "forward"
-    layer = ""
-    caller: Any = None
-    node: Any = None
-    recording = False
-    training = False
-    tracing = False
+        # All in the instance: a recorder reads ``__dict__`` once an event, in the time of one attribute.
+        self.lane, self.layer = "forward", ""
+        self.caller: Any = None
+        self.node: Any = None
+        self.recording = self.training = self.tracing = False
+        self.thread = threading.get_ident()
 
 
 state = _State()

@@ -58,7 +58,7 @@ class Block:
         self._forward_hooks: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._forward_pre_hooks: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._monitor: Monitor | None = None
-        self._empty_prefix = prefix == ""
+        self._empty_prefix, self._of_library = prefix == "", type(self).__module__.startswith("sparsekit.gluon")
         self._prefix, self._params = Scope.create(prefix, params, self._alias())
         self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
         self._scope = Scope(self)
@@ -302,13 +302,13 @@ class Block:
 
     def _told(self, outer: str, args: Any) -> Any:
         """The same under a profiler: what a layer of the library runs has the line of the user's that called it."""
-        state = hooks.state
-        before = state.caller
-        state.caller = None if not type(self).__module__.startswith("sparsekit.gluon") else before or hooks.caller()
+        here = hooks.state.__dict__
+        before = here["caller"]
+        here["caller"] = (before or hooks.caller()) if self._of_library else None
         try:
             out = self._run(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
         finally:
-            state.layer, state.caller = outer, before
+            here["layer"], here["caller"] = outer, before
         if self._forward_hooks:
             for hook in tuple(self._forward_hooks.values()):
                 hook(self, args, out)

@@ -57,6 +57,12 @@ class _Watch:
         if self.passed is not None:
             self.passed.op(plan, start, end, inputs, outputs, node)
 
+    def call(self, plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
+        """One operator ran on array objects."""
+        self._seen.append((plan.op.name, Context(plan.k.device), tuple(one._store for one in inputs), (array._store,)))
+        if self.passed is not None:
+            self.passed.call(plan, start, end, inputs, array, node)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.passed, name) if self.passed is not None else _nothing
 

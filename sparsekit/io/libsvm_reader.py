@@ -53,7 +53,11 @@ class Rows:
     @property
     def nbytes(self) -> int:
         """Bytes of all components."""
-        return sum(part.nbytes for part in (getattr(self, name) for name in self.__slots__) if part is not None)
+        found = self.data.nbytes + self.indices.nbytes + self.indptr.nbytes + self.labels.nbytes
+        for part in (self.label_indptr, self.queries):
+            if part is not None:
+                found += part.nbytes
+        return int(found)
 
     def csr(self, width: int) -> CSR:
         """The features as a matrix of ``width`` columns."""

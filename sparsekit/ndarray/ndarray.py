@@ -57,9 +57,11 @@ class NDArray(NumpyProtocol, Interchange):
         Gradient buffer, after ``attach_grad``.
     """
 
-    __slots__ = ("__weakref__", "_entry", "_layout", "_store")
+    __slots__ = ("__weakref__", "_entry", "_layout", "_seen", "_store")
     _entry: Any
     _layout: Layout
+    #: By what a recorder knows the array again; 0 if none saw it.
+    _seen: int
     _store: Any
     #: Operators as methods are added below the class, from the registry.
     transpose: Any

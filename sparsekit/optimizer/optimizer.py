@@ -209,12 +209,15 @@ class Optimizer:
 
         Rates change from step to step, and a call with new attributes would be planned anew: the call
         kept here gets its numbers changed instead.  A recorder reads attributes later, so it gets calls
-        that stay as they are.
+        that stay as they are, and another one when a number has changed.
         """
-        if hooks.sink is not None:
-            return invoke(op.bind(attrs), arrays)
-        key = (index, op, attrs.get("lazy_update"))  # which may decide the rule row
+        told = hooks.sink is not None
+        key = (index, op, attrs.get("lazy_update"), told)  # the third may decide the rule row
         call = self._calls.get(key)
+        if told:
+            if call is None or not call.attrs.items() >= attrs.items():
+                call = self._calls[key] = op.bind(attrs)
+            return invoke(call, arrays)
         if call is None:
             call = self._calls[key] = Call(op, dict(op.bind(attrs).attrs))
         else:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
+from ..base import displays
 from ..base.errors import ProfilerError
 from . import words
 from .describe import storage
@@ -269,6 +272,14 @@ class Diff:
         footer = self.summary() + (f" {hidden} more rows are not shown." if hidden else "")
         return Table(("operator", "lane", "storage types", "calls", "moved", "own time", "by calls", "by bytes", "by time a byte",
                       "verdict"), shown, cells, footer, "What changed")
+
+    def to_html(self, path: str | os.PathLike[str], title: str = "What changed") -> Path:
+        """Write one HTML file with the changes and both timelines that needs neither network nor kernel."""
+        first = [profile.records for profile in (self._sides[0].profiles[0], self._sides[1].profiles[0])]
+        sections = [("Summary", self.summary()), ("Changes", self.table().plain()),
+                    ("Timelines", {"timeline": dict(zip(("before", "after"), first, strict=True))})]
+        displays.call("html_report", title, sections, path=path)
+        return Path(path)
 
     def __repr__(self) -> str:
         return repr(self.table(20))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,9 @@ __all__ = ["Profile"]
 
 #: Lanes whose counts differ from run to run: compilation happens once a machine, not once a run.
 VOLATILE = ("compile", "profiler")
+
+#: Operators shorter than so many times what recording one takes are measured roughly.
+SHORT = 20
 
 _LEDGER_COLUMNS = ("operator", "line", "from", "to", "shape", "bytes before", "bytes after", "times", "remedy")
 
@@ -196,10 +198,23 @@ class Profile:
         data = self._data()
         text = f"{words.duration(data.wall)} of wall time, {words.share(data.accounted)} accounted for."
         if data.overhead:
-            text += f" The profiler's own cost is estimated at {words.duration(data.overhead)}."
+            text += f" The profiler's own cost is estimated at {words.duration(data.overhead)}"
+            each = data.overhead / max(1, data.events)
+            calls, short = self._shorter_than(SHORT * each)
+            text += (f", {words.duration(each)} an event: {words.share(short / calls)} of the operators take less than {SHORT} "
+                     "times that, so look at their sums, not at single times." if short > calls / 2 else ".")
         if data.folded:
             text += f" {words.count(data.folded)} older events are in these totals only."
         return text
+
+    def _shorter_than(self, time: float) -> tuple[int, int]:
+        """Number of operators, and of those whose mean is below ``time`` microseconds."""
+        calls = short = 0
+        for key, total in self._data().totals.items():
+            if key.storage:
+                calls += total.calls
+                short += total.calls if total.total < time * 1000 * total.calls else 0
+        return calls, short
 
     def ledger_table(self) -> Table:
         """Densifications put together by operator, line, storage types and shape."""
@@ -256,9 +271,9 @@ class Profile:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
         sections: list[tuple[str, Any]] = [
             ("Summary", self.summary()), ("Timeline", {"timeline": self.records}), ("Memory", {"memory": self._memory_shown()}),
-            ("Operators", _plain(self.table())), ("By storage types", _plain(self.table(group_by="storage")))]
+            ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
         if self.densified:
-            sections.append(("Became dense", _plain(self.ledger_table())))
+            sections.append(("Became dense", self.ledger_table().plain()))
         displays.call("html_report", title, sections, path=path)
         return Path(path)
 
@@ -309,8 +324,3 @@ def _count(tree: Any, lane: str, layer: str, name: str, types: str, calls: int) 
     names = tree.setdefault(lane, {}).setdefault(layer or "(no layer)", {})
     label = f"{name} ({types})" if types else name
     names[label] = names.get(label, 0) + calls
-
-
-def _plain(table: Table) -> Mapping[str, Any]:
-    columns: Sequence[str] = table.columns
-    return {"columns": list(columns), "rows": table.cells, "caption": table.footer or table.caption}

@@ -176,6 +176,7 @@ class Profiler(Profile):
             self._run.note_process()
             self._run.clock.start()
             hooks.device_work.clear()
+            self._run.recorder.begin()
             hooks.sink = self._run.recorder
             _active = self
             self.state = "running"
@@ -273,17 +274,17 @@ def cost_of_event(lines: bool) -> float:
     import numpy as np
 
     run = Run(CAPACITY, lines)
-    plan = _Nothing()
-    left = right = np.zeros((8, 8), np.float32)
-    op, clock = run.recorder.op, time.perf_counter_ns
+    plan, layout = _Nothing(), _Nothing()
+    left, right = _Array(np.zeros((8, 8), np.float32), layout), _Array(np.zeros((8, 8), np.float32), layout)
+    call, clock = run.recorder.call, time.perf_counter_ns
 
     def loop(noted: bool, count: int = 2000) -> int:
         begin = clock()
         for _ in range(count):
-            result = np.empty((8, 8), np.float32)
+            result = _Array(np.empty((8, 8), np.float32), layout)
             if noted:
                 start = clock()
-                op(plan, start, clock(), (left, right), (result,), None)
+                call(plan, start, clock(), (left, right), result, None)
         return clock() - begin
 
     costs = [(loop(True) - loop(False)) / 2000 for _ in range(5)]
@@ -291,8 +292,18 @@ def cost_of_event(lines: bool) -> float:
 
 
 class _Nothing:
-    """A plan of nothing, to measure with."""
+    """A plan of nothing and a layout of nothing, to measure with."""
 
     attrs: ClassVar[dict[str, Any]] = {}
     fallback = False
     op = None
+    shape = (8, 8)
+
+
+class _Array:
+    """As much of an array as a recorder looks at."""
+
+    __slots__ = ("_layout", "_seen", "_store")
+
+    def __init__(self, store: Any, layout: Any) -> None:
+        self._store, self._layout, self._seen = store, layout, 0

@@ -1,12 +1,13 @@
 """The recorder: notes events as cheaply as it can, and leaves every question for later.
 
 An operator costs one ``extend`` of one flat list by ``STRIDE`` items.  No tuple stays behind, so
-the garbage collector has almost nothing more to do than without a profiler.  An array is noted as
-the weak reference that was made when it was first met; its shape and dtype are noted once.
+the garbage collector has almost nothing more to do than without a profiler.  A result is noted as a
+weak reference made there and then, once, with its element type; its array object is marked with the
+time of that event, and from then on that number is all that has to be noted of it.
 
-When an array dies, its weak reference is appended to ``dead`` by the interpreter itself, and each
-event notes how long that list was.  So the order of allocations and frees is known exactly,
-without a single Python call when memory is freed.
+When an array dies, its weak reference is appended to the same list by the interpreter itself, between
+the events.  So the order of allocations and frees is known exactly, without a single Python call when
+memory is freed.
 
 ``drain`` hands the events over as tuples in which arrays are *entries*:
 
@@ -27,7 +28,6 @@ import sys
 import threading
 import time
 import weakref
-from _thread import get_ident
 from collections.abc import Callable
 from typing import Any
 
@@ -43,19 +43,23 @@ SPAN, ASSIGN, DENSIFY, MARKER, COUNTER = "span", "assign", "densify", "marker", 
 #: Entry of an input that was left out.
 NOTHING: tuple[Any, ...] = (None, (), None)
 
-#: Items that one event takes.
-STRIDE = 15
+#: Items that one event takes; a death takes one.
+STRIDE = 14
 
-#: Stands in the first place if there are more inputs than two or none, and in that of the shape for several outputs.
+#: Stands in the first place if there are more inputs than two or none, and in that of the layout for several outputs.
 MANY: Any = "many"
 
-#: First of the four items that stand for a view.
+#: First of the five items that stand for a view when it is first met: its weak reference, what stands for its base, and
+#: its layout or shape, and element type.
 VIEW = "view"
+
+#: First of a note that says which number stands for an array from now on.
+MET = "met"
 
 #: Events digested in one go: few enough to stay in the processor's cache.
 SLICE = 4096
 
-#: Events that may wait before they are digested; about 400 bytes each.
+#: Events that may wait before they are digested; about 300 bytes each.
 WAITING = 100_000
 
 
@@ -69,8 +73,8 @@ class Recorder:
     digest : callable
         ``digest(events, dead)`` takes the events noted so far; called when many are waiting.  An operator
         is ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, place, instruction)``,
-        where outputs is a list unless there is one, and place is a code object with its instruction, or what
-        ``hooks.caller`` gave; everything else begins with one of the five names of
+        where outputs is a list unless there is one, deaths is how many arrays had died by then, and place is a code
+        object with its instruction, or what ``hooks.caller`` gave; everything else begins with one of the five names of
         this module and has its content in the place of the inputs.
     waiting : int
         Number of events that may wait.
@@ -78,69 +82,126 @@ class Recorder:
     Attributes
     ----------
     dead : list of weak references
-        In the order in which their arrays were freed; None once digested.
+        In the order in which their arrays were freed, as far as events were handed over; None once digested.
     """
 
     def __init__(self, lines: bool, digest: Callable[[list[Any], list[Any]], None], waiting: int = WAITING) -> None:
         self._notes: list[Any] = []
         self._extend = self._notes.extend
+        self._died = self._notes.append
         self.dead: list[Any] = []
         self.lines = lines
-        self.waiting = waiting
+        self._waiting = waiting
         self._digest = digest
         self._lock = threading.Lock()
-        self._known: dict[int, Any] = {}
+        # Weak references whose deaths were handed over, and that may still be asked for.
+        self._dying: list[Any] = []
+        # What a weak reference, by its address, or the number that an array is marked with stands for; the numbers
+        # of each weak reference, and the one given to an array that was met again.
         self._entries: dict[int, tuple[Any, ...]] = {}
+        self._marked: dict[int, tuple[Any, ...]] = {}
+        self._marks: dict[int, list[int]] = {}
+        self._numbers: dict[int, int] = {}
         self._met: dict[int, tuple[Any, ...]] = {}
         self._wholes: dict[int, tuple[Any, Any]] = {}
         self._buried = 0
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._meet = self._make_meet()
+        self.begin()
+
+    @property
+    def waiting(self) -> int:
+        """Number of events that may wait."""
+        return self._waiting
+
+    @waiting.setter
+    def waiting(self, waiting: int) -> None:
+        self._waiting = waiting
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget how arrays are marked: another recorder may have marked them meanwhile."""
         self.op = self._make_op()
+        self.call = self._make_call()
 
     def _make_op(self) -> Callable[..., None]:
-        """Build the hot function; a closure, because looking up cells is faster than attributes."""
-        extend, dead, notes, state = self._notes.extend, self.dead, self._notes, hooks.state
-        known, meet, drain, caller, inner = self._known, self._meet, self.drain, hooks.caller, hooks.inner
-        get, died, reference, frame_at = known.get, dead.append, weakref.ref, sys._getframe
-        lines, limit, ident, ndarray = self.lines, self.waiting * STRIDE, get_ident, np.ndarray
+        """Build the function for stores, as the general way of an operator and programs have them."""
+        extend, notes, meet, drain, state = self._extend, self._notes, self._meet, self.drain, hooks.state
+        lines, limit, caller = self.lines, self.waiting * STRIDE, hooks.caller
 
         def op(plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
             """Note that an operator ran."""
-            # The loops over arrays are written out for the counts that nearly every operator has.
+            here = state.__dict__
+            count = len(inputs)
+            second = None
+            if count == 2:
+                first, second = meet(inputs[0]), meet(inputs[1])
+            elif count == 1:
+                first = meet(inputs[0])
+            else:
+                first, second = MANY, [meet(store) for store in inputs]
+            many = None
+            if len(outputs) == 1:
+                given = meet(outputs[0])
+            else:
+                given, many = [meet(store) for store in outputs], MANY
+            lane, place = here["lane"], None
+            if lines and lane != "backward":
+                place = here["caller"] or caller()
+            extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, many, None,
+                    place, 0))
+            if len(notes) > limit:
+                drain(True)
+
+        return op
+
+    def _make_call(self) -> Callable[..., None]:
+        """Build the hot function; a closure, because looking up cells is faster than attributes.
+
+        It is written out, because each call of a function costs a twentieth of all that it does.
+        """
+        extend, notes, meet, introduce, drain = self._extend, self._notes, self._meet, self._introduce, self.drain
+        died, reference, references, frame_at = self._died, weakref.ref, weakref.getweakrefcount, sys._getframe
+        lines, limit, ndarray, state, inner = self.lines, self.waiting * STRIDE, np.ndarray, hooks.state, hooks.inner
+        caller, based = hooks.caller, self._base
+        began = self._began = time.perf_counter_ns()
+
+        def call(plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
+            """Note that an operator ran on array objects, and gave a new one."""
+            here = state.__dict__
             count = len(inputs)
             if count == 2:
-                array, other = inputs
-                first = get(id(array))
-                if first is None or first() is not array:
-                    first = meet(array)
-                second = get(id(other))
-                if second is None or second() is not other:
-                    second = meet(other)
+                left, right = inputs
+                first = left._seen
+                if first < began:
+                    first = introduce(left)
+                second = right._seen
+                if second < began:
+                    second = introduce(right)
             elif count == 1:
-                (array,) = inputs
-                first = get(id(array))
-                if first is None or first() is not array:
-                    first = meet(array)
-                second = None
+                (left,) = inputs
+                first, second = left._seen, None
+                if first < began:
+                    first = introduce(left)
             else:
-                first, second = MANY, [meet(array) for array in inputs]
-            shape = dtype = None
-            if len(outputs) == 1:
-                (array,) = outputs
-                given = get(id(array))
-                if given is None or given() is not array:
-                    if array.__class__ is ndarray and array.base is None:
-                        given = known[id(array)] = reference(array, died)
-                        shape, dtype = array.shape, array.dtype
-                    else:
-                        given = meet(array)
+                first, second = MANY, [one._seen if one._seen >= began else introduce(one) for one in inputs]
+            store = array._store
+            if references(store):
+                # It was there before: nearly always what the operator wrote to.
+                layout = dtype = None
+                given = (first if first is not MANY else second[0]) if inputs and inputs[0]._store is store else meet(store)
+            elif store.__class__ is ndarray:
+                given, layout, dtype = reference(store, died), array._layout, store.dtype
+                if store.base is not None:
+                    given, layout = (VIEW, given, based(store.base), layout, dtype), VIEW
+                array._seen = start
             else:
-                given, shape = [meet(array) for array in outputs], MANY
-            place, instruction = None, 0
-            lane = state.lane
+                given, layout, dtype = meet(store), None, None
+            if node is None:
+                node = here["node"]
+            lane, place, instruction = here["lane"], None, 0
             if lines and lane != "backward":
-                place = state.caller
+                place = here["caller"]
                 if place is None:
                     try:
                         # The caller of the front end's function that called the dispatcher that called this.
@@ -152,12 +213,29 @@ class Recorder:
                             place = caller(frame)
                     except ValueError:  # no front end in between
                         place = caller()
-            extend((plan, start, end, lane, state.layer, node and node.id, ident(), first, second, given, shape, dtype,
-                    len(dead), place, instruction))
+            extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, layout,
+                    dtype, place, instruction))
             if len(notes) > limit:
                 drain(True)
 
-        return op
+        return call
+
+    def _introduce(self, array: Any) -> Any:
+        """What stands for an array object that this recorder has not marked; from now on a number, unless it is sparse."""
+        store = array._store
+        if store.__class__ is not np.ndarray and hasattr(store, "components"):
+            return self._sparse(store)
+        part = self._meet(store)
+        owner = part if part.__class__ is weakref.ref else part[1] if part[0] is VIEW else part[0]
+        if owner.__class__ is not weakref.ref:
+            return part
+        mark = self._numbers.get(id(owner))
+        if mark is None:
+            mark = self._numbers[id(owner)] = time.perf_counter_ns()
+            self._extend((MET, mark, mark, "", "", None, 0, (mark, part), None, None, None, None, None, 0))
+        # Only now, so that no other thread can note it before the note that says what it means.
+        array._seen = mark
+        return mark
 
     def span(self, name: str, lane: str, start: int, end: int, args: dict[str, Any]) -> None:
         """Note anything else that took time."""
@@ -178,62 +256,39 @@ class Recorder:
 
         ``before`` says that it did so before the profile began.
         """
-        store = array._store
+        store, now = array._store, time.perf_counter_ns()
+        sparse = store.__class__ is not np.ndarray and hasattr(store, "components")
         # Inputs come and go with each batch, and keep their components.
-        if role != "input" and store.__class__ is not np.ndarray and getattr(store, "stype", "default") != "default":
+        if sparse and role != "input":
             self._lasting[id(store)] = (weakref.ref(store), role, owner)
-        now = time.perf_counter_ns()
-        self._extend((ASSIGN, now, now, "", "", None, get_ident(), (self._meet(store), role, owner, before), None, None,
-                      None, None, len(self.dead), None, 0))
+        part = self._sparse(store) if sparse else self._meet(store)
+        self._extend((ASSIGN, now, now, "", "", None, hooks.state.thread, (part, role, owner, before), None, None,
+                      None, None, None, 0))
+        if not sparse and part.__class__ is not weakref.ref and part[0].__class__ is weakref.ref:
+            array._seen = now
 
     def _note(self, kind: str, start: int, end: int, lane: str, content: Any) -> None:
-        self._extend((kind, start, end, lane, hooks.state.layer, None, get_ident(), content, None, None, None,
-                      None, len(self.dead), None, 0))
+        self._extend((kind, start, end, lane, hooks.state.layer, None, hooks.state.thread, content, None, None, None,
+                      None, None, 0))
         if len(self._notes) > self.waiting * STRIDE:
             self.drain(True)
 
+    def _base(self, base: Any) -> Any:
+        """What stands for the array that a view's memory belongs to; None if that cannot be followed.
+
+        That is so for a base that is no array (numba's, a file's): the view itself stands for it.
+        """
+        return self._meet(base) if base.__class__ is np.ndarray or hasattr(base, "dtype") else None
+
     def _make_meet(self) -> Callable[[Any], Any]:
-        """Build the function that gives what stands for a store in a note; called for what is new or no plain array."""
-        known, met, lasting, get = self._known, self._met, self._lasting, self._known.get
-        reference, died, ndarray, met_before = weakref.ref, self.dead.append, np.ndarray, self._met.get
-
-        def owner(store: Any) -> Any:
-            try:
-                made = known[id(store)] = reference(store, died)
-            except TypeError:
-                return None, store.shape, store.dtype
-            return made, store.shape, store.dtype
-
-        def part(array: Any) -> Any:
-            given = get(id(array))
-            if given is not None and given() is array:
-                return given
-            if array.__class__ is ndarray and array.base is None:
-                made = known[id(array)] = reference(array, died)
-                return made, array.shape, array.dtype
-            return meet(array)
-
-        def sparse(store: Any) -> Any:
-            data, indices = store.data, store.indices
-            found = met_before(id(data))
-            # The same store with the same components: nothing else can have changed.
-            if found is not None and found[3] == id(store) and found[0]() is data and found[1]() is indices:
-                return found[2]
-            parts: tuple[Any, ...] = (part(data), part(indices))
-            if len(store.components) == 3:
-                parts = (*parts, part(store.indptr))
-            role = lasting.get(id(store))
-            if role is not None and role[0]() is not store:
-                role = None
-            whole = store.stype, store.shape, parts, role
-            if data.__class__ is ndarray and indices.__class__ is ndarray:
-                met[id(data)] = reference(data), reference(indices), whole, id(store)
-            return whole
+        """Build the function that gives what stands for a store: the weak reference made when it was first met, or more."""
+        reference, references, died, ndarray = weakref.ref, weakref.getweakrefs, self._died, np.ndarray
+        sparse, based = self._sparse, self._base
 
         def meet(store: Any) -> Any:
-            found = get(id(store))
-            if found is not None and found() is store:
-                return found
+            for found in references(store):
+                if found.__callback__ is died:
+                    return found
             if store.__class__ is ndarray:
                 base = store.base
             elif hasattr(store, "components"):
@@ -242,13 +297,36 @@ class Recorder:
                 return NOTHING
             else:
                 base = getattr(store, "base", None)
-            # A view belongs to the array that owns the memory; a base that is no array (numba's, a file's)
-            # cannot be followed, so the array itself stands for it.
-            if base is not None and (base.__class__ is ndarray or hasattr(base, "dtype")):
-                return VIEW, meet(base), store.shape, store.dtype
-            return owner(store)
+            try:
+                made = reference(store, died)
+            except TypeError:
+                return None, store.shape, store.dtype
+            return (made, store.shape, store.dtype) if base is None else (VIEW, made, based(base), store.shape, store.dtype)
 
         return meet
+
+    def _sparse(self, store: Any) -> Any:
+        """What stands for a sparse store: its components, and its role if it has a lasting one."""
+        data, indices = store.data, store.indices
+        found = self._met.get(id(data))
+        meet, parts = self._meet, None
+        if found is not None and found[0]() is data and found[1]() is indices:
+            # The same store with the same components: nothing else can have changed.
+            if found[3] == id(store):
+                return found[2]
+            if store.stype == "row_sparse":
+                parts = found[2][2]
+        if parts is None:
+            parts = (meet(data), meet(indices))
+            if len(store.components) == 3:
+                parts = (*parts, meet(store.indptr))
+        role = self._lasting.get(id(store))
+        if role is not None and role[0]() is not store:
+            role = None
+        whole = store.stype, store.shape, parts, role
+        if data.__class__ is np.ndarray and indices.__class__ is np.ndarray:
+            self._met[id(data)] = weakref.ref(data), weakref.ref(indices), whole, id(store)
+        return whole
 
     def drain(self, tell: bool = False) -> None:
         """Hand over the waiting events; returns at once if another thread is doing so.
@@ -265,14 +343,13 @@ class Recorder:
             notes = self._notes[:]
             # Other threads only append, so what was copied is what stands in front.
             del self._notes[: len(notes)]
-            before = self._buried
-            dying = self.dead[before:]
-            for begins in range(0, len(notes), SLICE * STRIDE):
-                ends = min(begins + SLICE * STRIDE, len(notes))
+            place = 0
+            while place < len(notes):
                 self._wholes.clear()
-                self._digest([self._unfold(notes[place: place + STRIDE]) for place in range(begins, ends, STRIDE)],
-                             self.dead)
-            self._forget(before, dying)
+                events: list[Any] = []
+                place = self._unfold(notes, place, events)
+                self._digest(events, self.dead)
+            self._forget()
         finally:
             if collects:
                 gc.enable()
@@ -280,29 +357,60 @@ class Recorder:
         if tell:
             self.span("digest", "profiler", begin, time.perf_counter_ns(), {})
 
-    def _unfold(self, note: list[Any]) -> tuple[Any, ...]:
-        """The tuple form of one note."""
-        (plan, start, end, lane, layer, node, thread, first, second, given, shape, dtype, deaths, place,
-         instruction) = note
-        unfold = self._entry_of
-        if type(plan) is str:
-            content = (unfold(first[0]), *first[1:]) if plan == ASSIGN else first
-            return plan, start, end, lane, layer, node, thread, content, None, deaths, None, 0
-        if first is MANY:
-            inputs: Any = [unfold(part) for part in second]
-        elif second is None:
-            inputs = (unfold(first),)
-        else:
-            inputs = (unfold(first), unfold(second))
-        if shape is MANY:
-            outputs: Any = [unfold(part) for part in given]
-        elif shape is None:
-            outputs = unfold(given)
-        else:
-            outputs = self._entries[id(given)] = given, shape, dtype
-        return plan, start, end, lane, layer, node, thread, inputs, outputs, deaths, place, instruction
+    def _unfold(self, notes: list[Any], place: int, events: list[Any]) -> int:
+        """Append the tuple form of some notes to ``events``; gives where the next begins."""
+        unfold, dead, dying, count, reference = self._entry_of, self.dead, self._dying, len(notes), weakref.ref
+        while place < count and len(events) < SLICE:
+            plan = notes[place]
+            if plan.__class__ is reference:
+                dead.append(plan)
+                dying.append(plan)
+                place += 1
+                continue
+            _, start, end, lane, layer, node, thread, first, second, given, layout, dtype, where, instruction = notes[
+                place: place + STRIDE]
+            place += STRIDE
+            if type(plan) is str:
+                if plan is MET:
+                    number, part = first
+                    self._stand_for(number, unfold(part), part if part.__class__ is reference else part[1] if part[0] is VIEW
+                                    else part[0])
+                    continue
+                content = first
+                if plan is ASSIGN:
+                    entry = unfold(first[0])
+                    content = (entry, *first[1:])
+                    if entry[0].__class__ is reference:
+                        self._stand_for(start, entry, entry[0])
+                events.append((plan, start, end, lane, layer, node, thread, content, None, len(dead), None, 0))
+                continue
+            if first is MANY:
+                inputs: Any = [unfold(part) for part in second]
+            elif second is None:
+                inputs = (unfold(first),)
+            else:
+                inputs = (unfold(first), unfold(second))
+            if layout is None:
+                outputs = unfold(given)
+            elif layout is MANY:
+                outputs = [unfold(part) for part in given]
+            elif layout is VIEW:
+                outputs = unfold(given)
+                self._stand_for(start, outputs, given[1])
+            else:
+                outputs = self._entries[id(given)] = self._marked[start] = given, layout.shape, dtype
+                self._marks[id(given)] = [start]
+            events.append((plan, start, end, lane, layer, node, thread, inputs, outputs, len(dead), where, instruction))
+        return place
+
+    def _stand_for(self, number: int, entry: tuple[Any, ...], owner: Any) -> None:
+        """Remember what a number stands for, until its array is freed."""
+        self._marked[number] = entry
+        self._marks.setdefault(id(owner), []).append(number)
 
     def _entry_of(self, part: Any) -> Any:
+        if part.__class__ is int:
+            return self._marked.get(part, NOTHING)
         if part.__class__ is weakref.ref:
             found = self._entries.get(id(part))
             if found is None:
@@ -311,10 +419,15 @@ class Recorder:
                 found = NOTHING if array is None else (part, array.shape, array.dtype)
             return found
         if part[0].__class__ is weakref.ref:
-            self._entries[id(part[0])] = part
-            return part
+            return self._entries.setdefault(id(part[0]), part)
         if part[0] is VIEW:
-            return self._entry_of(part[1]), part[2], part[3]
+            made = self._entries.get(id(part[1]))
+            if made is None:
+                _, view, base, shape, dtype = part
+                shape = shape if shape.__class__ is tuple else shape.shape
+                made = (view, shape, dtype) if base is None else (self._entry_of(base), shape, dtype)
+                self._entries[id(view)] = made
+            return made
         if len(part) == 4:
             # A sparse array that several events mention is one entry, as long as these are digested.
             made = self._wholes.get(id(part))
@@ -326,15 +439,20 @@ class Recorder:
             return made[1]
         return part
 
-    def _forget(self, before: int, dying: list[Any]) -> None:
+    def _forget(self) -> None:
         """Drop what was kept about arrays whose death has been digested; their addresses may come again."""
-        for place, reference in enumerate(dying, before):
-            if self.dead[place] is not None:
+        forgotten = 0
+        for reference in self._dying:
+            if self.dead[self._buried] is not None:
                 break
             self._entries.pop(id(reference), None)
-            self._buried = place + 1
-        for remembered in (self._known, self._met):
-            if len(remembered) > 10_000:
-                for key, value in list(remembered.items()):
-                    if (value if value.__class__ is weakref.ref else value[0])() is None:
-                        remembered.pop(key, None)
+            self._numbers.pop(id(reference), None)
+            for number in self._marks.pop(id(reference), ()):
+                self._marked.pop(number, None)
+            self._buried += 1
+            forgotten += 1
+        del self._dying[:forgotten]
+        if len(self._met) > 10_000:
+            for key, value in list(self._met.items()):
+                if value[0]() is None:
+                    self._met.pop(key, None)

@@ -59,6 +59,10 @@ class Table:
         caption = " ".join(part for part in (self.caption, self.footer) if part)
         return words.html_table(self.columns, self.cells, caption)
 
+    def plain(self) -> dict[str, Any]:
+        """The table as plain data for a report: ``columns rows caption``."""
+        return {"columns": list(self.columns), "rows": self.cells, "caption": self.footer or self.caption}
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self.html}
 

@@ -9,6 +9,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.core import hooks
+from sparsekit.profiler.recorder import Recorder
 
 FEATURES, UNITS, BATCH, STORED = 1000, 16, 4, 3
 
@@ -189,3 +190,48 @@ def test_a_block_of_the_users_own_gives_its_inner_lines():
     first = Own.hybrid_forward.__code__.co_firstlineno
     assert [record["line"] for record in prof.records if record["layer"]] == [
         f"test_library.py:{first + 1}", f"test_library.py:{first + 2}"]
+
+
+def test_array_objects_tell_the_same_as_their_stores(training, monkeypatch):
+    """The way of recording that is written for speed against the general one: the same arrays, lives and peak."""
+    def as_stores(recorder):
+        def call(plan, start, end, inputs, array, node):
+            recorder.op(plan, start, end, tuple(one._store for one in inputs), (array._store,), node or hooks.state.node)
+        return call
+
+    found = []
+    for general in (False, True):
+        if general:
+            monkeypatch.setattr(Recorder, "_make_call", as_stores)
+        step = training("row_sparse")
+        step()
+        with mx.Profiler() as prof:
+            for _ in range(3):
+                step()
+            parts = [mx.nd.ones((30, 4))[number:number + 2] * 2 for number in range(3)]
+            mx.nd.concat(*parts, dim=0).reshape((3, 8)).sum()
+        shown = ("name", "lane", "layer", "inputs", "outputs", "bytes", "flops")
+        memory = prof.memory
+        found.append(([[record[name] for name in shown] for record in prof.records],
+                      memory["peak_bytes"], memory["at_peak"], [sample[1:] for sample in memory["samples"]], prof.gradient_rows))
+    assert found[0] == found[1]
+
+
+def test_arrays_that_several_profilers_saw_are_known_to_each():
+    first, second = mx.nd.ones((100,)), mx.nd.ones((50,))
+    with mx.Profiler() as outer:
+        made = first + 1
+        outer.pause()
+        with mx.Profiler() as inner:
+            other = made * 2  # marked by the second profiler while the first one pauses
+        outer.resume()
+        last = other + made
+        del made, other
+        second + 1
+    assert [record["inputs"][0]["shape"] for record in outer.records] == [[100], [100], [50]]
+    assert [array["shape"] for array in outer.records[1]["inputs"]] == [[100], [100]]
+    assert inner.memory["peak_bytes"] == 2 * 400
+    # The sum, its two inputs and the first array; then two of them are gone, and the second array and its sum came.
+    assert outer.memory["peak_bytes"] == 4 * 400
+    assert last.shape == (100,)
+    assert outer.memory["samples"][-1][1] <= 2 * 400 + 2 * 200

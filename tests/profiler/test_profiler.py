@@ -6,7 +6,6 @@ import pytest
 from sparsekit.base.errors import ProfilerError, UnknownNameError
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler, active
-from sparsekit.profiler.recorder import Recorder
 from sparsekit.profiler.table import GROUPS
 
 
@@ -92,7 +91,6 @@ def test_folding_is_exact(library, step):
     def run(capacity, waiting):
         with Profiler(capacity=capacity) as prof:
             prof._run.recorder.waiting = waiting
-            prof._run.recorder.op = Recorder._make_op(prof._run.recorder)
             for number in range(100):
                 with prof.span("step"):
                     step(rows=2 + number % 3, node=number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 import warnings
@@ -238,14 +239,11 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     sink = hooks.sink
     try:
         if sink is not None:
-            # The same four calls as below, between two readings of the clock.
             start = _clock()
             if k is None:
                 result = state.quietly(function, left._store, right._store)
             elif count == 2:
                 result = state.quietly(function, k, left._store, right._store, attrs)
-            elif count == 1:
-                result = state.quietly(function, k, inputs[0]._store, attrs)
             else:
                 result = state.quietly(function, k, *[array._store for array in inputs], attrs)
             end = _clock()
@@ -421,13 +419,9 @@ class _Conversion:
         self.op, self.attrs, self.fallback = find("cast_storage"), {"stype": stype}, True
 
 
-_conversions: dict[str, _Conversion] = {}
-
-
+@functools.cache
 def _conversion(stype: str) -> _Conversion:
-    if stype not in _conversions:
-        _conversions[stype] = _Conversion(stype)
-    return _conversions[stype]
+    return _Conversion(stype)
 
 
 _warned: set[Any] = set()

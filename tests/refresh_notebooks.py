@@ -25,6 +25,9 @@ LIVE = "application/vnd.jupyter.widget-view+json"
 #: The temporary file that a cell is compiled as; a warning names it.
 CELL_FILE = re.compile(r"[^\s\"']*ipykernel_\d+[/\\]\d+\.py")
 
+#: What is kept of a cell's metadata: how it is tested, and its place among slides.
+KEPT = ("tags", "slideshow")
+
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -37,8 +40,7 @@ def normalise(notebook: Any) -> Any:
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number:02d}"
-        tags = cell.metadata.get("tags")
-        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        cell.metadata = nbformat.from_dict({name: cell.metadata[name] for name in KEPT if cell.metadata.get(name)})
         if "outputs" in cell:
             cell.outputs = joined(cell.outputs)
         for output in cell.get("outputs", ()):
@@ -106,7 +108,7 @@ def list_exercises() -> None:
 def main(names: Sequence[str]) -> None:
     """Refresh the notebooks named, or all of the course, and the list of their exercises."""
     os.environ["SPARSEKIT_PROGRESS"] = "off"
-    everything = sorted(map(str, (ROOT / "notebooks").glob("*.ipynb")))
+    everything = sorted(str(path) for path in (ROOT / "notebooks").rglob("*.ipynb") if path.parent.name[0] != ".")
     for path in map(Path, [] if "--list" in names else names or everything):
         refresh(path.resolve())
         print(f"refreshed {path.name}")

@@ -184,6 +184,7 @@ class Op:
             if unknown:
                 raise UnknownNameError.of(f"attribute of {self.name}", unknown.pop(), self.attrs)
             self.rules.append(Rule(pattern, when, function))
+            self._changed()
             return function
 
         return declare
@@ -207,7 +208,20 @@ class Op:
         used = [not name.startswith("_") for name in names]
         self.saves_inputs, self.saves_outputs = any(used[:-1]), used[-1] if used else False
         self.gradient_function = function
+        self._changed()
         return function
+
+    def _changed(self) -> None:
+        """Forget what was resolved for calls made before this declaration, as happens where one declares step by step."""
+        for call in self._calls.values():
+            call.plans.clear()
+            call.ready.clear()
+            call.recorded = self.recorded
+
+    @property
+    def recorded(self) -> bool:
+        """Whether calls have a place in a graph; a step that only writes to its inputs has none."""
+        return self.gradient_function is not None or not self.mutates
 
     def written(self, attrs: dict[str, Any]) -> Iterable[int]:
         """The places of the inputs that a call with these attributes writes to."""
@@ -295,7 +309,7 @@ class Call:
             raise named(error, f"{self!r} has no number of outputs") from error
         visible = op.visible(attrs) if callable(op.visible) else op.visible
         self.visible: int = self.outputs if visible is None else visible
-        self.recorded = op.gradient_function is not None or not op.mutates
+        self.recorded = op.recorded
         self.plans: dict[Any, Any] = {}
         self.ready: dict[Any, Any] = {}
 

@@ -133,6 +133,22 @@ def _became_dense(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
+def _dense_by_nature(profile: Any) -> Iterator[Finding]:
+    """A small sparse array gives a large dense one of the same shape, with no warning, since no other result would be right."""
+    for record in _operators(profile, "forward", "backward"):
+        made = record["outputs"][0] if record["outputs"] else None
+        given = next((a for a in record["inputs"] if made and _sparse(a) and a["shape"] == made["shape"]), None)
+        most = max(10 * given["bytes"], 16 * SMALL) if given else 0
+        if made and given and not _sparse(made) and not record["fallback"] and made["bytes"] > most:
+            extra = made["bytes"] - given["bytes"]
+            yield Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
+                          f"{words.bytes_(given['bytes'])}, and gives a dense one of {words.bytes_(made['bytes'])}: zeros do "
+                          "not stay zero.", "Compute what is meant by functions that keep zero, such as log1p(x) for "
+                          "log(1 + x), or on the stored values alone.", f"{words.bytes_(extra)} each time, and what follows "
+                          "from it", extra, 1, f"{_CSR}, section 9", record)
+
+
+@_rule
 def _dense_gradient(profile: Any) -> Iterator[Finding]:
     """A weight that only few rows of a sparse batch reach has a dense gradient."""
     forward: dict[Any, dict[str, Any]] = {}

@@ -85,6 +85,9 @@ class _Change:
         self.asked = {name: value for name, value in (("index_dtype", index_dtype), ("value_dtype", value_dtype),
                       ("gradient", gradient), ("lazy_state", lazy_state), ("batch_size", batch_size), ("rows", rows)) if value}
         self.rows, self.known = rows, profile.gradient_rows
+        #: Shapes of dense gradients that would be row_sparse -> their parameters.
+        self.thinner = {kind[3]: kind[1] for kind in kinds if kind[0] == "gradient" and kind[2] == "default" and len(kind[3]) > 1
+                        } if gradient == "row_sparse" else {}
         self.notes: list[str] = []
         self.batch = _batch_of(kinds) if batch_size is not None else 0
         self.factor = batch_size / self.batch if batch_size is not None else 1.0
@@ -113,7 +116,11 @@ class _Change:
             self.note("optimizer state is counted for the rows of one gradient: those of other batches come on top")
             rows = self.rows_of(owner, shape[0])
             return rows * (math.prod(shape[1:]) * self._item(dtype) + _SIZES[self.index_dtype or "int64"])
-        if self.gradient == "row_sparse" and role == "gradient" and stype == "default" and len(shape) > 1:
+        thinner = role == "gradient" and len(shape) > 1
+        if role == "workspace" and shape in self.thinner:
+            self.note("working memory of a gradient's shape is taken to be that gradient on its way")
+            thinner, owner = True, self.thinner[shape]
+        if self.gradient == "row_sparse" and stype == "default" and thinner:
             rows = self.rows_of(owner, shape[0])
             return rows * (math.prod(shape[1:]) * self._item(dtype) + _SIZES[self.index_dtype or "int64"])
         if self.gradient == "default" and role == "gradient" and stype == "row_sparse":

@@ -102,6 +102,20 @@ def test_an_array_that_became_dense_and_what_it_made_inside():
     assert found["temporaries"].amount >= 8 * FEATURES * 4
 
 
+def test_a_result_that_is_dense_by_nature():
+    data = batch(features=50_000)
+    with Profiler() as prof:
+        made = mx.nd.log(1 + data)
+    found = rules(prof)["dense_by_nature"]
+    assert (made.stype, prof.densified) == ("default", 0)
+    assert found.where.startswith("_plus_scalar (forward) at test_advice.py:")
+    assert found.amount == made._store.nbytes - data.nbytes
+    with Profiler() as prof:
+        mx.nd.log1p(data)
+        1 + batch(features=500)
+    assert "dense_by_nature" not in rules(prof)
+
+
 def test_a_conversion_in_a_loop():
     data = mx.nd.ones((100, 100))
     with Profiler() as prof:

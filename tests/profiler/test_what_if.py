@@ -126,3 +126,22 @@ def test_the_switches_of_the_display_say_the_same(changes):
     shown = sum(item.bytes for item in alive_if(found, **changes))
     assert sum(item.bytes for item in alive_if(found)) == prof.memory["peak_bytes"]
     assert shown == prof.what_if(**changes).after
+
+
+def test_working_memory_of_a_gradient_shrinks_with_it_and_that_is_said():
+    def peak(sparse_grad):
+        net = mx.gluon.nn.Embedding(3000, 16, sparse_grad=sparse_grad)
+        net.initialize()
+        trainer = mx.gluon.Trainer(net.collect_params(), "adam")
+        numbers = mx.nd.arange(60)
+        with mx.Profiler() as prof:
+            for _ in range(2):
+                with mx.autograd.record():
+                    loss = net(numbers).sum()
+                loss.backward()
+                trainer.step(1)
+        return prof
+
+    foretold, measured = peak(False).what_if(gradient="row_sparse", rows=60), peak(True).memory["peak_bytes"]
+    assert foretold.after == pytest.approx(measured, rel=0.03)
+    assert "working memory of a gradient's shape" in foretold.summary()

@@ -1,0 +1,48 @@
+"""An operator that is declared step by step, with calls between the steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import GradientError, StorageFallbackWarning
+from sparsekit.core import infer
+from sparsekit.core.op import Op, registry
+from sparsekit.ops import samples
+from sparsekit.ops.unary import on_data
+
+
+@pytest.fixture
+def twice():
+    """An operator with a row for dense arrays; it is gone after the test."""
+    op = Op("_declared_in_a_test", "data", shape=infer.unchanged, sample=samples.one(), doc="Twice.")
+    op.forward("default -> default")(lambda k, x, attrs: 2 * x)
+    yield op
+    del registry[op.name]
+    vars(mx.nd._F).pop(op.name, None)
+
+
+def call(array):
+    return getattr(mx.nd._F, "_declared_in_a_test")(array)  # noqa: B009 - a plain name would be mangled
+
+
+def test_a_row_declared_after_a_call_is_used_by_the_next(twice):
+    x = mx.nd.sparse.csr_matrix([[0.0, 3.0]])
+    with pytest.warns(StorageFallbackWarning):
+        assert call(x).stype == "default"
+    twice.forward("csr -> csr")(lambda k, x, attrs: on_data(x, 2 * x.data))
+    assert call(x).stype == "csr"
+    assert call(x).asnumpy().tolist() == [[0.0, 6.0]]
+
+
+def test_a_gradient_declared_after_a_call_is_used_by_the_next(twice):
+    x = mx.nd.array([1.0, 2.0])
+    x.attach_grad()
+    with pytest.raises(GradientError), mx.autograd.record():
+        call(x).backward()
+    twice.gradient(lambda F, g, _data, _out, attrs, want: 2 * g)
+    with mx.autograd.record():
+        y = call(x)
+    y.backward()
+    assert np.array_equal(x.grad.asnumpy(), [2.0, 2.0])

@@ -1,0 +1,60 @@
+"""The slides: what the original's blocks become, and the one file that is presented."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SLIDES = ROOT / "notebooks" / "slides"
+NOTEBOOK = nbformat.read(SLIDES / "sparse_tensors.ipynb", as_version=4)
+SOURCES = "\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "code")
+
+#: Lines of code on the original's slides.
+ORIGINAL = (
+    "import scipy.sparse as spsp",
+    "sp_matrix = spsp.rand(2, 3, density=0.3, dtype='float32'",
+    "print(sp_matrix.toarray())",
+    "x = mx.ndarray.sparse.csr_matrix(sp_matrix, ctx=mx.cpu())",
+    "w = mx.ndarray.random.uniform(shape=(3, 1))",
+    "y = mx.ndarray.sparse.dot(x, w)",
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    pytest.importorskip("nbconvert", reason="no nbconvert: python -m pip install 'sparsekit[lab]'")
+    made = tmp_path_factory.mktemp("slides") / "slides.html"
+    runpy.run_path(str(SLIDES / "export.py"))["main"](["-o", str(made)])
+    return made
+
+
+@pytest.mark.parametrize("line", ORIGINAL)
+def test_the_code_of_the_original_slides_is_there(line):
+    assert line in SOURCES
+
+
+def test_every_cell_has_its_place():
+    kinds = [cell.metadata.get("slideshow", {}).get("slide_type", "-") for cell in NOTEBOOK.cells]
+    assert kinds[0] == "slide"
+    assert kinds.count("slide") >= 12
+    assert set(kinds) <= {"slide", "subslide", "fragment", "skip", "-"}
+
+
+def test_the_page_is_whole_and_loads_nothing(page):
+    text = page.read_text(encoding="utf-8")
+    assert len(re.findall(r'<section class="slide"', text)) >= 14
+    assert "Where does the sparsity go?" in text
+    assert not re.search(r'<(?:script|img|link|iframe)[^>]*(?:src|href)="https?:', text)
+    assert text.count("<img ") >= 3
+    assert "srcdoc=" in text
+    assert "mx.random.seed(0)" not in text  # what prepares the talk is not shown
+
+
+def test_tables_are_folded_below_their_pictures(page):
+    text = page.read_text(encoding="utf-8")
+    assert len(re.findall(r"<details><summary>The same as a table</summary><table>", text)) >= 3

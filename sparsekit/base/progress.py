@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-__all__ = ["Batches", "Progress", "in_notebook"]
+__all__ = ["Batches", "Progress", "bar", "in_notebook", "size_text", "wipe"]
 
 WIDTH = 24
 #: Seconds between two drawings, and between two lines in a log.
@@ -21,6 +21,18 @@ def size_text(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def bar(done: int, total: int) -> str:
+    """A share as ``[####....]``."""
+    full = min(WIDTH, WIDTH * done // max(1, total))
+    return f"[{'#' * full}{'.' * (WIDTH - full)}]"
+
+
+def wipe(stream: Any) -> None:
+    """Take a line away that was drawn over itself."""
+    stream.write("\r" + " " * 100 + "\r")
+    stream.flush()
 
 
 def in_notebook(stream: Any) -> bool:
@@ -62,9 +74,7 @@ class Progress:
         speed = f"{size_text(self.done / max(now - self._start, 1e-6))}/s"
         if not self.total:
             return f"{self.name}: {size_text(self.done)}, {speed}"
-        full = min(WIDTH, WIDTH * self.done // self.total)
-        bar = "#" * full + "." * (WIDTH - full)
-        return f"{self.name} [{bar}] {size_text(self.done)} of {size_text(self.total)}, {speed}"
+        return f"{self.name} {bar(self.done, self.total)} {size_text(self.done)} of {size_text(self.total)}, {speed}"
 
     def _write(self, text: str) -> None:
         self._stream.write(f"\r{text:<100}" if self._redrawn else f"{text}\n")
@@ -73,8 +83,7 @@ class Progress:
     def close(self) -> None:
         """Take the line away, and say in a log what was done."""
         if self._shown and self._redrawn:
-            self._stream.write("\r" + " " * 100 + "\r")
-            self._stream.flush()
+            wipe(self._stream)
         elif self._shown and self.done:
             self._write(self.text(time.monotonic()))
 
@@ -106,9 +115,5 @@ class Batches(Progress):
     def text(self, now: float) -> str:
         """What is shown: name, bar, batches, samples per second, note."""
         speed = self.done * self._batch_size / max(now - self._start, 1e-6)
-        bar = ""
-        if self.total:
-            full = min(WIDTH, WIDTH * self.done // self.total)
-            bar = f"[{'#' * full}{'.' * (WIDTH - full)}] "
-        of = f" of {self.total:,}" if self.total else ""
-        return f"{self.name} {bar}{self.done:,}{of} batches, {speed:,.0f} samples/s{self.note()}"
+        drawn, of = (f"{bar(self.done, self.total)} ", f" of {self.total:,}") if self.total else ("", "")
+        return f"{self.name} {drawn}{self.done:,}{of} batches, {speed:,.0f} samples/s{self.note()}"

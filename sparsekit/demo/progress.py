@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from ..base.progress import RELOG, bar, wipe
 from .stopping import check
 
 __all__ = ["Line", "Stage", "stage"]
 
-WIDTH = 24
-#: Seconds between two drawings of the line, and between two lines in a log.
-REDRAW, RELOG = 0.1, 10.0
+#: Seconds between two drawings of the line.
+REDRAW = 0.1
 
 
 class Stage:
@@ -57,15 +57,12 @@ class Line(Stage):
         if self.done < self.total and now - self.last < REDRAW:
             return
         self.last = now
-        full = WIDTH * self.done // max(1, self.total)
-        bar = "#" * full + "." * (WIDTH - full)
-        self.stream.write(f"\r  {self.name:<22} [{bar}] {self.done} of {self.total} {self.note[:24]:<24}")
+        self.stream.write(f"\r  {self.name:<22} {bar(self.done, self.total)} {self.done} of {self.total} {self.note[:24]:<24}")
         self.stream.flush()
 
     def close(self) -> None:
         """Wipe the line."""
-        self.stream.write("\r" + " " * 100 + "\r")
-        self.stream.flush()
+        wipe(self.stream)
 
 
 class _Bar(Stage):

@@ -6,9 +6,12 @@ import json
 import os
 from typing import Any
 
-from ..base.errors import DataFileError, ParameterError
+from ..base.errors import DataFileError, ParameterError, SparsekitError
+from ..base.naming import NameManager
 from ..ndarray.files import load as load_arrays
 from ..ndarray.files import save as save_arrays
+from ..symbol import Variable
+from . import symbolic
 from .parameter import brief, check_names
 
 __all__ = ["load", "load_parameters", "save", "save_parameters", "write_text"]
@@ -55,22 +58,38 @@ def load_parameters(block: Any, filename: Any, ctx: Any, allow_missing: bool, ig
 def save(block: Any, prefix: str) -> None:
     """Write the names of a block and all below, and the parameters."""
     model: dict[str, Any] = {}
-    _describe(block, [0], model)
+    _describe(block, [0], model, False)
     write_text(f"{prefix}-model.json", json.dumps(model))
     block.save_parameters(f"{prefix}-model.params")
 
 
-def _describe(block: Any, count: list[int], structure: dict[str, Any]) -> None:
-    """Put a block into the structure, under its class and a running number."""
+def _describe(block: Any, count: list[int], structure: dict[str, Any], inside: bool) -> None:
+    """Put a block into the structure, under its class and a running number; one inside a program is none of its own."""
     children: dict[str, str] = {}
     made = structure[_key(block, count)] = {"orig_name": block.name}
     if hasattr(block, "hybrid_forward"):
-        made["hybridized"] = False
+        found = None if inside or block._programs is None else _graph(block)
+        made.update(found or {}, hybridized=found is not None)
+        inside = inside or found is not None
     made["children"] = children
     for name, child in block._children.items():
         count[0] += 1
         children[child.name] = name
-        _describe(child, count, made)
+        _describe(child, count, made, inside)
+
+
+def _graph(block: Any) -> dict[str, Any] | None:
+    """The graph of a hybridized block as MXNet keeps it, which runs it when it is loaded; None if it has no symbol."""
+    try:
+        with NameManager():
+            made = symbolic.trace(block)
+    except SparsekitError:
+        return None
+    parameters = block.collect_params()
+    inputs = [name for name in made.list_inputs() if name not in parameters]
+    count = len(made)
+    return {"in_format": [0] * len(inputs), "out_format": 0 if count == 1 else [0] * count,
+            "inputs": [Variable(name).tojson() for name in inputs], "symbol": made.tojson()}
 
 
 def _key(block: Any, count: list[int]) -> str:
@@ -100,6 +119,8 @@ def _rename(block: Any, count: list[int], structure: dict[str, Any]) -> None:
     for child in block._children.values():
         count[0] += 1
         _rename(child, count, described)
+    if described.get("hybridized"):
+        block.hybridize()
     names = described["children"]
     block._children = {names[child.name]: child for child in block._children.values()}
 

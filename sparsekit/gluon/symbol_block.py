@@ -182,6 +182,10 @@ class SymbolBlock(HybridBlock):
         return shapes_of(self._symbol._entries, {node: from_user(by_name[node.name], node.name) for node in self._leaves
                                                  if node.name in by_name})
 
+    def reset_ctx(self, ctx: Any) -> None:
+        """Move all parameters to a context, or a list of them."""
+        self.collect_params().reset_ctx(ctx)
+
     def infer_shape(self, *args: Any) -> None:
         """Complete the shapes of parameters from the inputs, by the symbol's inference."""
         shapes = self._shapes(list(args))

@@ -15,6 +15,7 @@ from ..ops.cast import check_stype
 from ..storage import CSR, RowSparse, within_memory
 from . import arithmetic
 from .arguments import on, values_of
+from .composed import transpose
 from .functions import F
 from .interchange import from_binsparse
 from .ndarray import NDArray
@@ -22,7 +23,7 @@ from .sparse_creation import array, csr_matrix, empty, row_sparse_array, zeros
 from .sparse_indexing import assign, select
 
 __all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_matrix", "empty", "from_binsparse",
-           "retain", "row_sparse_array", "zeros"]
+           "retain", "row_sparse_array", "transpose", "zeros"]
 
 
 def _read_only(part: Any, ctx: Any) -> NDArray:

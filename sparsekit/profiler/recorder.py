@@ -102,8 +102,6 @@ class Recorder:
         self._marked: dict[int, tuple[Any, ...]] = {}
         self._marks: dict[int, list[int]] = {}
         self._numbers: dict[int, int] = {}
-        self._met: dict[int, tuple[Any, ...]] = {}
-        self._wholes: dict[int, tuple[Any, Any]] = {}
         self._buried = 0
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._meet = self._make_meet()
@@ -121,6 +119,7 @@ class Recorder:
 
     def begin(self) -> None:
         """Forget how arrays are marked: another recorder may have marked them meanwhile."""
+        self._began = time.perf_counter_ns()
         self.op = self._make_op()
         self.call = self._make_call()
 
@@ -163,8 +162,8 @@ class Recorder:
         extend, notes, meet, introduce, drain = self._extend, self._notes, self._meet, self._introduce, self.drain
         died, reference, references, frame_at = self._died, weakref.ref, weakref.getweakrefcount, sys._getframe
         lines, limit, ndarray, state, inner = self.lines, self.waiting * STRIDE, np.ndarray, hooks.state, hooks.inner
-        caller, based = hooks.caller, self._base
-        began = self._began = time.perf_counter_ns()
+        caller, based, sparse = hooks.caller, self._base, self._sparse
+        began = self._began
 
         def call(plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
             """Note that an operator ran on array objects, and gave a new one."""
@@ -196,7 +195,7 @@ class Recorder:
                     given, layout = (VIEW, given, based(store.base), layout, dtype), VIEW
                 array._seen = start
             else:
-                given, layout, dtype = meet(store), None, None
+                given, layout, dtype = sparse(store) if hasattr(store, "components") else meet(store), None, None
             if node is None:
                 node = here["node"]
             lane, place, instruction = here["lane"], None, 0
@@ -226,7 +225,7 @@ class Recorder:
         if store.__class__ is not np.ndarray and hasattr(store, "components"):
             return self._sparse(store)
         part = self._meet(store)
-        owner = part if part.__class__ is weakref.ref else part[1] if part[0] is VIEW else part[0]
+        owner = _owner(part)
         if owner.__class__ is not weakref.ref:
             return part
         mark = self._numbers.get(id(owner))
@@ -261,7 +260,8 @@ class Recorder:
         # Inputs come and go with each batch, and keep their components.
         if sparse and role != "input":
             self._lasting[id(store)] = (weakref.ref(store), role, owner)
-        part = self._sparse(store) if sparse else self._meet(store)
+            store._seen = 0
+        part: Any = self._sparse(store) if sparse else self._meet(store)
         self._extend((ASSIGN, now, now, "", "", None, hooks.state.thread, (part, role, owner, before), None, None,
                       None, None, None, 0))
         if not sparse and part.__class__ is not weakref.ref and part[0].__class__ is weakref.ref:
@@ -305,28 +305,19 @@ class Recorder:
 
         return meet
 
-    def _sparse(self, store: Any) -> Any:
-        """What stands for a sparse store: its components, and its role if it has a lasting one."""
-        data, indices = store.data, store.indices
-        found = self._met.get(id(data))
-        meet, parts = self._meet, None
-        if found is not None and found[0]() is data and found[1]() is indices:
-            # The same store with the same components: nothing else can have changed.
-            if found[3] == id(store):
-                return found[2]
-            if store.stype == "row_sparse":
-                parts = found[2][2]
-        if parts is None:
-            parts = (meet(data), meet(indices))
-            if len(store.components) == 3:
-                parts = (*parts, meet(store.indptr))
+    def _sparse(self, store: Any) -> int:
+        """The number that stands for a sparse store as long as its components are not replaced, which takes the mark away."""
+        mark: int = store._seen
+        if mark >= self._began:
+            return mark
+        meet = self._meet
+        parts = tuple([meet(getattr(store, name)) for name in store.components])
         role = self._lasting.get(id(store))
-        if role is not None and role[0]() is not store:
-            role = None
-        whole = store.stype, store.shape, parts, role
-        if data.__class__ is np.ndarray and indices.__class__ is np.ndarray:
-            self._met[id(data)] = weakref.ref(data), weakref.ref(indices), whole, id(store)
-        return whole
+        whole = store.stype, store.shape, parts, None if role is None or role[0]() is not store else role[1:]
+        mark = time.perf_counter_ns()
+        self._extend((MET, mark, mark, "", "", None, 0, (mark, whole), None, None, None, None, None, 0))
+        store._seen = mark
+        return mark
 
     def drain(self, tell: bool = False) -> None:
         """Hand over the waiting events; returns at once if another thread is doing so.
@@ -345,7 +336,6 @@ class Recorder:
             del self._notes[: len(notes)]
             place = 0
             while place < len(notes):
-                self._wholes.clear()
                 events: list[Any] = []
                 place = self._unfold(notes, place, events)
                 self._digest(events, self.dead)
@@ -373,8 +363,7 @@ class Recorder:
             if type(plan) is str:
                 if plan is MET:
                     number, part = first
-                    self._stand_for(number, unfold(part), part if part.__class__ is reference else part[1] if part[0] is VIEW
-                                    else part[0])
+                    self._stand_for(number, unfold(part), _owner(part))
                     continue
                 content = first
                 if plan is ASSIGN:
@@ -429,14 +418,8 @@ class Recorder:
                 self._entries[id(view)] = made
             return made
         if len(part) == 4:
-            # A sparse array that several events mention is one entry, as long as these are digested.
-            made = self._wholes.get(id(part))
-            if made is None:
-                stype, shape, parts, lasting = part
-                role = None if lasting is None else lasting[1:]
-                entry = stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role
-                made = self._wholes[id(part)] = part, entry
-            return made[1]
+            stype, shape, parts, role = part
+            return stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role
         return part
 
     def _forget(self) -> None:
@@ -452,7 +435,12 @@ class Recorder:
             self._buried += 1
             forgotten += 1
         del self._dying[:forgotten]
-        if len(self._met) > 10_000:
-            for key, value in list(self._met.items()):
-                if value[0]() is None:
-                    self._met.pop(key, None)
+        if len(self._lasting) > 10_000:
+            self._lasting = {key: held for key, held in list(self._lasting.items()) if held[0]() is not None}
+
+
+def _owner(part: Any) -> Any:
+    """The weak reference with whose array a part is forgotten."""
+    if part.__class__ is weakref.ref:
+        return part
+    return part[1] if part[0] is VIEW else _owner(part[2][0]) if len(part) == 4 else part[0]

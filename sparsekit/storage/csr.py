@@ -31,12 +31,13 @@ class CSR:
         If the components are no valid CSR matrix of that shape; the message says which entry is wrong.
     """
 
-    __slots__ = ("__weakref__", "data", "indices", "indptr", "shape")
+    __slots__ = ("__weakref__", "_seen", "data", "indices", "indptr", "shape")
     stype = "csr"
     components = ("data", "indices", "indptr")
 
     def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, ...], check: bool = True) -> None:
         self.data, self.indices, self.indptr, self.shape = data, indices, indptr, shape
+        self._seen = 0  # by what a recorder knows these components again
         if check:
             if len(shape) != 2:
                 raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="reshape to (rows, columns).")
@@ -63,4 +64,4 @@ class CSR:
 
     def replace(self, other: CSR) -> None:
         """Take over the components of ``other``, in place."""
-        self.data, self.indices, self.indptr = other.data, other.indices, other.indptr
+        self.data, self.indices, self.indptr, self._seen = other.data, other.indices, other.indptr, 0

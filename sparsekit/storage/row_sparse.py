@@ -27,12 +27,13 @@ class RowSparse:
         If the components are no valid row-sparse array of that shape.
     """
 
-    __slots__ = ("__weakref__", "data", "indices", "shape")
+    __slots__ = ("__weakref__", "_seen", "data", "indices", "shape")
     stype = "row_sparse"
     components = ("data", "indices")
 
     def __init__(self, data: Any, indices: Any, shape: tuple[int, ...], check: bool = True) -> None:
         self.data, self.indices, self.shape = data, indices, shape
+        self._seen = 0  # by what a recorder knows these components again
         if check:
             check_row_sparse(data, indices, shape)
 
@@ -57,4 +58,4 @@ class RowSparse:
 
     def replace(self, other: RowSparse) -> None:
         """Take over the components of ``other``, in place."""
-        self.data, self.indices = other.data, other.indices
+        self.data, self.indices, self._seen = other.data, other.indices, 0

@@ -19,6 +19,8 @@ __all__ = ["crossover_figure", "crossover_payload", "curves"]
 
 WIDTH = 1000.0
 COLORS = dict(zip(FORMATS, (SERIES[4], SERIES[1], SERIES[0]), strict=True))
+#: The most sparse first, with the fullest line.
+DRAWN = FORMATS[::-1]
 NAMES = {"dense": "dense", "csr": "csr + dense gradient", "row_sparse": "csr + row-sparse gradient"}
 #: Densities drawn: 0.0001 % to 100 %.
 DENSITIES = tuple(10.0 ** (-6 + i / 10) for i in range(61))
@@ -132,7 +134,7 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     top = 92.0 + 17 * len(lines)
     _panel(drawing, found["memory"], setting, (76.0, top, 400.0, 240.0), "Memory: batch and gradient", format_bytes)
     _panel(drawing, found["time"], setting, (574.0, top, 400.0, 240.0), "Time of a step", format_duration)
-    y = key(drawing, [Line(NAMES[kind], (), COLORS[kind]) for kind in FORMATS], 76, top + 298)
+    y = key(drawing, [Line(NAMES[kind], (), COLORS[kind]) for kind in DRAWN], 76, top + 298)
     for note in _notes(setting, facts, found):
         for line in wrap(note, WIDTH - 40, 11.5):
             drawing.text(20, y + 8, line, size=11.5, fill=MUTED)
@@ -155,7 +157,7 @@ def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: 
         drawing.line(plot.x(setting.density), box[1], plot.x(setting.density), box[1] + box[3], stroke=MUTED, stroke_width=1.6)
         drawing.text(plot.x(setting.density), box[1] + box[3] + 29, f"here: {format_density(setting.density)}", size=11,
                      text_anchor="middle", font_weight="bold")  # fmt: skip
-    for i, kind in enumerate(FORMATS):
+    for i, kind in enumerate(DRAWN):
         plot.curve(DENSITIES, Line(kind, values[kind], COLORS[kind]), DASHES[i])
     for row, (density, _, best) in enumerate(break_evens(DENSITIES, values)):
         name = {"dense": "dense", "csr": "csr", "row_sparse": "row-sparse"}[best]

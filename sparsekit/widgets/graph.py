@@ -145,7 +145,7 @@ class _Picture:
         if self.badges:
             drawing.rect(x, self.y - 12, 16, 16, ALARM, rx=3.0)
             drawing.text(x + 8, self.y + 0.5, "!", size=12, fill=ink_on(ALARM), text_anchor="middle", font_weight="bold")
-            drawing.text(x + 22, self.y, "no kernel takes this: sparse arrays become dense", size=12)
+            drawing.text(x + 22, self.y, "sparse arrays become dense here", size=12)
         self.y += 20
 
     def _chip(self, x: float, y: float, stype: str) -> None:

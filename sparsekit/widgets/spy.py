@@ -22,6 +22,8 @@ LEVELS = ("#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c", "#08306b")
 WIDTH = 1000.0
 #: An array up to this size is drawn number by number.
 SMALL = (12, 16)
+#: As the same in an array's own display: rows and columns.
+FEW = 10
 
 
 def bounds_of(grid: Grid, parts: Parts) -> tuple[float, ...]:
@@ -131,24 +133,29 @@ def _axes(drawing: Drawing, parts: Parts, box: tuple[float, float, float, float]
     x, y, w, h = box
     last = f"{max(parts.columns - 1, 0):,}"
     drawing.text(x, y - 6, "column 0", size=size, fill=MUTED)
-    drawing.text(x + w, y - 6, fit(last, w - 60, size), size=size, fill=MUTED, text_anchor="end")
-    drawing.text(x, y + h + size + 4, fit(f"row 0 on top, {max(parts.rows - 1, 0):,} below", 300, size), size=size, fill=MUTED)
+    if parts.columns > 1 and text_width(last, size) < w - 60:
+        drawing.text(x + w, y - 6, last, size=size, fill=MUTED, text_anchor="end")
+    words = f"row 0 on top, {parts.rows - 1:,} below" if parts.rows > 1 else "one row" if parts.rows else "no rows"
+    drawing.text(x, y + h + size + 4, fit(words, 300, size), size=size, fill=MUTED)
 
 
 def small_spy(array: Any, most: int = 40) -> str:
-    """The picture that an array's own display shows: an SVG document of about 300 × 200 pixels."""
+    """The picture that an array's own display shows: an SVG document of about 300 × 200 pixels, or its few values."""
     parts = read_array(array)
-    width, height = _sides(parts, 220.0)
     drawing = Drawing(330)
+    few = 0 < parts.rows <= FEW and 0 < parts.columns <= FEW
+    width, height = (parts.columns * min(42.0, 290.0 // parts.columns), 21.0 * parts.rows) if few else _sides(parts, 200.0)
     box = (20.0, 30.0, width, height)
-    if parts.rows and parts.columns:
+    if few:
+        _numbers(drawing, parts, box)
+    elif parts.rows and parts.columns:
         for i, (color, words) in enumerate(_paint(drawing, bin_density(parts, most), parts, box).items()):
             drawing.rect(20 + width + 8, 30 + 15 * i, 10, 10, color, stroke=LINE)
             drawing.text(20 + width + 22, 39 + 15 * i, words, size=9, fill=MUTED)
     else:
         drawing.rect(*box, STRIPE, stroke=LINE)
     _axes(drawing, parts, box, 11)
-    return drawing.finish(max(height + 60, 130), array_finding(parts))
+    return drawing.finish(height + 60, array_finding(parts))
 
 
 def array_html(array: Any, context: str = "") -> str:

@@ -11,6 +11,8 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "gluon_api.json").re
 
 CONVOLUTION = "convolutions, pooling and image layers are not here"
 GPUS = "it is for several GPUs"
+NO_BACKENDS = {"optimize_for": "there are no backends to partition for",
+               "infer_type": "parameters have the types that they were given; cast() changes them"}
 #: Names of MXNet that are not here, by module or class, and why.
 ABSENT = {
     "gluon": {"model_zoo": CONVOLUTION},
@@ -20,11 +22,11 @@ ABSENT = {
     "gluon.utils": {"replace_file": "os.replace does it"},
     "gluon.contrib.nn": {"SyncBatchNorm": GPUS, **dict.fromkeys(("PixelShuffle1D", "PixelShuffle2D", "PixelShuffle3D"),
                                                                CONVOLUTION)},
-    "HybridBlock": {"optimize_for": "there are no backends to partition for"},
+    "HybridBlock": NO_BACKENDS, "SymbolBlock": NO_BACKENDS,
 }
 #: Names that another part of the library brings.
-ELSEWHERE = {"gluon": {"SymbolBlock", "data", "rnn"}, "Parameter": {"var"}, "Constant": {"var"},
-             "HybridBlock": {"export", "infer_type"}, "gluon.nn": {"SymbolBlock"}}
+ELSEWHERE = {"gluon": {"data", "rnn"}, "Parameter": {"var"}, "Constant": {"var"},
+             "HybridBlock": {"export"}}
 #: Defaults that are written in another way and mean the same: class or function, argument -> ours.
 SAME = {("Parameter", "dtype"), ("PReLU", "alpha_initializer"), ("initialize", "init"), ("initialize", "default_init")}
 

@@ -307,6 +307,40 @@ def test_names_come_back_with_the_model(tmp_path):
         other.load(str(tmp_path / "none"))
 
 
+def test_a_hybridized_model_comes_back_hybridized_with_its_graph(tmp_path):
+    """The outermost block has the graph, as in MXNet, which runs it when it loads the file."""
+    def make(prefix):
+        return stack(lambda: nn.Dense(2, in_units=3), lambda: nn.Dense(1, in_units=2), prefix=prefix)
+
+    net = make("n_")
+    net.initialize()
+    net.hybridize()
+    x = mx.nd.ones((1, 3))
+    expected = net(x).asnumpy()
+    net.save(str(tmp_path / "net"))
+    described = json.loads((tmp_path / "net-model.json").read_text(encoding="utf-8"))["hybridsequential0"]
+    assert [name for name in described if not name.startswith("dense")] == [
+        "orig_name", "in_format", "out_format", "inputs", "symbol", "hybridized", "children"]  # MXNet's keys in its order
+    assert (described["hybridized"], described["in_format"], described["out_format"]) == (True, [0], 0)
+    assert described["dense1"]["hybridized"] is False
+    assert mx.sym.load_json(described["symbol"]).list_arguments() == ["data", *net.collect_params()]
+    assert mx.sym.load_json(described["inputs"][0]).name == "data"
+    other = make("other_")
+    other.load(str(tmp_path / "net"))
+    assert other._programs is not None
+    np.testing.assert_array_equal(other(x).asnumpy(), expected)
+
+
+def test_a_symbol_block_moves():
+    block = nn.SymbolBlock(mx.sym.FullyConnected(mx.sym.Variable("x"), num_hidden=2, name="fc"), mx.sym.Variable("x"))
+    block.initialize()
+    x = mx.nd.ones((1, 3))
+    expected = block(x).asnumpy()
+    block.reset_ctx(mx.cpu(1))
+    assert {parameter.list_ctx()[0] for parameter in block.collect_params().values()} == {mx.cpu(1)}
+    np.testing.assert_array_equal(block(x.as_in_context(mx.cpu(1))).asnumpy(), expected)
+
+
 def test_summary_counts_shared_and_fixed_parameters_and_leaves_no_hook(capsys):
     class Pair(Block):
         def __init__(self):

@@ -398,3 +398,13 @@ def test_long_rows_come_out_sorted():
     left = np.where(rng.random((40, 300)) < 0.1, 1.0, 0)
     right = np.where(rng.random((300, 6000)) < 0.01, rng.integers(1, 5, (300, 6000)), 0).astype(np.float64)
     check(nd.dot(sparse(left, "csr"), sparse(right, "csr")), left @ right, "csr")
+
+
+def test_a_matrix_is_turned_without_becoming_dense():
+    """``nd.sparse.transpose`` is ``nd.transpose``: a row_sparse matrix gives csr."""
+    x = mx.nd.array([[0, 0], [1, 2], [0, 0]])
+    for stype in ("row_sparse", "csr"):
+        turned = mx.nd.sparse.transpose(x.tostype(stype))
+        assert turned.stype == "csr"
+        assert turned.asnumpy().tolist() == [[0, 1, 0], [0, 2, 0]]
+    assert mx.nd.sparse.transpose(x).stype == "default"

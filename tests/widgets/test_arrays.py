@@ -179,6 +179,11 @@ def test_an_array_shows_itself_in_a_notebook():
     assert len(page) < 20_000
 
 
+def test_a_few_values_are_written_out():
+    few = mx.nd.sparse.csr_matrix([[7, 0, 8.25, 0], [0, 0, 0, 0], [0, -9.5, 0, 0]])
+    assert re.findall(r">(-?[\d.]+)</text>", small_spy(few)) == ["7", "8.25", "-9.5", "3"]
+
+
 def test_a_display_that_fails_leaves_the_words(monkeypatch):
     def fail(*_):
         raise RuntimeError

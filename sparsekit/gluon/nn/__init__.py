@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..block import Block, HybridBlock
+from ..symbol_block import SymbolBlock
 from .activations import ELU, GELU, SELU, Activation, LeakyReLU, PReLU, Swish
 from .basic_layers import Dense, Dropout, Embedding, Flatten
 from .containers import HybridLambda, HybridSequential, Lambda, Sequential
@@ -10,4 +11,4 @@ from .normalization import BatchNorm, BatchNormReLU, GroupNorm, InstanceNorm, La
 
 __all__ = ["ELU", "GELU", "SELU", "Activation", "BatchNorm", "BatchNormReLU", "Block", "Dense", "Dropout", "Embedding",
            "Flatten", "GroupNorm", "HybridBlock", "HybridLambda", "HybridSequential", "InstanceNorm", "Lambda", "LayerNorm",
-           "LeakyReLU", "PReLU", "Sequential", "Swish"]
+           "LeakyReLU", "PReLU", "Sequential", "Swish", "SymbolBlock"]

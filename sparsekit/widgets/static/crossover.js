@@ -6,6 +6,8 @@ import { SERIES, element, formatBytes, formatCount, formatDensity, formatDuratio
 import { DENSITIES, DTYPES, FORMATS, INDEX_DTYPES, breakEvens, estimateTime, memory } from "./crossover_model.js";
 
 const COLORS = { dense: SERIES[4], csr: SERIES[1], row_sparse: SERIES[0] };
+// The most sparse first, with the fullest line.
+const DRAWN = [...FORMATS].reverse();
 const SHORT = { dense: "dense", csr: "csr", row_sparse: "row-sparse" };
 // Sliders: what they set, smallest and largest exponent of ten, steps for each factor of ten.
 const SLIDERS = [
@@ -56,7 +58,7 @@ class Crossover {
       select.value = this.setting[name];
       return element("label", {}, `${words} `, select);
     };
-    const legend = element("div", { class: "sk-legend" }, ...FORMATS.map((kind, i) => element("span", { class: "sk-chip sk-wide" }, sample(COLORS[kind], DASHES[i]), element("span", {}, this.data.names[kind]))));
+    const legend = element("div", { class: "sk-legend" }, ...DRAWN.map((kind, i) => element("span", { class: "sk-chip sk-wide" }, sample(COLORS[kind], DASHES[i]), element("span", {}, this.data.names[kind]))));
     this.root.append(
       element("div", { class: "sk-slides" }, ...sliders),
       element("div", { class: "sk-bar" }, choice("dtype", "values", DTYPES), choice("index_dtype", "indices", INDEX_DTYPES),
@@ -116,7 +118,7 @@ class Crossover {
       across: [DENSITIES[0], 1], up: [Math.min(...known) / 1.3, Math.max(...known) * 1.3], logarithmic: [true, true], title, label: format,
       below: (density) => (Math.round(Math.log10(density)) % 2 === 0 ? formatDensity(density) : ""),
     });
-    FORMATS.forEach((kind, i) => plane.curve(DENSITIES, curves[kind], COLORS[kind], DASHES[i]));
+    DRAWN.forEach((kind, i) => plane.curve(DENSITIES, curves[kind], COLORS[kind], DASHES[i]));
     breakEvens(DENSITIES, curves).forEach(([density, , best], row) => plane.mark(density, `${SHORT[best]} above ${formatDensity(density)}`, row));
     plane.mark(this.setting.density, "", 0, "sk-cursor");
     return plane;

@@ -31,6 +31,8 @@ class Inspector {
     this.item = 0;
     // Large enough on the screen to be drawn element by element.
     this.small = this.rows <= 30 && this.columns <= 40;
+    // So small that the values are written in the matrix itself, and nothing is gained by showing what is around one.
+    this.written = this.rows <= 16 && this.columns <= 16;
     this.build();
     this.cleanups = [watchTheme(() => this.theme())];
     const observer = new ResizeObserver(() => { this.paint(); if (this.lines.length) { this.fillStrips(); this.fillNear(); } });
@@ -58,7 +60,7 @@ class Inspector {
       element("div", { class: "sk-body" },
         element("div", { class: "sk-main sk-half" }, this.stage, legend, element("p", {}, block + sent)),
         element("div", { class: "sk-main" }, this.status, this.strips)),
-      element("div", { class: "sk-around" }, element("h4", {}, "Around it"), this.near),
+      this.written ? "" : element("div", { class: "sk-around" }, element("h4", {}, "Around it"), this.near),
       this.facts(),
       element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" },
         ...[["← →", "stored value before, after"], ["↑ ↓", "stored row above, below"], ["Page ↑ ↓", "ten rows"], ["Home End", "first, last stored value"]]
@@ -335,6 +337,7 @@ class Inspector {
 
   // The elements around the chosen one, absent ones as dots.
   fillNear() {
+    if (this.written) return;
     const { row, column } = this.place;
     const at = new Map(this.lines.map((line, i) => [line[0], i]));
     const first = (middle, reach, all) => Math.max(0, Math.min(middle - reach, all - 2 * reach - 1));

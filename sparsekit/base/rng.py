@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .capture import refuse
 from .errors import DTypeError
 
 __all__ = ["generator", "seed", "using"]
@@ -48,6 +49,7 @@ def generator(rng: Any = None) -> np.random.Generator:
         If it is anything else.
     """
     global _shared
+    refuse("random numbers are drawn by the host")
     if rng is None:
         if _override.generator is not None:
             return _override.generator  # type: ignore[no-any-return]

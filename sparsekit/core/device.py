@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..base import capture
 from ..base.context import Context
 from ..kernels import for_device
 from ..storage import CSR, RowSparse
 from . import hooks
 
-__all__ = ["beside", "current", "memory_info", "onto", "placed", "wait"]
+__all__ = ["Captured", "beside", "captured", "current", "memory_info", "onto", "placed", "rehearsal", "wait"]
 
 
 def current(ctx: Context) -> Any:
@@ -64,6 +65,70 @@ def _elapsed(cuda: Any, before: Any, after: Any) -> float:
     """Milliseconds between two events, once the second has happened."""
     after.synchronize()
     return float(cuda.get_elapsed_time(before, after))
+
+
+@contextlib.contextmanager
+def rehearsal() -> Iterator[None]:
+    """Work inside is done now, in the way in which it will be captured, so that all it needs is compiled and loaded."""
+    before, capture.state.rehearsed = capture.state.rehearsed, True
+    try:
+        yield
+    finally:
+        capture.state.rehearsed = before
+
+
+class Captured:
+    """A CUDA graph, with the memory that it works in.
+
+    Parameters
+    ----------
+    graph : cupy.cuda.Graph
+    pool : cupy.cuda.MemoryPool
+        What it took from here belongs to it alone, as its kernels have the addresses in them.
+    """
+
+    def __init__(self, graph: Any, pool: Any) -> None:
+        self._graph, self._pool = graph, pool
+
+    def launch(self) -> None:
+        """Queue the work on the current stream."""
+        self._graph.launch()
+
+
+def captured(work: Callable[[], None]) -> Captured:
+    """What a function queues on the current GPU, written down and not done.
+
+    It runs on a stream of its own, since the null stream cannot be captured; the graph is launched on the context's.  What
+    needs the host in between is refused by CUDA, by cupy or by ``capture.refuse``, with whatever error each has.
+    """
+    cuda = for_device("gpu").xp.cuda
+    _refuse_uploads()
+    pool, stream = cuda.MemoryPool(), cuda.Stream(non_blocking=True)
+    with stream, cuda.using_allocator(pool.malloc), rehearsal():
+        stream.begin_capture()
+        capture.state.active = True
+        try:
+            work()
+        except BaseException:
+            capture.state.active = False
+            with contextlib.suppress(Exception):  # the refusal may have ended the capture already
+                stream.end_capture()
+            raise
+        capture.state.active = False
+        return Captured(stream.end_capture(), pool)
+
+
+@functools.cache
+def _refuse_uploads() -> None:
+    """From now on an array of ordinary memory cannot slip into captured work, where its memory would be read again later."""
+    cuda = for_device("gpu").xp.cuda
+    pool = cuda.PinnedMemoryPool()
+
+    def malloc(size: int) -> Any:
+        capture.refuse("an array is sent from ordinary memory")
+        return pool.malloc(size)
+
+    cuda.set_pinned_memory_allocator(malloc)
 
 
 def wait(ctx: Context) -> None:

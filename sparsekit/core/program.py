@@ -6,22 +6,26 @@ operator in it is still an event of its own for the profiler.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..base.config import config
 from ..base.errors import GradientError
 from ..kernels import for_device
 from . import device, graph, hooks
 from .arrays import wrap
 from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, run
 from .graph import ProgramNode
+from .replay import Frame, Replay, copied, parts_of, reason_against
 from .spec import Spec
 from .trace import TRACE, Outline, Step, Tracer
 
 __all__ = ["Program"]
 
+_NOTHING = contextlib.nullcontext()
 _clock = time.perf_counter_ns
 
 #: Bytes from which the memory of a result is kept for the next run; below, the allocator does as well.
@@ -83,7 +87,7 @@ class _Run:
 
     __slots__ = ("arrays", "first", "frame", "values")
 
-    def __init__(self, arrays: Sequence[Any], values: list[Any], frame: list[Any], first: int) -> None:
+    def __init__(self, arrays: Sequence[Any], values: list[Any], frame: Frame, first: int) -> None:
         self.arrays: Any = arrays
         self.values: Any = values
         self.frame, self.first = frame, first
@@ -121,7 +125,7 @@ class Program:
         for slot, store in tracer.constants.items():
             self.empty[slot] = device.onto(store, self.ctx)
         self._resolve(forward, backward)
-        self.frames: list[list[Any]] = []
+        self.frames: list[Frame] = []
 
     def _trace_backward(self, tracer: Tracer, results: Sequence[Any]) -> None:
         with tracer.at_work():
@@ -145,6 +149,11 @@ class Program:
         self.backward = [instruction.code() for instruction in gradients]
         self._at = {instruction.place: instruction for instruction in (*instructions, *gradients)}
         self._instructions, self._gradients = instructions, gradients
+        self._verdicts: dict[Any, str] = {}
+        if self.ctx.device_type == "gpu":
+            found = {step: reason_against(step) for step in (*instructions, *gradients)}
+            self._verdicts = {step: reason for step, reason in found.items() if reason}
+            self._kept = {*kept, *(head.slot for head in self.heads)}
 
     def _plan(self, step: Step) -> Plan:
         return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx)
@@ -178,7 +187,8 @@ class Program:
         frame = self._frame()
         first = graph.reserve(self.count) if hooks.sink is not None else 0
         self._execute(self.forward, values, frame, (), first)
-        stores = [_own(values[slot], frame) for slot in self.outputs]
+        with device.current(self.ctx) if frame.replays else _NOTHING:
+            stores = [_own(values[slot], frame) for slot in self.outputs]
         if not self.heads:
             self._give_back(frame)
             return [wrap(store, self.ctx) for store in stores]
@@ -225,20 +235,36 @@ class Program:
         found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True, wanted)
         return [None if slot is None else found.get(array._entry) for slot, array in zip(self.gradients, arrays, strict=True)]
 
-    def _frame(self) -> list[Any]:
+    def _frame(self) -> Frame:
         """Memory for one run."""
         try:
             return self.frames.pop()
         except IndexError:
             with device.current(self.ctx):
-                return [xp.empty(shape, dtype) for xp, shape, dtype in self.memory]
+                frame = Frame([xp.empty(shape, dtype) for xp, shape, dtype in self.memory])
+        if self.ctx.device_type == "gpu":
+            steps = {"forward": self._instructions, "backward": self._gradients}
+            everything = [*self._instructions, *self._gradients]
+            frame.replays = {name: Replay(found, everything, self._kept, self.ctx, self._verdicts, _run_step)
+                             for name, found in steps.items()}
+        return frame
 
-    def _give_back(self, frame: list[Any]) -> None:
+    def replayed(self) -> list[dict[str, str]]:
+        """For each operator on a GPU: the pass, and why it runs by itself; ``""`` if a captured graph does it."""
+        frames = [frame for frame in self.frames if frame.replays]
+        if not frames:
+            return []
+        return [{"pass": name, "op": step.plan.call.op.label, "reason": reason} for name, replay in frames[-1].replays.items()
+                for step, reason in zip(replay.instructions, replay.how(), strict=True)]
+
+    def _give_back(self, frame: Frame) -> None:
         if len(self.frames) < FRAMES:
             self.frames.append(frame)
 
-    def _execute(self, code: list[Any], values: list[Any], frame: list[Any], buffers: Sequence[Any], first: int) -> None:
-        if hooks.sink is None:
+    def _execute(self, code: list[Any], values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
+        if hooks.sink is None and frame.replays and config.cuda_graphs:
+            hooks.quietly(self._replay, frame.replays["forward" if code is self.forward else "backward"], values, frame, buffers)
+        elif hooks.sink is None:
             hooks.quietly(self._loop, code, values, frame, buffers)
         else:
             hooks.quietly(self._loop_told, code, values, frame, buffers, first)
@@ -261,6 +287,12 @@ class Program:
                     values[place] = function(k, *[values[slot] for slot in places], attrs)
         except KERNEL_ERRORS as error:
             raise self._named(place, values, error) from error
+
+    def _replay(self, replay: Replay, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+        try:
+            replay.run(values, frame, buffers)
+        except KERNEL_ERRORS as error:
+            raise self._named(replay.at, values, error) from error
 
     def _loop_told(self, code: list[Any], values: list[Any], frame: list[Any], buffers: Sequence[Any], first: int) -> None:
         """The same under the profiler: every operator is an event, on the line that called the program."""
@@ -323,8 +355,17 @@ def _run_special(instruction: _Instruction, values: list[Any], frame: list[Any],
         values[instruction.place] = plan.function(plan.k, *stores, plan.attrs, out=out)
 
 
-def _own(store: Any, frame: list[Any]) -> Any:
+def _run_step(instruction: _Instruction, values: list[Any], frame: list[Any], buffers: Sequence[Any]) -> None:
+    """Run any instruction, and forget what nothing reads afterwards."""
+    _run_special(instruction, values, frame, buffers)
+    for slot in instruction.spent:
+        values[slot] = None
+
+
+def _own(store: Any, frame: Frame) -> Any:
     """The store, copied if it lies in memory that the next run uses."""
+    if frame.replays:
+        return copied(store) if any(map(frame.keeps, parts_of(store))) else store
     base = getattr(store, "base", None)
     return store.copy() if base is not None and any(base is memory for memory in frame) else store
 

@@ -13,7 +13,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .parameter import Parameter
 
-__all__ = ["Programs", "tracing"]
+__all__ = ["Programs", "cuda_graphs", "tracing"]
 
 #: Programs that a block keeps; then it forgets them all.
 REMEMBERED = 64
@@ -127,3 +127,25 @@ class Programs:
         self._count += 1
         self._known.setdefault(key, []).append(found)
         return _restore(shape, found.program(arrays + found.arrays))
+
+    def replayed(self) -> list[dict[str, str]]:
+        """What each program says of its operators on a GPU, one after the other."""
+        return [row for made in self._known.values() for one in made for row in one.program.replayed()]
+
+
+def cuda_graphs(block: Any) -> list[dict[str, str]]:
+    """Which operators of a hybridized block a GPU replays from captured CUDA graphs, and why others run by themselves.
+
+    Parameters
+    ----------
+    block : HybridBlock
+        After some calls: the first compiles, the second captures.
+
+    Returns
+    -------
+    list of dict
+        A row an operator: ``pass`` ("forward" or "backward"), ``op``, and ``reason``, which is empty for what is replayed.
+        Nothing for a block that is not hybridized, or has run on CPUs only.
+    """
+    programs = getattr(block, "_programs", None)
+    return [] if programs is None else programs.replayed()

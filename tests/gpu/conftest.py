@@ -13,7 +13,7 @@ import fake_cupy
 import host
 
 from sparsekit import kernels
-from sparsekit.core import hooks
+from sparsekit.core import device, hooks
 from sparsekit.kernels.gpu import launch
 
 
@@ -34,4 +34,5 @@ def stand_in(monkeypatch, compiled):
     monkeypatch.setattr(hooks, "device_memory", {})
     monkeypatch.setattr(launch, "_compiled", compiled.compiled)
     monkeypatch.setattr(launch, "WARP", 1)
+    device._refuse_uploads.cache_clear()
     return fake_cupy.MODULE

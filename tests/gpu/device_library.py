@@ -16,7 +16,7 @@ WIDE = {"elman_forward", "elman_backward", "lstm_forward", "lstm_backward", "gru
 
 def kernels() -> dict[str, launch.Kernel]:
     """Every device function, by name."""
-    for file in FILES:
+    for file in (*FILES, "arrays"):
         importlib.import_module(f"sparsekit.kernels.gpu.{file}")
     return launch.KERNELS
 

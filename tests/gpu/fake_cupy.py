@@ -12,8 +12,11 @@ import contextlib
 import json
 import types
 from pathlib import Path
+from typing import ClassVar
 
+import capturing
 import numpy as np
+from capturing import Capture, CUDARuntimeError, done, made, refuse_library, refuse_waiting
 
 RECORD = json.loads((Path(__file__).parents[1] / "golden" / "cupy.json").read_text(encoding="utf-8"))
 
@@ -24,12 +27,23 @@ PLAIN = {"can_cast", "may_share_memory", "shares_memory", "result_type", "promot
 #: Functions that take arrays of numpy.
 TAKING = {"array", "asarray", "ascontiguousarray", "asanyarray"}
 
+#: Functions that read the size of their result, or a value, back from the device, or whose sort waits for it.
+WAITING = {"nonzero", "flatnonzero", "argwhere", "unique", "compress", "extract", "sort", "argsort", "lexsort", "argpartition",
+           "partition", "msort", "array_equal", "allclose", "median", "percentile", "quantile", "delete", "setdiff1d", "in1d",
+           "isin", "intersect1d", "union1d", "trim_zeros", "bincount", "histogram"}
+
+#: Functions that call cuBLAS.
+PRODUCTS = {"matmul", "dot", "tensordot", "vdot", "inner", "einsum", "kron"}
+
+#: Functions that add up by atomics where places repeat: the order, and so the last digits, differ from run to run.
+ATOMIC = {"bincount", "histogram"}
+
 SPECIAL_METHODS = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 #: Bytes that the stand-in's pool says are in use, and how often something waited for the device.
-counts = {"synchronize": 0, "get": 0}
+counts = {"synchronize": 0, "get": 0, "upload": 0, "atomic": 0}
 
 
 def unwrap(value):
@@ -45,6 +59,23 @@ def unwrap(value):
     if isinstance(value, (list, tuple)):
         return type(value)([unwrap(item) for item in value])
     return value
+
+
+def hosts(*values):
+    """numpy's arrays among arguments."""
+    found = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += hosts(*value)
+    return found
+
+
+def upload(value):
+    """Take memory for a copy from the host, as cupy does for numpy's arrays, lists and numbers."""
+    counts["upload"] += 1
+    _pinned.allocator(np.asarray(value).nbytes)
 
 
 def wrap(value):
@@ -77,6 +108,9 @@ class ndarray:
     __array_priority__ = 100
 
     def __init__(self, host, base=None):
+        if base is None and Capture.current is not None and _allocator.malloc is None:
+            Capture.current.invalid = True
+            raise CUDARuntimeError("memory of an array that is no graph's own is taken while a stream is captured")
         self._host, self.base = host, base
         self.number = Device.current if base is None else base.number
 
@@ -124,27 +158,39 @@ class ndarray:
                     raise TypeError(f"{name}() takes at most {len(parameters)} arguments")
             if name in ("sort", "argsort"):
                 kwargs["kind"] = "stable"
+            if name in WAITING:
+                refuse_waiting(f"{name} and other calls that wait")
+            if name in PRODUCTS:
+                refuse_library("cuBLAS")
             args, kwargs = [unwrap(item) for item in args], {key: unwrap(item) for key, item in kwargs.items()}
-            made = getattr(self._host if name == "view" else unwrap(self), name)(*args, **kwargs)  # a view starts nothing
-            if isinstance(made, np.ndarray) and made.base is not None:
-                return ndarray(made, self)
-            return wrap(made)
+            host = self._host if name == "view" else unwrap(self)  # a view starts nothing
+            if name in ("fill", "put"):
+                done(lambda: getattr(host, name)(*args, **kwargs))
+                return None
+            result = made(lambda: getattr(host, name)(*args, **kwargs), hosts(host, args))
+            if isinstance(result, np.ndarray) and result.base is not None and np.may_share_memory(result, host):
+                return ndarray(result, self)
+            return wrap(result)
 
         return method
 
     def get(self, *_args, **_kwargs):
+        refuse_waiting("synchronous device-to-host transfers")
         counts["get"] += 1
         return self._host.copy()
 
     def item(self, *args):
+        refuse_waiting()
         counts["synchronize"] += 1
         return self._host.item(*args)
 
     def tolist(self):
+        refuse_waiting()
         counts["synchronize"] += 1
         return self._host.tolist()
 
     def set(self, values):
+        refuse_waiting("synchronous host-to-device transfers")
         self._host[...] = values
 
     def __len__(self):
@@ -154,6 +200,7 @@ class ndarray:
         return iter([self[place] for place in range(len(self._host))])
 
     def _number(self, kind):
+        refuse_waiting()
         counts["synchronize"] += 1
         return kind(self._host)
 
@@ -176,28 +223,36 @@ class ndarray:
         return repr(self._host)
 
     def __getitem__(self, key):
-        made = self._host[_key(key)]
-        return ndarray(made, self) if isinstance(made, np.ndarray) and made.base is not None else wrap(made)
+        host, place = self._host, _key(key)
+        if any(part.dtype == bool for part in hosts(place)):
+            refuse_waiting("choices by a mask, whose number is read back,")
+        result = made(lambda: host[place], hosts(host))
+        if isinstance(result, np.ndarray) and np.may_share_memory(result, host):
+            return ndarray(result, self)
+        return wrap(result)
 
     def __setitem__(self, key, value):
         if isinstance(value, (list, tuple)):
             raise TypeError("Unsupported type <class 'list'>")
-        unwrap(self)[_key(key)] = unwrap(value)
+        host, place, given = unwrap(self), _key(key), unwrap(value)
+        done(lambda: host.__setitem__(place, given))
 
     def __neg__(self):
-        return wrap(-self._host)
+        return wrap(made(lambda: -self._host, [self._host]))
 
     def __abs__(self):
-        return wrap(abs(self._host))
+        return wrap(made(lambda: abs(self._host), [self._host]))
 
     def __invert__(self):
-        return wrap(~self._host)
+        return wrap(made(lambda: ~self._host, [self._host]))
 
 
 def _key(key):
     """An index: cupy converts lists and numpy's arrays."""
     if isinstance(key, tuple):
         return tuple(_key(part) for part in key)
+    if isinstance(key, (list, np.ndarray)):
+        upload(key)
     return key._host if isinstance(key, ndarray) else key
 
 
@@ -212,7 +267,12 @@ def _operand(value):
 def _method(name):
     def run(self, other):
         given = _operand(other)
-        return NotImplemented if given is NotImplemented else wrap(getattr(unwrap(self), name)(given))
+        if given is NotImplemented:
+            return given
+        if "matmul" in name:
+            refuse_library("cuBLAS")
+        host = unwrap(self)
+        return wrap(made(lambda: getattr(host, name)(given), hosts(host, given)))
     return run
 
 
@@ -221,7 +281,8 @@ def _in_place(name):
         given = _operand(other)
         if given is NotImplemented:
             return NotImplemented
-        self._host = getattr(self._host, name)(given)
+        host = self._host
+        done(lambda: getattr(host, name)(given))
         return self
     return run
 
@@ -247,33 +308,44 @@ class Ufunc:
         if not any(isinstance(value, ndarray) for value in (*args, kwargs.get("out"))) and any(
                 isinstance(value, (list, tuple, np.ndarray)) for value in args):
             raise TypeError(f"Unsupported type {type(args[0])}")
-        out = kwargs.get("out")
-        made = self._real(*[unwrap(value) for value in args], **{key: unwrap(value) for key, value in kwargs.items()})
-        return out if out is not None else wrap(made)
+        if self.name == "cupy_matmul":
+            refuse_library("cuBLAS")
+        out, args = kwargs.get("out"), [unwrap(value) for value in args]
+        given = {key: unwrap(value) for key, value in kwargs.items()}
+        if out is not None:
+            done(lambda: self._real(*args, **given))
+            return out
+        return wrap(made(lambda: self._real(*args, **given), hosts(args)))
 
     def reduce(self, array, axis=0, dtype=None, out=None, keepdims=False):
         if self.name not in ("cupy_add", "cupy_multiply", "cupy_maximum", "cupy_minimum", "cupy_logical_and", "cupy_logical_or"):
             raise NotImplementedError(f"`{self.name}.reduce` is not supported yet")
-        return wrap(self._real.reduce(unwrap(array), axis, dtype, unwrap(out), keepdims))
+        host = unwrap(array)
+        return wrap(made(lambda: self._real.reduce(host, axis, dtype, unwrap(out), keepdims), [host]))
 
     def reduceat(self, array, indices, axis=0, dtype=None, out=None):
         if self.name != "cupy_add":
             raise NotImplementedError(f"`{self.name}.reduceat` is not supported yet")
-        return wrap(self._real.reduceat(unwrap(array), unwrap(indices), axis, dtype, unwrap(out)))
+        host = unwrap(array)
+        return wrap(made(lambda: self._real.reduceat(host, unwrap(indices), axis, dtype, unwrap(out)), [host]))
 
     def accumulate(self, array, axis=0, dtype=None, out=None):
         if self.name not in ("cupy_add", "cupy_multiply"):
             raise NotImplementedError(f"`{self.name}.accumulate` is not supported yet")
-        return wrap(self._real.accumulate(unwrap(array), axis, dtype, unwrap(out)))
+        host = unwrap(array)
+        return wrap(made(lambda: self._real.accumulate(host, axis, dtype, unwrap(out)), [host]))
 
     def at(self, a, indices, b=None):
         if self.name not in ("cupy_add", "cupy_subtract", "cupy_maximum", "cupy_minimum", "cupy_bitwise_and", "cupy_bitwise_or",
                              "cupy_bitwise_xor"):
             raise NotImplementedError(f"`{self.name}.at` is not supported yet")
-        self._real.at(unwrap(a), _key(indices), unwrap(b))
+        host, places, given = unwrap(a), _key(indices), unwrap(b)
+        counts["atomic"] += host.dtype.kind == "f" and self.name in ("cupy_add", "cupy_subtract")
+        done(lambda: self._real.at(host, places, given))
 
     def outer(self, first, second, **kwargs):
-        return wrap(self._real.outer(unwrap(first), unwrap(second), **kwargs))
+        left, right = unwrap(first), unwrap(second)
+        return wrap(made(lambda: self._real.outer(left, right, **kwargs), [left, right]))
 
 
 def _function(real, name, parameters):
@@ -282,31 +354,70 @@ def _function(real, name, parameters):
             check(parameters, name, kwargs)
             if len(args) > len(parameters):
                 raise TypeError(f"{name}() takes at most {len(parameters)} arguments")
+        if name in WAITING or (name == "where" and len(args) == 1) or (name == "repeat" and isinstance(args[1], ndarray)):
+            refuse_waiting(f"{name} and other calls that wait")
+        if name in PRODUCTS:
+            refuse_library("cuBLAS")
+        counts["atomic"] += name in ATOMIC and "weights" in kwargs
         if name in TAKING:
             given = args[0]
+            if not isinstance(given, ndarray):
+                upload(given)
             given = given._host if isinstance(given, ndarray) else given  # from another device too
             args = [given if isinstance(given, np.ndarray) else unwrap(given), *map(unwrap, args[1:])]
         else:
             args = [unwrap(value) for value in args]
-        out = kwargs.get("out")
-        made = real(*args, **{key: unwrap(value) for key, value in kwargs.items()})
+        out, given = kwargs.get("out"), {key: unwrap(value) for key, value in kwargs.items()}
         if out is not None:
+            done(lambda: real(*args, **given))
             return out
         if name in PLAIN:
-            return made
-        return wrap(made)
+            return real(*args, **given)
+        return wrap(made(lambda: real(*args, **given), hosts(list(args), list(given.values()))))
 
     run.__name__ = name
     return run
 
 
 class Stream:
-    """The stream that work is queued on."""
+    """A stream that work is queued on; the one of ``null`` cannot be captured, nor while a blocking one is."""
 
-    null = None
+    stack: ClassVar = []
+
+    def __init__(self, null=False, non_blocking=False, ptds=False):
+        self._null, self._non_blocking, self._capture = null, non_blocking, None
+
+    def __enter__(self):
+        Stream.stack.append(self)
+        return self
+
+    def __exit__(self, *_exception):
+        Stream.stack.pop()
 
     def synchronize(self):
+        refuse_waiting()
         counts["synchronize"] += 1
+
+    def is_capturing(self):
+        return self._capture is not None
+
+    def begin_capture(self, mode=None):
+        if self._null or not self._non_blocking:
+            raise CUDARuntimeError("cudaErrorStreamCaptureImplicit: the stream waits for the null stream")
+        self._capture = Capture.current = Capture()
+
+    def end_capture(self):
+        capture, self._capture, Capture.current = self._capture, None, None
+        if capture is None or capture.invalid:
+            raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated: operation failed due to a previous error during capture")
+        return capturing.Graph(capture.work, lambda: Device.current)
+
+
+Stream.null = Stream(null=True)
+
+
+def get_current_stream(device_id=-1):
+    return Stream.stack[-1] if Stream.stack else Stream.null
 
 
 class Event:
@@ -319,6 +430,7 @@ class Event:
         self.moment = Event.moments
 
     def synchronize(self):
+        refuse_waiting()
         counts["synchronize"] += 1
 
 
@@ -340,6 +452,7 @@ class Device:
         Device.current = self._before.pop()
 
     def synchronize(self):
+        refuse_waiting()
         counts["synchronize"] += 1
 
     mem_info = property(lambda _self: (3 << 30, 4 << 30))
@@ -354,6 +467,32 @@ class Pool:
     def total_bytes(self):
         return 2 << 20
 
+    def malloc(self, size):
+        return size
+
+
+class _Allocator:
+    """What gives memory of the device inside ``using_allocator``."""
+
+    malloc = None
+
+
+_allocator = _Allocator()
+_pinned = types.SimpleNamespace(allocator=lambda size: size)
+
+
+@contextlib.contextmanager
+def using_allocator(allocator=None):
+    before, _allocator.malloc = _allocator.malloc, allocator
+    try:
+        yield
+    finally:
+        _allocator.malloc = before
+
+
+def set_pinned_memory_allocator(allocator=None):
+    _pinned.allocator = allocator or (lambda size: size)
+
 
 class OutOfMemoryError(MemoryError):
     """cupy's error."""
@@ -361,11 +500,11 @@ class OutOfMemoryError(MemoryError):
 
 def _cuda():
     runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, runtimeGetVersion=lambda: 13000)
-    stream = Stream()
     return types.SimpleNamespace(
-        Device=Device, Stream=Stream, Event=Event, runtime=runtime, get_current_stream=lambda device_id=-1: stream,
+        Device=Device, Stream=Stream, Event=Event, runtime=runtime, get_current_stream=get_current_stream,
+        MemoryPool=Pool, PinnedMemoryPool=Pool, set_pinned_memory_allocator=set_pinned_memory_allocator,
         is_available=lambda: True, get_elapsed_time=lambda start, end: (end.moment - start.moment) / 8,
-        memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError), using_allocator=contextlib.nullcontext)
+        memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError), using_allocator=using_allocator)
 
 
 def _stable(real):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import device_library
 import numpy as np
+from capturing import done
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 
@@ -65,9 +66,14 @@ class Library:
 
         def run(_blocks, _threads, values):
             given = [_argument(value) for value in values]
-            for thread in range(THREADS):
-                choose(ctypes.c_longlong(thread), ctypes.c_longlong(THREADS))
-                function(*given)
+
+            def work():
+                for thread in range(THREADS):
+                    choose(ctypes.c_longlong(thread), ctypes.c_longlong(THREADS))
+                    function(*given)
+                return values  # which lie in memory until then
+
+            done(work)
 
         return run
 

@@ -11,16 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from ...base import capture
 from .group import group_columns
-from .launch import Kernel
+from .launch import Kernel, lanes_for
 from .row_sparse import add_rows
 
 __all__ = ["Arrays", "Reduction"]
 
+_dot_small = Kernel("dot_small", "data data data* count count count count count count count count")
 _reduce_runs = Kernel("reduce_runs", "data place data* count count")
 
 #: The functions whose reductions numpy has and cupy has not in full, with the functions that reduce along axes.
 WAYS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+
+
+#: Multiplications of a product up to which captured work makes it itself, as cupy refuses cuBLAS there.
+SMALL = 1 << 22
 
 
 class Arrays:
@@ -35,6 +41,27 @@ class Arrays:
         found = getattr(self._cupy, name)
         setattr(self, name, found)
         return found
+
+    def matmul(self, left: Any, right: Any, out: Any = None) -> Any:
+        """``numpy.matmul`` by cuBLAS; of two small matrices by a kernel of ours in work that is captured."""
+        if capture.state.rehearsed and left.ndim == right.ndim == 2 and left.dtype == right.dtype and left.dtype.kind == "f":
+            (height, inner), width = left.shape, right.shape[1]
+            if right.shape[0] == inner and height * inner * width <= SMALL:
+                return self._small_product(left, right, height, inner, width, out)
+        return self._cupy.matmul(left, right, out=out)
+
+    def _small_product(self, left: Any, right: Any, height: int, inner: int, width: int, out: Any) -> Any:
+        made = self._cupy.empty((height, width), left.dtype) if out is None else out
+        (left, *left_steps), (right, *right_steps) = self._lying(left), self._lying(right)
+        lanes = lanes_for(inner)
+        _dot_small(height * width * lanes, left, right, made, height, inner, width, *left_steps, *right_steps, lanes)
+        return made
+
+    def _lying(self, matrix: Any) -> tuple[Any, int, int]:
+        """A contiguous array of the matrix's values, and the steps from row to row and from column to column."""
+        if matrix.flags.f_contiguous and not matrix.flags.c_contiguous:
+            return matrix.T, 1, matrix.shape[0]
+        return self._cupy.ascontiguousarray(matrix), matrix.shape[1], 1
 
     def repeat(self, array: Any, repeats: Any, axis: int | None = None) -> Any:
         """``numpy.repeat``; counts that lie on the device stay there, but for their sum, which is the size of the result."""

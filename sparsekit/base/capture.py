@@ -1,0 +1,41 @@
+"""What is asked of the host while a GPU's work is written down instead of done, and must be refused there.
+
+A captured piece of work is repeated without Python: whatever the host computed meanwhile, or sent to the device, would be
+repeated as it was.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from .errors import SparsekitError
+
+__all__ = ["CaptureError", "refuse", "state"]
+
+
+class CaptureError(SparsekitError):
+    """A piece of work needs the host each time it is done, so that it cannot be captured."""
+
+
+class _State(threading.local):
+    """What this thread is about.
+
+    Attributes
+    ----------
+    active : bool
+        Whether work is captured now.
+    rehearsed : bool
+        Whether work is captured now, or done as it will be captured.
+    """
+
+    active = False
+    rehearsed = False
+
+
+state = _State()
+
+
+def refuse(what: str) -> None:
+    """Raise ``CaptureError`` if work is captured now; ``what`` says what the host would do."""
+    if state.active:
+        raise CaptureError(f"{what}.", hint="it runs by itself, between captured pieces.")

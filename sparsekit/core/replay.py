@@ -1,0 +1,302 @@
+"""Replaying: pieces of a program on a GPU are captured as CUDA graphs, and launched whole from then on.
+
+The first run is a rehearsal, in which everything is compiled.  The second captures: arrays that were the same objects
+before keep their place, others get a buffer that each run copies into.  What cannot be captured runs by itself in between,
+and says why: sizes that are read back, random numbers, what cupy refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..storage import CSR, RowSparse
+from . import device
+
+__all__ = ["Frame", "Replay", "copied", "parts_of", "reason_against"]
+
+#: Captures of one piece of a program; then it runs operator by operator.
+TRIES = 4
+
+
+class Frame(list[Any]):
+    """Memory for one run of a program, and the graphs that work in it.
+
+    Attributes
+    ----------
+    replays : dict of str to Replay
+        For ``"forward"`` and ``"backward"``; empty on a CPU.
+    """
+
+    __slots__ = ("replays",)
+
+    def __init__(self, memory: Iterable[Any] = ()) -> None:
+        super().__init__(memory)
+        self.replays: dict[str, Replay] = {}
+
+    def keeps(self, array: Any) -> bool:
+        """Whether an array lies in memory that the next run uses."""
+        base = array.base
+        if base is not None and any(base is memory for memory in self):
+            return True
+        return any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
+
+
+def reason_against(instruction: Any) -> str | None:
+    """Why an instruction of a program cannot be captured, as far as that is known beforehand."""
+    plan = instruction.plan
+    if any(spec.stype != "default" for spec in instruction.specs):
+        return "how much its result stores is read back from the device"
+    if plan.fallback or plan.cast is not None:
+        return "it changes storage types, which the ledger counts at every run"
+    return None
+
+
+class _Moved(Exception):
+    """A captured piece does not fit the arrays of a run."""
+
+    def __init__(self, slot: int | None, sizes: bool) -> None:
+        super().__init__()
+        self.slot, self.sizes = slot, sizes
+
+
+class _Refused(Exception):
+    """An instruction could not be captured; without a number the whole piece could not."""
+
+    def __init__(self, number: int | None, reason: str) -> None:
+        super().__init__()
+        self.number, self.reason = number, reason
+
+
+class Replay:
+    """One direction of a program in one frame: pieces that are launched whole, and instructions that run by themselves.
+
+    Parameters
+    ----------
+    instructions : sequence of instruction
+    outside : sequence of instruction
+        All instructions that may read what these make, these included.
+    kept : set of int
+        Slots that are read when the program has run.
+    ctx : Context
+    verdicts : dict of instruction to str
+        Why instructions run by themselves; shared by all frames of a program, and grows.
+    execute : function
+        ``execute(instruction, values, frame, buffers)`` runs one.
+
+    Attributes
+    ----------
+    own : dict of int to array
+        Arrays that the graphs use, by their identity.
+    launched : int
+        Runs that replayed.
+    at : int
+        Place of the result of the instruction that runs, for the wording of errors.
+    """
+
+    def __init__(self, instructions: Sequence[Any], outside: Sequence[Any], kept: set[int], ctx: Any,
+                 verdicts: dict[Any, str], execute: Any) -> None:
+        self.instructions, self.outside, self.kept, self.ctx = instructions, outside, kept, ctx
+        self.verdicts, self.execute = verdicts, execute
+        self.own: dict[int, Any] = {}
+        self.launched, self.at = 0, -1
+        self._seen: dict[int, Any] | None = None
+        self._varying: set[int] = set()
+        self._pieces: list[Any] | None = None
+        self._tries = 0
+
+    def run(self, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+        """Run it once, in whichever way it is ready for."""
+        with device.current(self.ctx):
+            if self._pieces is not None:
+                self._replay(self._pieces, values, frame, buffers)
+            elif self._seen is None:
+                self._rehearse(values, frame, buffers)
+            else:
+                self._capture(values, frame, buffers)
+
+    def _rehearse(self, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+        self._seen = dict(enumerate(values))
+        with device.rehearsal():
+            for instruction in self.instructions:
+                self.at = instruction.place
+                self.execute(instruction, values, frame, buffers)
+        self._seen.update({step.place: frame[step.buffer] for step in self.instructions if step.buffer is not None})
+
+    def _replay(self, pieces: list[Any], values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+        for piece in pieces:
+            if not isinstance(piece, _Piece):
+                self._alone(piece, values, frame, buffers)
+                continue
+            try:
+                piece.launch(values, buffers)
+            except _Moved as moved:
+                self._adapt(piece, moved, values, frame)
+                for instruction in piece.instructions:
+                    self._alone(instruction, values, frame, buffers)
+        self.launched += 1
+
+    def _alone(self, instruction: Any, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+        self.at = instruction.place
+        with device.rehearsal():
+            self.execute(instruction, values, frame, buffers)
+
+    def _adapt(self, piece: _Piece, moved: _Moved, values: list[Any], frame: Frame) -> None:
+        """Learn from arrays that a piece was not captured for, and let the next run capture anew."""
+        self._pieces = None
+        self._tries += 1
+        if moved.sizes:
+            reason = "the number of values that an input stores changes from run to run"
+            self.verdicts.update({step: reason for step in piece.instructions if moved.slot in step.places})
+        elif moved.slot is not None and not any(map(frame.keeps, parts_of(values[moved.slot]))):
+            self._varying.add(moved.slot)
+        if self._tries >= TRIES:
+            reason = f"its arrays changed places in {TRIES} runs"
+            self.verdicts.update({step: reason for step in self.instructions if step not in self.verdicts})
+
+    def _capture(self, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+        """Capture as much as can be in pieces as long as can be, doing each at once."""
+        seen, pieces, at = self._seen or {}, [], 0
+        self.own.clear()
+        while at < len(self.instructions):
+            end = at
+            while end < len(self.instructions) and self.instructions[end] not in self.verdicts:
+                end += 1
+            if end - at < 2:  # a piece of one instruction spares nothing
+                instruction = self.instructions[at]
+                self._alone(instruction, values, frame, buffers)
+                pieces.append(instruction)
+                at += 1
+                continue
+            try:
+                piece = self._captured(self.instructions[at:end], seen, values, frame, buffers)
+            except _Refused as refused:
+                steps = self.instructions[at:end] if refused.number is None else [self.instructions[at + refused.number]]
+                self.verdicts.update(dict.fromkeys(steps, refused.reason))
+                continue
+            piece.launch(values, buffers)
+            pieces.append(piece)
+            at = end
+        self._seen, self._pieces = {}, pieces
+
+    def _captured(self, steps: Sequence[Any], seen: dict[int, Any], values: list[Any], frame: Frame,
+                  buffers: Sequence[Any]) -> _Piece:
+        inside = {slot for step in steps for slot in step.outputs}
+        read = dict.fromkeys(slot for step in steps for slot in step.places if slot not in inside)
+        written = {step.places[place]: number for number, step in enumerate(steps)
+                   for place in step.plan.op.written(step.plan.attrs)}
+        for slot in written:
+            if slot in read and len(parts_of(values[slot])) > 1:
+                raise _Refused(written[slot], "it writes to a sparse array, whose components may be replaced")
+        piece, local = _Piece(steps), values[:]
+        for slot in read:
+            store = values[slot]
+            stays = seen.get(slot, store) is store or any(map(frame.keeps, parts_of(store)))
+            if stays and slot not in self._varying:
+                piece.bound[slot] = parts_of(store)
+                continue
+            self._varying.add(slot)
+            if slot in written:
+                raise _Refused(written[slot], "it writes to an array that is another one at every run")
+            piece.copied[slot] = local[slot] = copied(store)
+        piece.targets = {step.target: _target(buffers, step.target) for step in steps if step.target is not None}
+        piece.graph = self._graph(steps, local, frame, buffers)
+        others = {slot for step in self.outside if step not in steps for slot in step.places}
+        piece.made = {slot: local[slot] for slot in inside & (others | self.kept) if local[slot] is not None}
+        outside = {id(target) for target in piece.targets.values()} | {
+            id(part) for parts in piece.bound.values() for part in parts}
+        for store in (*piece.made.values(), *piece.copied.values()):
+            for part in parts_of(store):
+                self.own.update({id(array): array for array in (part, part.base)
+                                 if array is not None and id(array) not in outside})
+        return piece
+
+    def _graph(self, steps: Sequence[Any], local: list[Any], frame: Frame, buffers: Sequence[Any]) -> device.Captured:
+        at: int | None = None
+
+        def work() -> None:
+            nonlocal at
+            for number, step in enumerate(steps):
+                at = number
+                self.execute(step, local, frame, buffers)
+            at = None
+
+        try:
+            return device.captured(work)
+        except Exception as error:  # whatever CUDA, cupy or an operator refuses: it runs by itself, and raises there if it must
+            raise _Refused(at, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
+
+    def how(self) -> list[str]:
+        """For each instruction: ``""`` if it is replayed, else why it runs by itself."""
+        if self._pieces is None:
+            waiting = "the next run captures it" if self._seen is not None else "it has not run yet"
+            return [self.verdicts.get(step, waiting) for step in self.instructions]
+        alone = {piece for piece in self._pieces if not isinstance(piece, _Piece)}
+        return ["" if step not in alone else self.verdicts.get(step, "it stands between others that run by themselves")
+                for step in self.instructions]
+
+
+class _Piece:
+    """Instructions that one graph does.
+
+    Attributes
+    ----------
+    bound : dict of int to list of array
+        What is read where it lies; a sparse store is its components, which may be replaced.
+    copied : dict of int to store
+        Buffers that each run copies a store into.
+    targets : dict of int to store
+        Gradient buffers that are written, by the number of the input.
+    made : dict of int to store
+        What others read, written by each launch.
+    """
+
+    def __init__(self, instructions: Sequence[Any]) -> None:
+        self.instructions = instructions
+        self.bound: dict[int, Any] = {}
+        self.copied: dict[int, Any] = {}
+        self.targets: dict[int, Any] = {}
+        self.made: dict[int, Any] = {}
+        self.graph: Any = None
+
+    def launch(self, values: list[Any], buffers: Sequence[Any]) -> None:
+        """Queue the work for these stores, and put the results among them; raise ``_Moved`` where it does not fit."""
+        for slot, parts in self.bound.items():
+            found = parts_of(values[slot])
+            if any(part is not held for part, held in zip(found, parts, strict=True)):
+                raise _Moved(slot, [part.shape for part in found] != [part.shape for part in parts])
+        for number, target in self.targets.items():
+            if _target(buffers, number) is not target:
+                raise _Moved(None, False)
+        for slot, store in self.copied.items():
+            if _sizes(values[slot]) != _sizes(store):
+                raise _Moved(slot, True)
+        for slot, store in self.copied.items():
+            for part, given in zip(parts_of(store), parts_of(values[slot]), strict=True):
+                part[...] = given
+        self.graph.launch()
+        for slot, store in self.made.items():
+            values[slot] = store
+
+
+def _target(buffers: Sequence[Any], number: int) -> Any:
+    return buffers[number]._store if number < len(buffers) and buffers[number] is not None else None
+
+
+def parts_of(store: Any) -> list[Any]:
+    """The arrays that a store consists of."""
+    if isinstance(store, CSR):
+        return [store.data, store.indices, store.indptr]
+    return [store.data, store.indices] if isinstance(store, RowSparse) else [store]
+
+
+def _sizes(store: Any) -> list[tuple[Any, Any]]:
+    return [(part.shape, part.dtype) for part in parts_of(store)]
+
+
+def copied(store: Any) -> Any:
+    """A copy of a store in memory of its own."""
+    parts = [part.copy() for part in parts_of(store)]
+    if isinstance(store, CSR):
+        return CSR(parts[0], parts[1], parts[2], store.shape, check=False)
+    return RowSparse(parts[0], parts[1], store.shape, check=False) if isinstance(store, RowSparse) else parts[0]

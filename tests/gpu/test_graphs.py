@@ -1,0 +1,249 @@
+"""Hybridized blocks on a GPU replay captured graphs; on a stand-in that does captured work at each launch, and no sooner."""
+
+from __future__ import annotations
+
+import fake_cupy
+import numpy as np
+import pytest
+from capturing import Graph
+
+import sparsekit as mx
+from sparsekit import autograd, gluon, nd
+from sparsekit.base.rng import generator
+from sparsekit.core import device
+from sparsekit.gluon.hybrid import cuda_graphs
+
+GPU = mx.gpu(1)  # not the current device, so that work which was not placed on it shows
+pytestmark = pytest.mark.usefixtures("stand_in")
+
+
+@pytest.fixture(autouse=True)
+def no_launches():
+    Graph.launches = 0
+
+
+def network(ctx=GPU, layer=None):
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(4, activation="sigmoid", in_units=3), *([layer] if layer else []), gluon.nn.Dense(2, in_units=4))
+    net.initialize(mx.init.Constant(0.2), ctx=ctx)
+    net.hybridize()
+    return net
+
+
+def batches(count, ctx=GPU, shape=(5, 3)):
+    rng = np.random.default_rng(0)
+    return [nd.array(rng.random(shape), ctx=ctx) for _ in range(count)]
+
+
+def reasons(net):
+    return {(row["pass"], row["op"]): row["reason"] for row in cuda_graphs(net)}
+
+
+def test_a_dense_network_is_replayed_with_other_inputs():
+    net, here = network(), network(mx.cpu())
+    for there, given in zip(batches(5), batches(5, mx.cpu()), strict=True):
+        np.testing.assert_allclose(net(there).asnumpy(), here(given).asnumpy(), rtol=1e-6)
+    assert Graph.launches == 4  # the first run is a rehearsal
+    assert [(row["pass"], row["reason"]) for row in cuda_graphs(net)] == [("forward", "")] * 3
+
+
+def test_results_stay_when_the_graph_runs_again():
+    net = network()
+    made = [net(batch) for batch in batches(4)]
+    held = [one.asnumpy() for one in made]
+    net(batches(1)[0] * 7)
+    for one, before in zip(made, held, strict=True):
+        np.testing.assert_array_equal(one.asnumpy(), before)
+    assert len({id(one._store) for one in made}) == 4
+
+
+def trained(ctx, optimizer, steps=6, layer=None):
+    mx.random.seed(0)
+    net = network(ctx, layer)
+    loss = gluon.loss.L2Loss()
+    loss.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
+    label, losses = nd.ones((5, 2), ctx=ctx), []
+    for batch in batches(steps, ctx):
+        with autograd.record():
+            found = loss(net(batch), label)
+        found.backward()
+        trainer.step(5)
+        losses.append(found.mean().asscalar())
+    return net, losses, [parameter.data(ctx).asnumpy() for parameter in net.collect_params().values()]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_training_by_graphs_gives_the_weights_of_a_cpu(optimizer):
+    _, losses, weights = trained(mx.cpu(), optimizer)
+    net, found, there = trained(GPU, optimizer)
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    for left, right in zip(there, weights, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-6)
+    assert Graph.launches >= 4 * 2
+    assert {("forward", ""), ("backward", "")} <= {(row["pass"], row["reason"]) for row in cuda_graphs(net)}
+
+
+def test_moving_averages_are_written_by_each_launch():
+    _, losses, weights = trained(mx.cpu(), "sgd", layer=gluon.nn.BatchNorm(in_channels=4))
+    _, found, there = trained(GPU, "sgd", layer=gluon.nn.BatchNorm(in_channels=4))
+    np.testing.assert_allclose(found, losses, rtol=1e-4)
+    for left, right in zip(there, weights, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-5)
+
+
+def test_random_numbers_are_drawn_anew_at_every_run():
+    net = network(layer=gluon.nn.Dropout(0.5))
+    found = set()
+    for _ in range(6):
+        with autograd.record():
+            out = net(nd.ones((5, 3), ctx=GPU))
+        out.backward()
+        found.add(out.asnumpy().tobytes())
+    assert len(found) == 6
+    assert "random numbers are drawn by the host" in reasons(net)["forward", "Dropout"]
+
+
+class Sparse(gluon.HybridBlock):
+    def __init__(self):
+        super().__init__()
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(8, 3), grad_stype="row_sparse", init=mx.init.One())
+
+    def hybrid_forward(self, F, x, weight):
+        return F.sigmoid(F.relu(F.sparse.dot(x, weight)) * 0.1 + 1)
+
+
+def csr(stored, seed, ctx=GPU):
+    rng = np.random.default_rng(seed)
+    indices = np.sort(rng.permutation(8)[:stored])
+    return nd.sparse.csr_matrix((rng.random(stored), indices, [0, stored, stored]), shape=(2, 8), ctx=ctx)
+
+
+def run_sparse(ctx, sizes):
+    net = Sparse()
+    net.initialize(ctx=ctx)
+    net.hybridize()
+    made = []
+    for seed, stored in enumerate(sizes):
+        with autograd.record():
+            out = net(csr(stored, seed, ctx))
+        out.backward()
+        gradient = net.weight.grad(ctx)
+        made += [out.asnumpy(), gradient.indices.asnumpy(), gradient.data.asnumpy()]
+    return net, made
+
+
+@pytest.mark.parametrize("sizes", [(3, 3, 3, 3, 3), (3, 3, 5, 2, 4, 3)])
+def test_sparse_batches(sizes):
+    _, wanted = run_sparse(mx.cpu(), sizes)
+    net, found = run_sparse(GPU, sizes)
+    for left, right in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-6)
+    said = reasons(net)
+    assert Graph.launches
+    assert "read back" in said["backward", "dot"]
+    if len(set(sizes)) == 1:
+        assert said["forward", "dot"] == ""
+    else:
+        assert "changes from run to run" in said["forward", "dot"]
+        assert said["forward", "sigmoid"] == ""
+
+
+def test_two_runs_before_their_backward_passes_have_memory_each():
+    net, here = network(), network(mx.cpu())
+    for block, ctx in ((net, GPU), (here, mx.cpu())):
+        for _ in range(4):
+            with autograd.record():
+                first, second = [block(batch).sum() for batch in batches(2, ctx)]
+                loss = first * 2 + second
+            loss.backward()
+    for left, right in zip(net.collect_params().values(), here.collect_params().values(), strict=True):
+        np.testing.assert_allclose(left.grad(GPU).asnumpy(), right.grad().asnumpy(), rtol=1e-5)
+
+
+def test_new_parameters_are_taken_up():
+    net = network()
+    batch = batches(1)[0]
+    for value in (0.1, 0.2, 0.3, 0.4):
+        for parameter in net.collect_params().values():
+            parameter.set_data(nd.full(parameter.shape, value))
+        for _ in range(3):
+            found = net(batch).asnumpy()
+        here = network(mx.cpu())
+        for parameter in here.collect_params().values():
+            parameter.set_data(nd.full(parameter.shape, value))
+        np.testing.assert_allclose(found, here(batch.as_in_context(mx.cpu())).asnumpy(), rtol=1e-6)
+
+
+def test_large_products_run_by_themselves_as_cupy_refuses_their_library():
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(512, in_units=512), gluon.nn.Activation("tanh"), gluon.nn.Activation("relu"))
+    net.initialize(mx.init.Constant(0.01), ctx=GPU)
+    net.hybridize()
+    for batch in batches(4, shape=(32, 512)):
+        net(batch)
+    assert "cuBLAS" in reasons(net)["forward", "FullyConnected"]
+    assert reasons(net)["forward", "Activation"] == "", cuda_graphs(net)
+
+
+def test_the_profiler_sees_every_operator():
+    net = network()
+    data = batches(4)
+    for batch in data:
+        net(batch)
+    before = Graph.launches
+    with mx.Profiler() as profile:
+        wanted = net(data[0])
+    assert before == Graph.launches
+    assert len([record for record in profile.records if record["kind"] == "op"]) >= 3
+    np.testing.assert_allclose(net(data[0]).asnumpy(), wanted.asnumpy(), rtol=1e-6)
+    assert Graph.launches > before
+
+
+def test_a_setting_turns_graphs_off():
+    with mx.config.set(cuda_graphs=False):
+        net = network()
+        for batch in batches(4):
+            net(batch)
+    assert Graph.launches == 0
+    assert {row["reason"] for row in cuda_graphs(net)} == {"it has not run yet"}
+    assert cuda_graphs(network(mx.cpu())) == cuda_graphs(gluon.nn.Dense(2)) == []
+
+
+@pytest.mark.parametrize(("work", "said"), [
+    (lambda x: x.get(), "capturing"), (lambda x: float(x.sum()), "capturing"), (lambda x: x[x > 1], "mask"),
+    (lambda x: x @ x, "cuBLAS"), (lambda x: fake_cupy.MODULE.asarray(np.ones(2)), "ordinary memory"),
+    (lambda x: fake_cupy.MODULE.unique(x), "capturing"), (lambda x: generator(), "random"),
+])
+def test_what_needs_the_host_is_refused(work, said):
+    x = fake_cupy.ndarray(np.arange(4.0).reshape(2, 2))
+    with pytest.raises(Exception, match=said):
+        device.captured(lambda: work(x))
+    device.captured(lambda: x + 1).launch()  # and the next capture is as good as ever
+
+
+def test_captured_work_is_done_by_the_launch():
+    x, out = fake_cupy.ndarray(np.ones(2)), fake_cupy.ndarray(np.zeros(2))
+
+    def work():
+        out[...] = x * 2 + 1
+
+    graph = device.captured(work)
+    assert out.get().tolist() == [0, 0]
+    x[...] = 5
+    graph.launch()
+    assert out.get().tolist() == [11, 11]
+
+
+def test_the_null_stream_and_memory_of_others_are_refused():
+    cuda = fake_cupy.MODULE.cuda
+    with pytest.raises(RuntimeError, match="null stream"):
+        cuda.Stream.null.begin_capture()
+    stream = cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        with pytest.raises(RuntimeError, match="no graph's own"):
+            fake_cupy.MODULE.zeros(3)
+        with pytest.raises(RuntimeError, match="Invalidated"):
+            stream.end_capture()

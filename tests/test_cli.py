@@ -330,3 +330,27 @@ def test_what_cannot_be_compared_is_one_error_with_a_hint(two_traces, capsys, wo
     assert not said.out
     assert message in said.err
     assert "Hint: " in said.err
+
+
+def test_doctor_says_where_compiled_kernels_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "made" / "later"))
+    assert doctor.cache_finding() == doctor.Finding("compiled kernels", "kept in NUMBA_CACHE_DIR")
+    monkeypatch.setattr(doctor.os, "access", lambda *_: False)
+    found = doctor.cache_finding()
+    assert "again in every process" in found.value
+    assert "NUMBA_CACHE_DIR" in found.remedy
+
+
+def test_doctor_heeds_a_small_machine():
+    assert doctor.memory_finding(8 << 30) == doctor.Finding("memory", "8.0 GiB free")
+    assert doctor.memory_finding(1 << 30).remedy
+
+
+def test_doctor_names_the_notebook_that_the_course_begins_with(monkeypatch, tmp_path):
+    assert "opens 0" in doctor.course_finding().value
+    monkeypatch.setattr(doctor, "__file__", str(tmp_path / "site" / "sparsekit" / "doctor.py"))
+    assert "not beside the package" in doctor.course_finding().value
+
+
+def test_doctor_finds_the_kernel_that_runs_notebooks():
+    assert doctor.kernelspec_finding().remedy == ""

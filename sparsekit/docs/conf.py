@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sparsekit.base.version import __version__
 
 project = "sparsekit"
@@ -35,3 +37,13 @@ html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_last_updated_fmt = None
+
+
+def _link_within(app: Any, page: str, source: list[str]) -> None:
+    """Beside the source the list of differences is a file; among these pages it is one of them."""
+    source[0] = source[0].replace("](../DIFFERENCES.md)", "](differences.md)")
+
+
+def setup(app: Any) -> None:
+    """Tell Sphinx what to do with each page's source."""
+    app.connect("source-read", _link_within)

@@ -1,7 +1,7 @@
 """A Sphinx extension: reference pages of operators, written from the registry while the pages are built.
 
-``{operators} module module …`` documents every operator declared in those modules of ``sparsekit.ops``;
-``{operator-table}`` is one table of all. Neither can be out of date: there is no text to keep.
+``.. operators:: module module …`` documents every operator declared in those modules of ``sparsekit.ops``;
+``.. operator-table::`` is one table of all. Neither can be out of date: there is no text to keep.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class _Written(Directive):  # type: ignore[misc]  # docutils has no types
 
 
 class Operators(_Written):
-    """``{operators} dot sparse_dot``: the operators that these modules declare."""
+    """``.. operators:: dot sparse_pairs``: the operators that these modules declare."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -149,7 +149,7 @@ class Operators(_Written):
 
 
 class OperatorTable(_Written):
-    """``{operator-table}``: every operator in one table."""
+    """``.. operator-table::``: every operator in one table."""
 
     def run(self) -> list[Any]:
         """The table."""

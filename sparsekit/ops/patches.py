@@ -106,7 +106,7 @@ col2im = Op(
                     for count, attrs in ((16, {"kernel": (2, 3)}), (6, _SPREAD))],
     doc="""An image of the sums of the columns that cover each of its points: the adjoint of ``im2col``.
 
-Columns of shape (batch, channels * kernel size, blocks) give (batch, channels, *output_size).""")
+Columns of shape (batch, channels * kernel size, blocks) give (batch, channels, …), with the axes of ``output_size``.""")
 col2im.attrs = {"output_size": REQUIRED, **_ATTRS}
 
 

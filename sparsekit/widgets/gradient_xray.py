@@ -31,7 +31,8 @@ AGES = (
     ("4 to 7 steps old", 4, "#e69f00", "4"),
     ("8 or more steps old", 8, "#e0661a", "8"),
 )
-BLOCKS = 256
+#: Weights up to this many rows are shown row by row; larger ones as this many bars.
+CELLS, BARS = 256, 64
 
 
 class _States:
@@ -70,10 +71,6 @@ def _batches(batches: Any) -> list[Parts]:
     return parts
 
 
-def _age_class(age: int) -> int:
-    return max(i for i, (_, least, _, _) in enumerate(AGES) if age >= least)
-
-
 def _contributions(batch: Parts, shown: np.ndarray) -> dict[int, list[list[Any]]]:
     """Of each shown column, the batch rows that store it, with the value."""
     indices = take_slice(batch.indices, 0, batch.stored)
@@ -109,22 +106,39 @@ def _gradient(found: Mapping[int, list[list[Any]]], upstream: Any, given: Parts 
     return sums
 
 
-def _map(states: _States, step: int, features: int) -> list[list[int]]:
-    """Oldest state in each block of rows, and whether one was updated now: ``[block, class, now]`` where there is any."""
-    span = max(1, -(-features // BLOCKS))
-    ages = step - states.last
-    oldest: dict[int, list[int]] = {}
-    blocks = states.rows // span
-    for block in np.unique(blocks).tolist():
-        inside = ages[blocks == block]
-        oldest[block] = [block, _age_class(int(inside.max())), int(inside.min() == 0)]
-    return list(oldest.values())
+def _span(features: int) -> int:
+    """Rows that one cell or bar of the map stands for."""
+    return 1 if features <= CELLS else -(-features // BARS)
+
+
+def _map(states: _States, step: int, features: int) -> list[list[Any]]:
+    """Rows of each age in each block of rows: ``[block, [rows of the first of AGES, ...]]`` where there are any."""
+    classes = np.searchsorted([least for _, least, _, _ in AGES], step - states.last, side="right") - 1
+    blocks, place = np.unique(states.rows // _span(features), return_inverse=True)
+    counts = np.bincount(place * len(AGES) + classes, minlength=len(blocks) * len(AGES)).reshape(-1, len(AGES))
+    return [[block, ages] for block, ages in zip(blocks.tolist(), counts.tolist(), strict=True)]
+
+
+def _shown(batch: Parts, touched: np.ndarray) -> np.ndarray:
+    """The weight rows shown one by one: of those that the batch rows shown use, some that several use, the rest evenly."""
+    indices = take_slice(batch.indices, 0, batch.stored)
+    first = int(take_slice(batch.indptr, min(batch.rows, SAMPLES), min(batch.rows, SAMPLES) + 1)[0])
+    used = np.unique(indices[:first]).astype(np.int64) if first else touched
+    if len(used) <= ROWS:
+        return used if len(used) == len(touched) else _evenly(np.union1d(used, _evenly(touched, ROWS - len(used))), ROWS)
+    uses = np.bincount(np.searchsorted(touched, indices), minlength=len(touched))[np.searchsorted(touched, used)]
+    several = used[np.argsort(-uses, kind="stable")[: ROWS // 3]]
+    several = several[uses[np.searchsorted(used, several)] > 1]
+    return np.union1d(several, _evenly(np.setdiff1d(used, several), ROWS - len(several)))
+
+
+def _evenly(values: np.ndarray, count: int) -> np.ndarray:
+    return values[np.unique(np.linspace(0, len(values) - 1, min(len(values), max(count, 0))).astype(np.int64))]
 
 
 def _step(batch: Parts, step: int, states: _States, facts: dict[str, Any]) -> dict[str, Any]:
     touched = np.unique(take_slice(batch.indices, 0, batch.stored)).astype(np.int64)
-    shown = touched[np.unique(np.linspace(0, len(touched) - 1, min(len(touched), ROWS)).astype(np.int64))] if len(touched) \
-        else touched  # fmt: skip
+    shown = _shown(batch, touched) if len(touched) else touched
     found = _contributions(batch, shown)
     before = dict(zip(shown.tolist(), states.age(shown, step).tolist(), strict=True))
     known = len(states.rows)
@@ -182,8 +196,8 @@ def xray_payload(batches: Any, units: int = 1, gradient: Any = None, upstream: A
     return {
         "features": facts["features"],
         "units": facts["units"],
-        "span": max(1, -(-facts["features"] // BLOCKS)),
-        "blocks": -(-facts["features"] // max(1, -(-facts["features"] // BLOCKS))),
+        "span": _span(facts["features"]),
+        "blocks": -(-facts["features"] // _span(facts["features"])),
         "ages": [[name, color, letter] for name, _, color, letter in AGES],
         "steps": steps,
         "shown": {"samples": SAMPLES, "units": UNITS},
@@ -304,8 +318,8 @@ def _pipeline(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
         y += 28
     rest = step["touched"] - len(step["lines"])
     if rest > 0 or step["rows"] > samples:
-        words = f"Shown are {format_count(len(step['lines']))} of {format_count(step['touched'])} touched weight rows, "
-        words += f"evenly spaced, and {format_count(samples)} of {format_count(step['rows'])} batch rows."
+        words = f"Shown are {format_count(len(step['lines']))} of {format_count(step['touched'])} touched weight rows "
+        words += f"and {format_count(samples)} of {format_count(step['rows'])} batch rows."
         drawing.text(20, y + 16, words, size=11.5, fill=MUTED)
         y += 22
     return y
@@ -340,24 +354,13 @@ def _line(drawing: Drawing, line: Mapping[str, Any], i: int, left: Sequence[floa
 
 
 def _staleness(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
-    """Draw the age of every row's state in blocks, oldest first in line, those updated now marked by a dot."""
+    """Draw the age of every row's state: a cell for each row, or a bar for each block of rows, split by age."""
     step = data["steps"][-1]
     words = f"State of all {format_count(data['features'])} rows"
     if data["span"] > 1:
-        words += f"; a block is {format_count(data['span'])} rows and shows its oldest state, ● that some were updated now"
+        words += f", first rows on the left: each bar is {format_count(data['span'])} rows, split by the age of their state"
     drawing.text(20, top + 14, words, size=13, font_weight="bold")
-    across, side = 64, 14.6
-    found = {block: (age, now) for block, age, now in step["map"]}
-    for block in range(data["blocks"]):
-        x, y = 20 + side * (block % across), top + 24 + 17 * (block // across)
-        if block in found:
-            age, now = found[block]
-            color, letter = AGES[age][2], AGES[age][3]
-            drawing.rect(x, y, side - 1.5, 15, color)
-            drawing.text(x + side / 2 - 0.7, y + 11, "●" if now else letter, size=9, fill=ink_on(color), text_anchor="middle")
-        else:
-            drawing.rect(x, y, side - 1.5, 15, "none", stroke=LINE, stroke_width=0.7)
-    y = top + 24 + 17 * -(-data["blocks"] // across) + 14
+    y = (_cells if data["span"] == 1 else _bars)(drawing, data, step, top + 24) + 14
     x = 20.0
     entries = [(name, color, letter, count) for (name, _, color, letter), count in zip(AGES, step["ages"], strict=True)]
     for name, color, letter, count in [*entries, ("no state yet", "none", "", step["never"])]:
@@ -368,3 +371,40 @@ def _staleness(drawing: Drawing, data: Mapping[str, Any], top: float) -> float:
         drawing.text(x + 19, y + 1, label, size=11.5, fill=INK if count else MUTED)
         x += 30 + text_width(label, 11.5)
     return y + 18
+
+
+def _cells(drawing: Drawing, data: Mapping[str, Any], step: Mapping[str, Any], top: float) -> float:
+    across, side = 64, 14.6
+    found = {block: ages.index(1) for block, ages in step["map"]}
+    for block in range(data["blocks"]):
+        x, y = 20 + side * (block % across), top + 17 * (block // across)
+        if block in found:
+            _, _, color, letter = AGES[found[block]]
+            drawing.rect(x, y, side - 1.5, 15, color)
+            drawing.text(x + side / 2 - 0.7, y + 11, letter, size=9, fill=ink_on(color), text_anchor="middle")
+        else:
+            drawing.rect(x, y, side - 1.5, 15, "none", stroke=LINE, stroke_width=0.7)
+    return top + 17 * -(-data["blocks"] // across)
+
+
+def _bars(drawing: Drawing, data: Mapping[str, Any], step: Mapping[str, Any], top: float) -> float:
+    """The newest states at the foot; what has no state yet stays empty."""
+    tall, wide = 72.0, 14.6
+    drawing.rect(20, top, wide * data["blocks"], tall, "none", stroke=LINE, stroke_width=0.7)
+    boxes: list[list[tuple[float, float, float, float]]] = [[] for _ in AGES]
+    letters = []
+    for block, ages in step["map"]:
+        y, rows = top + tall, min(data["span"], data["features"] - block * data["span"])
+        for age, count in enumerate(ages):
+            high = tall * count / rows
+            y -= high
+            if high > 0.2:
+                boxes[age].append((20 + wide * block, y, wide - 1.5, high))
+            if high > 11:
+                letters.append((20 + wide * (block + 0.5) - 0.7, y + high / 2 + 3.5, age))
+    for (_, _, color, _), found in zip(AGES, boxes, strict=True):
+        drawing.boxes(found, color)
+    for x, y, age in letters:
+        _, _, color, letter = AGES[age]
+        drawing.text(x, y, letter, size=9, fill=ink_on(color), text_anchor="middle")
+    return top + tall

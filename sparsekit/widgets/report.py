@@ -144,8 +144,13 @@ _VIEWS: dict[str, Callable[[Any, str], tuple[Display, dict[str, Any]]]] = {
 }  # fmt: skip
 
 
+#: Headings of views that were given none, where the name of their kind says too little.
+_TITLES = {"inspector": "Inside the array", "xray": "What one batch does to the weight", "crossover": "Where sparse storage pays",
+           "monitor": "Training"}  # fmt: skip
+
+
 def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[str, Any]) -> str:
-    values["title"] = plain(str(content.get("title") or kind.capitalize()))
+    values["title"] = plain(str(content.get("title") or _TITLES.get(kind, kind.capitalize())))
     values["description"] = plain(str(content.get("description") or display.alt))
     table = f'<details><summary>The same as a table</summary><div class="scroll">{display.table}</div></details>'
     return (

@@ -407,7 +407,7 @@ def top_of(lines: Iterable[Line]) -> float:
     for line in lines:
         known = sorted(value for value in line.values if value is not None)
         if known:
-            usual = known[min(len(known) - 1, int(0.98 * len(known)))]
+            usual = known[max(0, min(len(known) - 2, int(0.98 * len(known))))]
             highest = max(highest, known[-1] if known[-1] < 4 * usual or usual <= 0 else 1.5 * usual)
     return highest
 

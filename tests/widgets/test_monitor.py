@@ -10,7 +10,8 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.widgets import monitor, monitor_figure
-from sparsekit.widgets.training import MOST_POINTS, monitor_payload
+from sparsekit.widgets.charts import Line
+from sparsekit.widgets.training import MOST_POINTS, monitor_payload, top_of
 
 
 def test_a_real_loop():
@@ -148,3 +149,11 @@ def test_it_is_shown_live_in_a_notebook(monkeypatch):
     assert shown == updates
     assert shown[0].data["total"] == 3
     assert "3 steps" in shown[0]._repr_mimebundle_()[0]["text/html"]
+
+
+@pytest.mark.parametrize("count", [2, 30, 400])
+def test_a_first_step_that_compiles_does_not_flatten_the_rest(count):
+    line = Line("forward", [1e6] + [200.0 + i % 7 for i in range(count - 1)], "#000000")
+    assert top_of([line]) < (2e6 if count == 2 else 400)
+    assert top_of([Line("forward", [5.0], "#000000")]) == 5.0
+    assert top_of([Line("forward", [], "#000000")]) == 0.0

@@ -64,8 +64,32 @@ def test_batches_before_those_sent_still_count():
 
 def test_a_million_features_take_memory_for_what_is_touched():
     data = xray_payload(batches(3, 10, 1_000_000, 1e-5), units=128)
-    assert data["blocks"] <= 256
+    assert data["blocks"] <= 64
     assert len(str(data)) < 20_000
+
+
+@pytest.mark.parametrize("columns", [30, 256, 257, 1000])
+def test_the_map_counts_every_row_once(columns):
+    listed = batches(12, columns=columns)
+    data = xray_payload(listed)
+    for number, step in enumerate(data["steps"]):
+        assert [sum(ages) for ages in zip(*(ages for _, ages in step["map"]), strict=True)] == step["ages"]
+        for block, ages in step["map"]:
+            rows = range(block * data["span"], min(columns, (block + 1) * data["span"]))
+            assert ages[0] == len(np.intersect1d(rows, listed[number].indices))
+
+
+def test_the_weight_rows_shown_are_those_that_the_batch_rows_shown_use():
+    wide = scipy_sparse.random(64, 100_000, density=2e-4, format="csr", random_state=0, dtype=np.float32)
+    wide = scipy_sparse.csr_matrix(scipy_sparse.hstack([np.ones((64, 1), np.float32), wide]))
+    (step,) = xray_payload(wide)["steps"]
+    assert len(step["lines"]) == 10
+    # Among them one that many batch rows use, so that its gradient is a sum.
+    assert step["lines"][0]["row"] == 0
+    assert all(min(row for row, _ in line["from"]) < 8 for line in step["lines"])
+    # Where the batch rows shown store nothing or little, others are shown.
+    late = scipy_sparse.csr_matrix(scipy_sparse.vstack([scipy_sparse.csr_matrix((20, 100_001)), wide[:1], wide]))
+    assert len(xray_payload(late)["steps"][0]["lines"]) == 10
 
 
 def test_the_picture_states_the_finding():

@@ -52,7 +52,8 @@ class Inspector {
     this.strips = element("div", { class: "sk-strips" });
     this.near = element("div", { class: "sk-table sk-near", "aria-label": "Elements around this one" });
     const { grid } = this.data;
-    const legend = element("div", { class: "sk-legend" }, ...(this.small ? [] : grid?.bounds ?? []).map((bound, i) =>
+    const used = new Set(this.small ? [] : (grid?.counts ?? []).flatMap((counts, i) => counts.map((_, j) => this.level(i, j))));
+    const legend = element("div", { class: "sk-legend" }, ...(grid?.bounds ?? []).map((bound, i) => [bound, i]).filter(([, i]) => used.has(i)).map(([bound, i]) =>
       element("span", { class: "sk-chip" }, element("i", { style: `background:${LEVELS[i]}` }), element("span", {}, `≤ ${formatDensity(bound)}`))));
     const block = this.small ? "Each row has a colour of its own, here and in the components." : grid ? `Each block is ${formatCount(grid.height)} × ${formatCount(grid.width)} elements, coloured by the share of them that is stored.` : "";
     const sent = this.data.whole ? "" : ` ${formatCount(this.lines.reduce((sum, line) => sum + line[2].length, 0))} of ${formatCount(this.data.stored)} stored values can be stepped through, from evenly spaced rows.`;
@@ -218,9 +219,9 @@ class Inspector {
     }
     (grid?.counts ?? []).forEach((counts, i) => {
       const high = Math.min(grid.height, this.rows - i * grid.height);
-      counts.forEach((count, j) => {
+      counts.forEach((_, j) => {
         const across = Math.min(grid.width, this.columns - j * grid.width);
-        const level = levelOf(count / (high * across), grid.bounds);
+        const level = this.level(i, j);
         if (level < 0) return;
         context.fillStyle = LEVELS[level];
         // Whole pixels, or a lattice of hairlines would show between blocks.
@@ -229,6 +230,13 @@ class Inspector {
         context.fillRect(left, top, Math.max(right - left, 1), Math.max(bottom - top, 1));
       });
     });
+  }
+
+  // Which colour the block in row i and column j of the grid has; -1 for none.
+  level(i, j) {
+    const { counts, height, width, bounds } = this.data.grid;
+    const size = Math.min(height, this.rows - i * height) * Math.min(width, this.columns - j * width);
+    return levelOf(counts[i][j] / size, bounds);
   }
 
   paintLabels(context) {
@@ -335,6 +343,14 @@ class Inspector {
     }));
   }
 
+  // Whether a row between those sent is known to store nothing: nothing is stored between its neighbours.
+  empty(row) {
+    const after = this.lines.findIndex((line) => line[0] > row);
+    const before = this.lines.at(after < 0 ? -1 : after - 1);
+    const end = after === 0 ? 0 : this.csr ? before[1] + before[4] : before[1] + 1;
+    return end === (after < 0 ? (this.csr ? this.data.stored : this.data.stored_rows) : this.lines[after][1]);
+  }
+
   // The elements around the chosen one, absent ones as dots.
   fillNear() {
     if (this.written) return;
@@ -349,7 +365,7 @@ class Inspector {
     const tall = range(first(row, ROWS, this.rows), ROWS, this.rows);
     const body = tall.map((r) => {
       const line = at.has(r) ? this.lines[at.get(r)] : null;
-      const unknown = !line && !this.data.whole;
+      const unknown = !line && !this.empty(r);
       return element("tr", {}, element("th", { scope: "row" }, grouped(r)), ...wide.map((c) => {
         const i = line ? line[2].indexOf(c) : -1;
         if (i < 0) return element("td", { class: "sk-zero" }, unknown || (line && line[4] > line[2].length) ? "?" : "·");
@@ -358,7 +374,7 @@ class Inspector {
       }));
     });
     const head = element("tr", {}, element("th", {}, ""), ...wide.map((c) => element("th", { scope: "col" }, grouped(c))));
-    const words = this.data.whole ? "· is absent, and zero" : "· is absent; ? is in a row that was not sent here";
+    const words = this.data.whole ? "· is absent, and zero" : "· is absent; ? was not sent here";
     this.near.replaceChildren(element("table", {}, element("caption", {}, words), element("thead", {}, head), element("tbody", {}, ...body)));
   }
 

@@ -23,7 +23,7 @@ function topOf(lines) {
   for (const line of lines) {
     const known = line.values.filter((value) => value !== null && Number.isFinite(value)).sort((a, b) => a - b);
     if (!known.length) continue;
-    const usual = known[Math.min(known.length - 1, Math.floor(0.98 * known.length))];
+    const usual = known[Math.max(0, Math.min(known.length - 2, Math.floor(0.98 * known.length)))];
     const last = known.at(-1);
     highest = Math.max(highest, last < 4 * usual || usual <= 0 ? last : 1.5 * usual);
   }

@@ -9,14 +9,15 @@ const STAGES = [
   ["Row-sparse gradient", "The backward pass gives each of these rows the sum of the output's gradients g of the samples that use it. All other rows are zero, and are not stored."],
   ["Lazy update", "The optimizer updates these rows and their state. The state of all others stays as old as it is: momentum that a dense update would have decayed rests."],
 ];
-const ACROSS = 64;
+// The map of all rows' states: cells or bars across, the width of each, the height of a bar.
+const [ACROSS, SIDE, BAR] = [64, 15, 72];
 
-const short = (value) => (typeof value !== "number" ? String(value) : Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(3))));
+const short = (value, digits = 3) => (typeof value !== "number" ? String(value) : Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(digits))));
 const ageWords = (age) => (age < 0 ? "none" : `${age} step${age === 1 ? "" : "s"} old`);
 
 // A gradient's row as a sum over batch rows.
-function formula(entries, most) {
-  const words = entries.slice(0, most).map(([row, value]) => `${value === 1 ? "" : `${short(value)}·`}g${row}`);
+function formula(entries, most, digits = 3) {
+  const words = entries.slice(0, most).map(([row, value]) => `${value === 1 ? "" : `${short(value, digits)}·`}g${row}`);
   return words.join(" + ") + (entries.length > most ? " + …" : "");
 }
 
@@ -100,7 +101,7 @@ class Xray {
     if (this.line >= 0 && now.lines[this.line]) {
       const line = now.lines[this.line];
       const who = line.from.map(([row]) => row);
-      const values = line.gradient ? ` = (${line.gradient.map(short).join(", ")}${this.data.units > line.gradient.length ? ", …" : ""})` : "";
+      const values = line.gradient ? ` = (${line.gradient.map((value) => short(value)).join(", ")}${this.data.units > line.gradient.length ? ", …" : ""})` : "";
       const words = [`Column ${grouped(line.row)} is stored by batch row${who.length > 1 ? "s" : ""} ${who.slice(0, 8).join(", ")}${who.length > 8 ? ", …" : ""}`,
         `so weight row ${grouped(line.row)} is read`, `its gradient is ${formula(line.from, 6)}${values}`,
         `its state (${line.before < 0 ? "none yet" : ageWords(line.before)}) is updated now`];
@@ -118,7 +119,8 @@ class Xray {
 
   fillTable() {
     const { now } = this;
-    const samples = Math.min(now.rows, this.data.shown.samples);
+    // What does not fit beside the last column, the state, would hide it: fewer samples, and figures of two digits.
+    const samples = Math.min(now.rows, this.data.shown.samples, this.table.clientWidth < 1050 ? 6 : 8);
     const units = Math.min(this.data.units, this.data.shown.units);
     if (!now.lines.length) {
       this.table.replaceChildren(element("p", {}, "The batch stores nothing: nothing is touched."));
@@ -131,18 +133,18 @@ class Xray {
       const ink = inkOn(color);
       const stored = new Map(line.from);
       const cells = Array.from({ length: samples }, (_, s) => (stored.has(s)
-        ? element("td", { class: "sk-box" }, element("span", { style: `background:${color};color:${ink}` }, short(stored.get(s))))
+        ? element("td", { class: "sk-box" }, element("span", { style: `background:${color};color:${ink}` }, short(stored.get(s), 2)))
         : element("td", { class: "sk-box" }, element("span", { class: "sk-absent" }, "·"))));
       const later = (stage) => (stage > this.stage ? "sk-later" : "");
-      const values = line.gradient ? ` = (${line.gradient.map(short).join(", ")}${this.data.units > line.gradient.length ? ", …" : ""})` : "";
+      const values = line.gradient ? ` = (${line.gradient.slice(0, 2).map((value) => short(value, 2)).join(", ")}${this.data.units > 2 ? ", …" : ""})` : "";
       return element("tr", { onclick: () => this.choose(i) },
         element("th", { scope: "row" }, grouped(line.row)), ...cells,
         element("td", { class: later(1) }, element("span", { class: "sk-units", "aria-label": `row of ${this.data.units} values` }, ...Array.from({ length: units }, () => element("i", { style: `background:${color}` })))),
-        element("td", { class: later(2) }, formula(line.from, 4), element("small", {}, values)),
+        element("td", { class: later(2) }, formula(line.from, 2, 2), element("small", {}, values)),
         element("td", { class: later(3) }, line.before < 0 ? "none → now" : element("b", {}, `${ageWords(line.before)} → now`)));
     });
     const rest = now.touched - now.lines.length;
-    const caption = rest > 0 || now.rows > samples ? `${formatCount(now.lines.length)} of ${formatCount(now.touched)} touched weight rows, evenly spaced, and ${formatCount(samples)} of ${formatCount(now.rows)} batch rows` : `All ${formatCount(now.touched)} touched weight rows`;
+    const caption = rest > 0 || now.rows > samples ? `${formatCount(now.lines.length)} of ${formatCount(now.touched)} touched weight rows and ${formatCount(samples)} of ${formatCount(now.rows)} batch rows` : `All ${formatCount(now.touched)} touched weight rows`;
     this.table.replaceChildren(element("table", {}, element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body)));
     this.mark();
   }
@@ -162,21 +164,13 @@ class Xray {
     const { data, now } = this;
     const after = this.stage === 3 || this.step === 0 ? now : { ...data.steps[this.step - 1], before: true };
     const empty = this.stage < 3 && this.step === 0;
-    const [side, tall] = [15, 17];
-    const down = Math.ceil(data.blocks / ACROSS);
-    this.map.setAttribute("viewBox", `0 0 ${ACROSS * side} ${down * tall}`);
-    this.map.style.aspectRatio = `${ACROSS * side} / ${down * tall}`;
-    const found = new Map((empty ? [] : after.map).map(([block, age, fresh]) => [block, [age, fresh]]));
-    const marks = [];
-    for (let block = 0; block < data.blocks; block += 1) {
-      const [x, y] = [side * (block % ACROSS), tall * Math.floor(block / ACROSS)];
-      const here = found.get(block);
-      marks.push(shape("rect", { x: x + 0.5, y: y + 0.5, width: side - 2, height: tall - 2, ...(here ? { fill: data.ages[here[0]][1] } : { fill: "none", class: "sk-empty" }) }));
-      if (here) marks.push(shape("text", { x: x + side / 2 - 0.5, y: y + 12, "text-anchor": "middle", fill: inkOn(data.ages[here[0]][1]) }, here[1] ? "●" : data.ages[here[0]][2]));
-    }
-    this.map.replaceChildren(...marks);
+    const found = new Map(empty ? [] : after.map);
+    const [width, height] = [ACROSS * SIDE, data.span > 1 ? BAR + 1 : Math.ceil(data.blocks / ACROSS) * 17];
+    this.map.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.map.style.aspectRatio = `${width} / ${height}`;
+    this.map.replaceChildren(...(data.span > 1 ? this.bars(found) : this.cells(found)));
     const when = this.stage === 3 ? "after this update" : this.step === 0 ? "before the first update" : "after the update before this batch";
-    const block = data.span > 1 ? `; a block is ${formatCount(data.span)} rows and shows its oldest state, ● that some were updated last` : "; ● updated last";
+    const block = data.span > 1 ? `; first rows on the left: each bar is ${formatCount(data.span)} rows, split by the age of their state` : "";
     this.mapWords.replaceChildren(element("b", {}, `State of all ${formatCount(data.features)} rows, ${when}`), block, ".");
     const counts = empty ? data.ages.map(() => 0) : after.ages;
     const never = empty ? data.features : after.never;
@@ -185,6 +179,37 @@ class Xray {
       element("i", { style: `background:${color};color:${inkOn(color)}` }, letter), element("span", {}, `${name}: ${formatCount(counts[i])}`))),
     element("span", { class: "sk-chip" }, element("i", { class: "sk-none" }), element("span", {}, `no state yet: ${formatCount(never)}`)));
   }
+
+  // A cell for each row.
+  cells(found) {
+    return Array.from({ length: this.data.blocks }, (_, block) => {
+      const [x, y] = [SIDE * (block % ACROSS), 17 * Math.floor(block / ACROSS)];
+      const age = found.get(block)?.indexOf(1) ?? -1;
+      const box = { x: x + 0.5, y: y + 0.5, width: SIDE - 2, height: 15 };
+      if (age < 0) return [shape("rect", { ...box, fill: "none", class: "sk-empty" })];
+      const [, color, letter] = this.data.ages[age];
+      return [shape("rect", { ...box, fill: color }), this.letter(x + SIDE / 2 - 0.5, y + 12, color, letter)];
+    }).flat();
+  }
+
+  // A bar for each block of rows, the newest states at its foot; what has no state yet stays empty.
+  bars(found) {
+    const { data } = this;
+    const marks = [shape("rect", { x: 0.5, y: 0.5, width: SIDE * data.blocks - 1, height: BAR, fill: "none", class: "sk-empty" })];
+    for (const [block, ages] of found) {
+      const rows = Math.min(data.span, data.features - block * data.span);
+      let y = BAR + 0.5;
+      ages.forEach((count, age) => {
+        const high = (BAR * count) / rows;
+        y -= high;
+        if (high > 0.2) marks.push(shape("rect", { x: SIDE * block + 0.5, y, width: SIDE - 1.5, height: high, fill: data.ages[age][1] }));
+        if (high > 11) marks.push(this.letter(SIDE * (block + 0.5), y + high / 2 + 3.5, data.ages[age][1], data.ages[age][2]));
+      });
+    }
+    return marks;
+  }
+
+  letter(x, y, color, text) { return shape("text", { x, y, "text-anchor": "middle", fill: inkOn(color) }, text); }
 }
 
 async function render({ model, el }) {

@@ -151,6 +151,7 @@ def backward(
     found: dict[tuple[Node, int], Any] = {}
     shared = {id(gradient._store): gradient._store for gradient in gradients}
     state = hooks.state
+    here = state.__dict__  # written once a node, where that is cheaper than attributes
     lane, layer = state.lane, state.layer
     state.lane = "backward"
     told = hooks.sink is not None or state.recording or state.tracing
@@ -167,7 +168,7 @@ def backward(
                     _deliver(node, given, shared, wrap)
                 continue
             if told:
-                state.layer, state.node = node.layer, node
+                here["layer"], here["node"] = node.layer, node
             entries = node.inputs
             if useful is not None:
                 if node not in useful:

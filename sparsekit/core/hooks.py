@@ -9,6 +9,9 @@
     The same for array objects and their one result, which may be marked (``_seen``) to be known again.
 ``span(name, lane, start, end, args)``
     Anything else that took time: a compilation, a transfer, a batch read.
+``read(name, start, arrays, args)``
+    A batch was read from ``start`` until now: a span of the io lane, whose ``arrays`` are pairs of an
+    array and the name that it is an input by.
 ``densify(record)``
     A ``Densification`` happened.
 ``assign(array, role, owner)``

@@ -222,9 +222,8 @@ class NDArrayIter(DataIter):
             raise StopIteration
         batch = DataBatch(self._taken(self.data, rows), self._taken(self.label, rows), self.getpad(), rows.astype(np.uint64))
         if sink is not None:
-            for (name, _), one in zip(self.data + self.label, batch.data + batch.label, strict=True):
-                sink.assign(one, "input", name)
-            sink.span("NDArrayIter", "io", start, time.perf_counter_ns(), {"rows": len(rows), "pad": batch.pad})
+            named = [(one, name) for (name, _), one in zip(self.data + self.label, batch.data + batch.label, strict=True)]
+            sink.read("NDArrayIter", start, named, {"rows": len(rows), "pad": batch.pad})
         return batch
 
     def _taken(self, arrays: list[tuple[str, Any]], rows: Any) -> list[Any]:

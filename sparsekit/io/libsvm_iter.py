@@ -203,10 +203,9 @@ class LibSVMIter(DataIter):
         arrays = wrap(data.csr(self._width), _CPU), wrap(store, _CPU)
         self._batch = DataBatch([arrays[0]], [arrays[1]], pad, index)
         if sink is not None:
-            sink.assign(arrays[0], "input", self.provide_data[0].name)
-            sink.assign(arrays[1], "input", self.provide_label[0].name)
-            sink.span("LibSVMIter", "io", start, time.perf_counter_ns(),
-                      {"rows": self.batch_size, "nnz": int(data.data.shape[0]), "pad": pad, "bytes": data.nbytes})
+            named = (arrays[0], self.provide_data[0].name), (arrays[1], self.provide_label[0].name)
+            sink.read("LibSVMIter", start, named, {"rows": self.batch_size, "nnz": int(data.data.shape[0]), "pad": pad,
+                                                   "bytes": data.nbytes})
         return True
 
     def _take(self, count: int) -> tuple[Rows, Rows]:

@@ -103,6 +103,7 @@ class Optimizer:
         self._index_update_count = self._all_index_update_counts[0]
         self._device = 0
         self._calls: dict[tuple[Any, ...], Call] = {}
+        self._told: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         self.lr_mult: dict[Any, float] = {}
         self.wd_mult: dict[Any, float] = {}
         self.set_lr_mult({})
@@ -211,13 +212,14 @@ class Optimizer:
         kept here gets its numbers changed instead.  A recorder reads attributes later, so it gets calls
         that stay as they are, and another one when a number has changed.
         """
-        told = hooks.sink is not None
-        key = (index, op, attrs.get("lazy_update"), told)  # the third may decide the rule row
+        if hooks.sink is not None:
+            given, told = self._told.get((index, op), (None, None))
+            if given != attrs:
+                told = op.bind(attrs)
+                self._told[index, op] = attrs, told
+            return invoke(told, arrays)
+        key = (index, op, attrs.get("lazy_update"))  # which may decide the rule row
         call = self._calls.get(key)
-        if told:
-            if call is None or not call.attrs.items() >= attrs.items():
-                call = self._calls[key] = op.bind(attrs)
-            return invoke(call, arrays)
         if call is None:
             call = self._calls[key] = Call(op, dict(op.bind(attrs).attrs))
         else:

@@ -23,7 +23,7 @@ __all__ = ["arrays_of", "pack", "unpack"]
 
 HEADER = "header"
 #: What an optimizer has that is no setting of it, and is made anew.
-_NOT_SAVED = ("param_dict", "sym_info", "_calls", "_index_update_count", "_device", "_op", "_sums")
+_NOT_SAVED = ("param_dict", "sym_info", "_calls", "_told", "_index_update_count", "_device", "_op", "_sums")
 
 
 def arrays_of(state: Any) -> Iterator[Any]:

@@ -230,7 +230,11 @@ class _Reader:
     def memory(self) -> dict[str, Any]:
         found = self.mapping(self.other, "memory")
         peak = found.get("process_peak_bytes")
+        devices = {str(name): {str(what): int(self.number(self.mapping(self.mapping(found, "devices"), name), what))
+                               for what in self.mapping(self.mapping(found, "devices"), name)}
+                   for name in (self.mapping(found, "devices") if "devices" in found else ())}
         return {
+            **({"devices": devices} if devices else {}),
             "peak_bytes": int(self.number(found, "peak_bytes")), "peak_time": self.number(found, "peak_time"),
             "samples": [self.sample(sample) for sample in self.listed(found, "samples")],
             "idle_bytes": int(self.number(found, "idle_bytes")),

@@ -56,6 +56,9 @@ VIEW = "view"
 #: First of a note that says which number stands for an array from now on.
 MET = "met"
 
+#: First of a note that a batch was read: a span, and roles of its arrays.
+READ = "read"
+
 #: Events digested in one go: few enough to stay in the processor's cache.
 SLICE = 4096
 
@@ -102,6 +105,7 @@ class Recorder:
         self._marked: dict[int, tuple[Any, ...]] = {}
         self._marks: dict[int, list[int]] = {}
         self._numbers: dict[int, int] = {}
+        self._views: dict[int, Any] = {}
         self._buried = 0
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._meet = self._make_meet()
@@ -240,6 +244,16 @@ class Recorder:
         """Note anything else that took time."""
         self._note(SPAN, start, end, lane, (str(name), args))
 
+    def read(self, name: str, start: int, arrays: Any, args: dict[str, Any]) -> None:
+        """Note that a batch was read: one note for the span and for what its arrays are."""
+        introduce, began = self._introduce, self._began
+        parts = [(one._seen if one._seen >= began else introduce(one), owner) for one, owner in arrays]
+        here = hooks.state.__dict__
+        self._extend((READ, start, time.perf_counter_ns(), "io", here["layer"], None, here["thread"], (name, args), parts, None,
+                      None, None, None, 0))
+        if len(self._notes) > self.waiting * STRIDE:
+            self.drain(True)
+
     def densify(self, record: Any) -> None:
         """Note that a sparse array silently became dense."""
         now = time.perf_counter_ns()
@@ -366,7 +380,11 @@ class Recorder:
                     self._stand_for(number, unfold(part), _owner(part))
                     continue
                 content = first
-                if plan is ASSIGN:
+                if plan is READ:
+                    events += [(ASSIGN, end, end, "", "", None, thread, (unfold(part), "input", owner, False), None, len(dead),
+                                None, 0) for part, owner in second]
+                    plan = SPAN
+                elif plan is ASSIGN:
                     entry = unfold(first[0])
                     content = (entry, *first[1:])
                     if entry[0].__class__ is reference:
@@ -415,7 +433,8 @@ class Recorder:
                 _, view, base, shape, dtype = part
                 shape = shape if shape.__class__ is tuple else shape.shape
                 made = (view, shape, dtype) if base is None else (self._entry_of(base), shape, dtype)
-                self._entries[id(view)] = made
+                # An entry of a view does not hold the view's own reference, which has to live to tell of its death.
+                self._entries[id(view)], self._views[id(view)] = made, view
             return made
         if len(part) == 4:
             stype, shape, parts, role = part
@@ -430,6 +449,7 @@ class Recorder:
                 break
             self._entries.pop(id(reference), None)
             self._numbers.pop(id(reference), None)
+            self._views.pop(id(reference), None)
             for number in self._marks.pop(id(reference), ()):
                 self._marked.pop(number, None)
             self._buried += 1

@@ -240,18 +240,18 @@ def test_a_recorder_sees_the_batches(monkeypatch):
     seen = []
 
     class Sink:
-        def span(self, name, lane, start, end, arguments):
-            seen.append((name, lane, arguments["rows"]))
+        def read(self, name, start, arrays, arguments):
+            seen.extend((array.stype, owner) for array, owner in arrays)
+            seen.append((name, arguments["rows"]))
 
-        def assign(self, array, role, owner):
-            seen.append((array.stype, role, owner))
-
-        def op(self, *_):
+        def call(self, *_):
             pass
+
+        op = call
 
     monkeypatch.setattr(hooks, "sink", Sink())
     next(NDArrayIter(sparse_rows(), np.arange(23), 4))
-    assert seen == [("csr", "input", "data"), ("default", "input", "softmax_label"), ("NDArrayIter", "io", 4)]
+    assert seen == [("csr", "data"), ("default", "softmax_label"), ("NDArrayIter", 4)]
 
 
 class Failing(DataIter):

@@ -216,8 +216,9 @@ class Sink:
         assert start <= end
         self.spans.append((name, lane, arguments))
 
-    def assign(self, array, role, owner):
-        self.roles.append((array.stype, role, owner))
+    def read(self, name, start, arrays, arguments):
+        self.spans.append((name, "io", arguments))
+        self.roles += [(array.stype, owner) for array, owner in arrays]
 
     def op(self, *_):
         pass
@@ -231,7 +232,7 @@ def test_a_recorder_sees_batches(monkeypatch):
     assert [span[:2] for span in sink.spans] == [("LibSVMIter open", "io")] + [("LibSVMIter", "io")] * 2
     assert sink.spans[2][2]["rows"] == 4
     assert (sink.spans[2][2]["nnz"], sink.spans[2][2]["pad"]) == (8, 1)
-    assert sink.roles == [("csr", "input", "data"), ("default", "input", "softmax_label")] * 2
+    assert sink.roles == [("csr", "data"), ("default", "softmax_label")] * 2
     assert len(batches) == 2
 
 

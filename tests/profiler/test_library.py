@@ -1,7 +1,10 @@
 """The profiler on the real library: what it says must be what ran."""
 
 import gc
+import queue
 import re
+import signal
+import threading
 import weakref
 
 import numpy as np
@@ -235,3 +238,105 @@ def test_arrays_that_several_profilers_saw_are_known_to_each():
     assert outer.memory["peak_bytes"] == 4 * 400
     assert last.shape == (100,)
     assert outer.memory["samples"][-1][1] <= 2 * 400 + 2 * 200
+
+
+def test_arrays_that_threads_hand_to_each_other_are_known_while_events_are_digested():
+    handed: queue.Queue = queue.Queue(maxsize=8)
+    steps = 300
+
+    def produce():
+        for number in range(steps):
+            handed.put(mx.nd.ones((number % 7 + 1, 3)) * 2)
+        handed.put(None)
+
+    with mx.Profiler() as prof:
+        prof._run.recorder.waiting = 40
+        producer = threading.Thread(target=produce)
+        producer.start()
+        while (array := handed.get()) is not None:
+            (array + 1).sum()
+        producer.join()
+        del array
+    calls = {row["name"]: row["calls"] for row in prof.totals}
+    assert [calls[name] for name in ("_mul_scalar", "_plus_scalar", "sum")] == [steps] * 3
+    found = [record for record in prof.records if record["name"] in ("_mul_scalar", "_plus_scalar", "sum")]
+    assert all(len(record["inputs"]) == len(record["outputs"]) == 1 for record in found)
+    assert [record["inputs"][0]["shape"] for record in found if record["name"] == "sum"] == [
+        [number % 7 + 1, 3] for number in range(steps)]
+    assert len({record["thread"] for record in found}) == 2
+    assert prof.memory["samples"][-1][1] == 0
+    # At most what waits in between, what both threads hold, and what is made from it.
+    assert prof.memory["peak_bytes"] <= 8 * 7 * 3 * 4 * 2
+
+
+def test_views_that_come_and_go_are_freed_with_what_they_lie_in():
+    with mx.Profiler() as prof:
+        prof._run.recorder.waiting = 10
+        array = mx.nd.ones((6, 5))
+        for _ in range(200):
+            (array * 2).reshape((5, 6)).sum()
+        recorder, memory = prof._run.recorder, prof.memory
+    assert memory["samples"][-1][1] == memory["samples"][0][1] == 120
+    assert memory["peak_bytes"] == 240 + 4
+    # What is remembered does not grow with what is gone.
+    assert max(map(len, (recorder._entries, recorder._marked, recorder._marks, recorder._numbers, recorder._views))) < 30
+
+
+def test_an_interrupt_at_any_moment_leaves_a_sound_profile():
+    """What Ctrl-C and a kernel's interrupt do: KeyboardInterrupt between any two instructions of the main thread."""
+    x = mx.nd.ones((4, 4))
+
+    def work(timer):
+        timer.start()
+        while True:
+            y = x + 1
+            y = y * x
+
+    for number in range(20):
+        timer = threading.Timer(0.002 + number * 0.0007, signal.raise_signal, (signal.SIGINT,))
+        timer.daemon = True
+        with pytest.raises(KeyboardInterrupt), mx.Profiler() as prof:
+            work(timer)
+        timer.join()
+        assert hooks.sink is None
+        assert {record["name"] for record in prof.records} <= {"_plus_scalar", "elemwise_mul", "broadcast_mul"}
+        assert all([64] * len(record["inputs"]) == [array["bytes"] for array in record["inputs"]] for record in prof.records)
+        assert prof.memory["peak_bytes"] <= 4 * 64
+        assert 0 <= sum(record["self"] for record in prof.records) <= prof.wall
+    with mx.Profiler() as prof:
+        x + x
+    assert len(prof.records) == 1
+
+
+def test_a_batch_that_is_read_tells_span_and_inputs_in_one_note():
+    reader = mx.io.NDArrayIter(np.zeros((8, 3), np.float32), np.arange(8, dtype=np.float32), 4)
+    with mx.Profiler() as prof:
+        for batch in reader:
+            (batch.data[0] + 1).wait_to_read()
+    reads = [record for record in prof.records if record["lane"] == "io"]
+    assert [(record["name"], record["kind"], record["attrs"]["rows"]) for record in reads] == [("NDArrayIter", "span", 4)] * 2
+    assert {(row["owner"], row["role"]) for row in prof.memory["at_peak"] if row["role"] == "input"} == {
+        ("data", "input"), ("softmax_label", "input")}
+
+
+def test_of_two_profilers_that_begin_at_once_one_is_refused():
+    gate, outcomes = threading.Barrier(2), []
+
+    def begin():
+        prof = mx.Profiler()
+        gate.wait()
+        try:
+            with prof:
+                gate.wait(timeout=5)  # both have tried
+            outcomes.append("recorded")
+        except mx.base.errors.ProfilerError:
+            gate.wait(timeout=5)
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=begin) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["recorded", "refused"]
+    assert hooks.sink is None

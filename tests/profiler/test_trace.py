@@ -4,6 +4,7 @@ import json
 import pytest
 
 from sparsekit.base.errors import DataFileError
+from sparsekit.core import hooks
 from sparsekit.core.hooks import LANES
 from sparsekit.profiler import Profiler, load_trace
 
@@ -93,6 +94,19 @@ def test_a_trace_reads_back_without_loss(profile, path):
         sorted(profile.totals, key=lambda row: row["name"] + row["lane"])
     assert repr(loaded.table(sort_by="name")) == repr(profile.table(sort_by="name"))
     assert set(loaded._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
+def test_the_memory_of_devices_survives_and_is_checked(library, path, monkeypatch):
+    monkeypatch.setitem(hooks.device_memory, "gpu(0)", lambda: {"free": 5, "used": 7})
+    with Profiler() as prof:
+        library.run("add", (), library.dense(1))
+    prof.save_trace(path)
+    assert load_trace(path).memory == prof.memory
+    assert prof.memory["devices"] == {"gpu(0)": {"free": 5, "used": 7}}
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    path.with_suffix(".json").write_bytes(content.replace(b'"used":7', b'"used":"many"'))
+    with pytest.raises(DataFileError, match="'used' is no number"):
+        load_trace(path.with_suffix(".json"))
 
 
 def test_writing_what_was_read_gives_the_same_file(profile, path):

@@ -135,6 +135,7 @@ def jupyter_server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> I
     home = tmp_path_factory.mktemp("jupyter")
     server = Server(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), home / "notebooks")
     shutil.copytree(ROOT / "notebooks", server.folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    shutil.copytree(ROOT / "profiles", home / "profiles")  # records that notebooks read
     environment = private_environment(home)
     write_settings(Path(environment["JUPYTERLAB_SETTINGS_DIR"]))
     command = [

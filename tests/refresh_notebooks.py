@@ -108,11 +108,11 @@ def list_exercises() -> None:
 def main(names: Sequence[str]) -> None:
     """Refresh the notebooks named, or all of the course, and the list of their exercises."""
     os.environ["SPARSEKIT_PROGRESS"] = "off"
+    list_exercises()  # first, since a notebook may show them
     everything = sorted(str(path) for path in (ROOT / "notebooks").rglob("*.ipynb") if path.parent.name[0] != ".")
     for path in map(Path, [] if "--list" in names else names or everything):
         refresh(path.resolve())
         print(f"refreshed {path.name}")
-    list_exercises()
 
 
 if __name__ == "__main__":

@@ -110,4 +110,4 @@ def compare_choice(guess: str, value: str, wrong: Mapping[str, str] | None = Non
     if guess == value:
         return Verdict(True, f"Right: {value}.")
     why = (wrong or {}).get(guess)
-    return Verdict(False, f"You said {guess}, it is {value}.{' ' + sentence(why) if why else ''}")
+    return Verdict(False, f"You said “{guess}”, but the answer is “{value}”.{' ' + sentence(why) if why else ''}")

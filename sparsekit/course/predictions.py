@@ -157,7 +157,8 @@ class Revelation(Said):
                 for said, text in self.wrong.items()]
 
     def _text(self, verdict: Verdict | None) -> str:
-        first = verdict.words if verdict else f"It is {self.measured}."
+        plain = f"The answer: {self.measured}." if isinstance(self.value, str) else f"It is {self.measured}."
+        first = verdict.words if verdict else plain
         mistakes = [] if verdict else [f"If you say {said}: {text}" for said, text in self._mistakes()]
         return "\n".join([f"{first} {self.because}".rstrip(), *mistakes])
 
@@ -165,7 +166,8 @@ class Revelation(Said):
         because = f" {rich(self.because)}" if self.because else ""
         if verdict:
             mark, word = ("✔", "Right") if verdict.right else ("✘", "Not so")
-            return f"<p><strong>{mark} {word}.</strong> {rich(verdict.words.removeprefix('Right: '))}{because}</p>"
+            said = verdict.words.removeprefix("Right: ")
+            return f"<p><strong>{mark} {word}.</strong> {rich(said[:1].upper() + said[1:])}{because}</p>"
         mistakes = "".join(f"<li>If you say {rich(said)}: {rich(text)}</li>" for said, text in self._mistakes())
         listed = f"<ul>{mistakes}</ul>" if mistakes else ""
         return (f"<details><summary>What it is, for those who have predicted it</summary>"

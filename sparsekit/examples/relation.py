@@ -7,6 +7,7 @@ docstrings use a word for its rating.  Nothing is invented: the relation is coun
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -74,7 +75,16 @@ def count_relation(packages: Sequence[str]) -> Relation:
         If a package is not installed as source files.
     DataFileError
         If too little is left of what they hold.
+
+    Notes
+    -----
+    Reading takes seconds, and several examples ask for the same: the last relation is kept, its arrays read-only.
     """
+    return _counted(tuple(packages))
+
+
+@functools.lru_cache(maxsize=1)
+def _counted(packages: tuple[str, ...]) -> Relation:
     counts = {}
     for package in packages:
         files = source_files(package, SOURCE_LIMIT)
@@ -102,7 +112,10 @@ def _related(counts: dict[str, collections.Counter[str]]) -> Relation:
     word, count = np.array([pair for row in rows.values() for pair in row], np.int32).T.copy()
     folders = sorted({name.rpartition("/")[0] for name in rows})
     folder = np.array([folders.index(name.rpartition("/")[0]) for name in rows], np.int32)
-    return Relation(module, word, count.astype(np.float32), folder, tuple(rows), tuple(kept), tuple(folders))
+    found = Relation(module, word, count.astype(np.float32), folder, tuple(rows), tuple(kept), tuple(folders))
+    for array in found[:4]:
+        array.flags.writeable = False
+    return found
 
 
 def split(entries: int, seed: int, test_share: float = 0.2) -> Any:

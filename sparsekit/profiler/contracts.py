@@ -149,17 +149,18 @@ class Expectation:
         return self._check(contract, found <= at_most, f"one stored {found} rows")
 
     def update_rows(self, at_most: int, op: str | None = None) -> Expectation:
-        """No update took a row_sparse gradient of more than ``at_most`` rows, and none a dense one."""
+        """No update took a row_sparse gradient of more than ``at_most`` rows, and none a dense one or touched every row."""
         most, dense = 0, 0
         self._whole()
         for record in self._profile.records:
             if record["lane"] == "update" and op in (None, record["name"]) and len(record["inputs"]) > 1:
                 gradient = record["inputs"][1]
-                rows = gradient.get("rows")
+                rows = None if record["attrs"].get("lazy_update") is False else gradient.get("rows")
                 dense += rows is None
                 most = max(most, rows or 0)
         return self._check(_call("update_rows", at_most=at_most, op=op), not dense and most <= at_most,
-                           f"{dense} updates took a dense gradient, and the largest row_sparse one stored {most} rows")
+                           f"{dense} updates took a dense gradient or were not lazy, "
+                           f"and the largest row_sparse one stored {most} rows")
 
     def bytes_moved_below(self, size: int | str, *, op: str | None = None, lane: str | None = None) -> Expectation:
         """Operators read and wrote fewer than ``size`` bytes in all."""

@@ -78,15 +78,16 @@ def storage(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> str:
     return " -> ".join(", ".join(array["stype"] for array in side) for side in (inputs, outputs)).strip()
 
 
-def moved(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]], fallback: bool) -> int:
+def moved(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]], everything: bool) -> int:
     """Bytes read and written by a call.
 
     A kernel with a sparse operand visits of a dense array only the rows that the operand selects:
     at most one per stored value of CSR, one per stored row of row-sparse.  This bound is used, so
     that a lazy update of 100 rows out of a million does not count as moving the whole weight.
+    ``everything`` says that the call visits all of it: after a fallback, or in an update that is not lazy.
     """
     selected = _selected(inputs, outputs)
-    if fallback or selected is None:
+    if everything or selected is None:
         return sum(array["bytes"] for array in (*inputs, *outputs))
     mutated = bool(outputs) and bool(inputs) and outputs[0]["stype"] == "default" and _same(inputs[0], outputs[0])
     whole = [] if mutated else [array["shape"] for array in outputs if array["stype"] == "default"]

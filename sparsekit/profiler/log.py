@@ -329,9 +329,10 @@ def _operator_kind(plan: Any, lane: str, layer: str, thread: int, line: str, tak
     inputs, outputs = ([describe.describe(key) for key in side] for side in (taken, given))
     useful, dense = describe.flops(plan.op, plan.attrs, inputs, outputs)
     fallback = bool(plan.fallback)
+    everything = fallback or plan.attrs.get("lazy_update") is False
     return {
         "name": plan.op.name, "kind": "op", "lane": plan.op.lane or lane, "layer": layer,
         "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,
-        "inputs": inputs, "outputs": outputs, "bytes": describe.moved(inputs, outputs, fallback),
+        "inputs": inputs, "outputs": outputs, "bytes": describe.moved(inputs, outputs, everything),
         "flops": useful, "dense_flops": dense, "line": line, "thread": thread,
     }

@@ -35,6 +35,7 @@ __all__ = [
     "bars_figure",
     "crossover",
     "crossover_figure",
+    "curves_figure",
     "graph_figure",
     "html_report",
     "inspect",
@@ -51,6 +52,7 @@ __all__ = [
 
 _LAZY = {
     ".break_even": ("crossover_figure",),
+    ".curves": ("curves_figure",),
     ".graph_live": ("GraphWidget",),
     ".gradient_xray": ("xray_figure",),
     ".live": ("CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),

@@ -111,8 +111,13 @@ def place_rows(events: Sequence[Event], most: int = 4) -> list[int]:
 
 
 def steps(events: Sequence[Event]) -> list[tuple[float, float]]:
-    """Find the training steps: each ends where the next one reads its batch or runs forward again."""
-    rank = {"forward": 0, "backward": 1, "update": 2}
+    """Find the training steps: each ends where the next one reads its batch or runs forward again.
+
+    Where there are updates, only what follows one begins a step: between backward pass and update, gradients are clipped
+    by operators that run forward, and some models run several passes for one update.
+    """
+    rank = {"forward", "backward", "update"}
+    ends = "update" if any(event.lane == "update" for event in events) else "backward"
     leading = {"forward", "io", "convert", "transfer"}
     starts: list[float] = []
     began = reached = -1.0
@@ -124,8 +129,10 @@ def steps(events: Sequence[Event]) -> list[tuple[float, float]]:
             began = event.start
         if event.lane in rank:
             covered = event.end
-            if event.lane != "forward":
+            if event.lane == ends:
                 reached, began = 1.0, -1.0
+            elif event.lane != "forward":
+                reached = max(reached, 0.0)
             elif reached != 0:
                 starts.append(began)
                 reached = 0.0

@@ -69,7 +69,7 @@ def test_other_guesses_are_told_how_far_they_are_off(guess, said):
 def test_choices():
     assert compare_choice("backward", "backward").right
     words = compare_choice("forward", "backward", {"forward": "the input is sparse, so it is quick"}).words
-    assert words == "You said forward, it is backward. The input is sparse, so it is quick."
+    assert words == "You said “forward”, but the answer is “backward”. The input is sparse, so it is quick."
 
 
 @pytest.mark.parametrize(("value", "said"), [(512.0, "512 MB"), (0.065, "0.0650 MB"), (1e6, "1,000,000 MB"), (123.456, "123 MB"),

@@ -66,7 +66,7 @@ def test_options():
     assert "Choose one of: forward, backward, update." in question.answer("io")
     question.answer("Forward")
     assert mx.reveal("slow", "backward", wrong={"forward": "its input is sparse"}).text == (
-        "You said forward, it is backward. Its input is sparse.")
+        "You said “forward”, but the answer is “backward”. Its input is sparse.")
     html = question._repr_mimebundle_()["text/html"]
     assert "<details><summary>Possible answers</summary><ul><li>forward</li>" in html
 

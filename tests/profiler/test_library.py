@@ -83,6 +83,23 @@ def test_contracts_tell_the_row_sparse_gradient_from_the_dense_one(training):
     assert moved[0] * 10 < moved[1]
 
 
+def test_an_update_that_is_not_lazy_moves_the_whole_weight_and_breaks_update_rows():
+    weight, gradient = mx.nd.ones((1000, 4)), mx.nd.sparse.row_sparse_array((np.ones((2, 4), "float32"), [3, 5]), shape=(1000, 4))
+    moved = {}
+    for lazy in (True, False):
+        adam = mx.optimizer.Adam(lazy_update=lazy)
+        state = adam.create_state(0, weight)
+        with mx.Profiler() as prof:
+            adam.update(0, weight, gradient, state)
+        moved[lazy] = sum(record["bytes"] for record in prof.records)
+        if lazy:
+            mx.expect(prof).update_rows(at_most=2)
+        else:
+            with pytest.raises(mx.ContractError, match="1 updates took a dense gradient or were not lazy"):
+                mx.expect(prof).update_rows(at_most=2)
+    assert moved[False] > 3 * weight.nbytes > 100 * moved[True]
+
+
 def test_memory_is_known_by_role_and_name(training):
     step = training("row_sparse")
     with mx.Profiler() as prof:

@@ -54,6 +54,14 @@ def test_steps_start_where_a_batch_is_read(records):
     assert all(end == start for (_, end), (start, _) in pairwise(found))
 
 
+def test_a_step_ends_with_its_update_whatever_runs_before_it():
+    clipped = ["forward", "forward", "backward", "forward", "update", "update"]
+    assert layout.steps(events_of([(i * 10, 5, lane) for i, lane in enumerate(clipped * 3)])) == [(0, 60), (60, 120), (120, 175)]
+    assert layout.steps(events_of([(i * 10, 5, lane) for i, lane in enumerate(clipped[2:] + clipped)])) == [(40, 95)]
+    twice = ["forward", "backward", "forward", "backward"]
+    assert len(layout.steps(events_of([(i * 10, 5, lane) for i, lane in enumerate(twice)]))) == 2
+
+
 def test_no_steps_in_what_does_not_train():
     assert layout.steps([]) == []
     assert len(layout.steps(events_of([(i * 10, 5, "forward") for i in range(20)]))) == 1

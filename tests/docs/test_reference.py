@@ -20,7 +20,8 @@ pages = pytest.importorskip("sparsekit.docs.registry_pages", reason="no Sphinx: 
 
 def listed_modules():
     return [module for path in sorted((DOCS / "operators").glob("*.md"))
-            for words in re.findall(r"^\.\. operators:: ([\w ]+)$", path.read_text(encoding="utf-8"), re.M) for module in words.split()]
+            for words in re.findall(r"^\.\. operators:: ([\w ]+)$", path.read_text(encoding="utf-8"), re.M)
+            for module in words.split()]
 
 
 def test_every_module_of_operators_is_on_one_page():

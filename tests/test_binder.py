@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -56,6 +57,14 @@ def test_repo2docker_renders_what_binder_would_build():
         assert re.search(rf"^.*(?:COPY|RUN|ENV|ENTRYPOINT|chmod).*{line}.*$", rendered, re.M), line
     minor = (BINDER / "runtime.txt").read_text(encoding="utf-8").strip().rpartition(".")[2]
     assert f"python=3.{minor}" in rendered
+
+
+def test_binder_opens_the_start_page_of_the_course():
+    text = (BINDER / "postBuild").read_text(encoding="utf-8")
+    settings = json.loads(re.search(r"^echo '(\{\"LabApp\".*\})'", text, re.M).group(1))
+    page = settings["LabApp"]["default_url"].removeprefix("/lab/tree/")
+    assert (ROOT / page).is_file()
+    assert page == "notebooks/00_start_here.ipynb"
 
 
 @pytest.mark.parametrize("script", ["postBuild", "start"])

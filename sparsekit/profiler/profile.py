@@ -63,7 +63,11 @@ class Profile:
 
     @property
     def overhead(self) -> float:
-        """Time the profiler itself took, in microseconds: measured cost of one event times their number."""
+        """Time the profiler itself took, in microseconds: measured cost of one event times their number.
+
+        It is measured in a loop, so it is the least: between operators that fill the processor's caches with other
+        things, an event takes two to three times as long (``sparsekit bench epoch`` measures that).
+        """
         return float(self._data().overhead)
 
     @property

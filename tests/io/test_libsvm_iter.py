@@ -214,7 +214,8 @@ class Sink:
 
     def span(self, name, lane, start, end, arguments):
         assert start <= end
-        self.spans.append((name, lane, arguments))
+        if lane != "compile":  # which depends on the tests that ran before
+            self.spans.append((name, lane, arguments))
 
     def read(self, name, start, arrays, arguments):
         self.spans.append((name, "io", arguments))

@@ -126,4 +126,5 @@ class Worker:
         return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
 
 
-serve(Worker())
+if __name__ == "__main__":
+    serve(Worker())

@@ -2,6 +2,7 @@
 
     sparsekit bench epoch                                 own figures
     sparsekit bench dispatch --rival torch=PYTHON         beside PyTorch, run by another Python
+    sparsekit bench gpu --rival cupy=PYTHON --rival torch=PYTHON --json profiles/gpu.json     on a GPU
     sparsekit bench variants --json profiles/variants.json    the tutorial's three variants, and their traces
     sparsekit bench report                                a page of all figures kept in profiles
     sparsekit bench import --rival torch=PYTHON --rival mxnet=PYTHON --json figures.json
@@ -18,14 +19,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.errors import SparsekitError, UnknownNameError
-from . import arrays, crossover, dispatch, epoch, harness, importing, libsvm, models, page, update, variants
+from . import arrays, crossover, dispatch, epoch, gpu, harness, importing, libsvm, models, page, update, variants
 
 __all__ = ["main"]
 
 BENCHES: dict[str, Callable[[dict[str, str], int, bool], Any]] = {
            "epoch": epoch.run, "dispatch": dispatch.run, "import": importing.run, "dot": arrays.dot,
            "convert": arrays.convert, "crossover": crossover.run, "update": update.run, "libsvm": libsvm.run,
-           "models": models.run, "variants": variants.run}  # fmt: skip
+           "models": models.run, "gpu": gpu.run, "variants": variants.run}  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:

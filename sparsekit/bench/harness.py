@@ -22,7 +22,7 @@ from ..base.version import __version__
 
 __all__ = ["RIVALS", "Contender", "Report", "Worker", "start_own", "start_rivals", "take_turns"]
 
-RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn")
+RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy")
 
 #: Seconds between two measurements, so that threads of the last one have stopped spinning: Intel's do so for 0.2 s.
 PAUSE = 0.25

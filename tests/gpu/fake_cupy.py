@@ -499,7 +499,8 @@ class OutOfMemoryError(MemoryError):
 
 
 def _cuda():
-    runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, runtimeGetVersion=lambda: 13000)
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, runtimeGetVersion=lambda: 13000, driverGetVersion=lambda: 13000,
+                                    getDeviceProperties=lambda number: {"name": b"a stand-in"})
     return types.SimpleNamespace(
         Device=Device, Stream=Stream, Event=Event, runtime=runtime, get_current_stream=get_current_stream,
         MemoryPool=Pool, PinnedMemoryPool=Pool, set_pinned_memory_allocator=set_pinned_memory_allocator,

@@ -1,0 +1,170 @@
+"""Sparse work on a GPU, beside cuSPARSE (by cupyx) and PyTorch on the same one: products, gradients, steps, an epoch, transfers.
+
+Times are those between two CUDA events on the stream.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.context import gpu, require
+from ..base.errors import SparsekitError
+from . import epoch, update
+from .arrays import product_parts
+from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+
+__all__ = ["run"]
+
+HEADINGS = {
+    "csr_dense": "csr · dense", "csrT_dense": "csrᵀ · dense -> row_sparse", "embedding_gradient": "gradient of an embedding",
+    "sgd": "SGD", "adam": "Adam", "dense_in": "dense to the device", "csr_in": "csr to the device",
+    "dense_out": "dense to the host", "csr_out": "csr to the host", "epoch": "training epoch",
+}
+
+
+class Section(NamedTuple):
+    """One workload: what it is called, its kind, and what writes its arrays to a file."""
+
+    title: str
+    kind: str
+    write: Callable[[str], None]
+
+
+def _products(rows: int, columns: int, stored: int, width: int) -> Section:
+    title = f"{rows:,} x {columns:,}, {stored} a row, x {width}"
+    return Section(title, "products", lambda path: np.savez(path, **product_parts(rows, columns, stored, width)))
+
+
+def _updates(workload: update.Workload) -> Section:
+    title = f"{workload.rows:,} x {workload.width}, {workload.stored:,} rows"
+    return Section(title, "updates", lambda path: update.write_gradients(path, workload))
+
+
+def _transfers(rows: int, columns: int, density: float) -> Section:
+    def write(path: str) -> None:
+        random = np.random.default_rng(0)
+        dense = np.zeros((rows, columns), np.float32)
+        places = np.sort(random.choice(dense.size, int(dense.size * density), replace=False))
+        dense.reshape(-1)[places] = 1 + random.random(places.shape[0], dtype=np.float32)
+        indptr = np.searchsorted(places, np.arange(rows + 1) * columns)
+        np.savez(path, dense=dense, data=dense.reshape(-1)[places], indices=places % columns, indptr=indptr)
+
+    return Section(f"{rows:,} x {columns:,}, {density:.0%} stored", "transfers", write)
+
+
+def _epochs(workload: epoch.Workload) -> Section:
+    def write(path: str) -> None:
+        with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder:
+            os.replace(epoch.write_data(folder, workload), path)
+
+    return Section("{:,} x {:,}, {} stored a row, batches of {}, layers of 128, 8, 1".format(*workload), "epochs", write)
+
+
+def sections(quick: bool) -> list[Section]:
+    """All workloads; small ones for a trial."""
+    if quick:
+        return [_products(32, 400, 4, 8), _updates(update.Workload(100, 8, 10, 3)), _transfers(50, 40, 0.1),
+                _epochs(epoch.Workload(samples=20, features=200, stored=4, batch_size=5))]
+    return [_products(8192, 20_216_830, 36, 1), _products(1024, 1_000_000, 100, 128), _products(65_536, 1_000_000, 32, 128),
+            _updates(update.Workload(1_000_000, 128, 10_000, 16)), _updates(update.Workload(4_000_000, 128, 200_000, 4)),
+            _transfers(20_000, 10_000, 0.01), _epochs(epoch.Workload())]
+
+
+def compulsory_bytes(operation: str, parts: dict[str, Any]) -> int:
+    """Bytes that an operation must read and write at least, each row that it needs once."""
+    if operation in ("sgd", "adam"):
+        rows, width = parts["values"].shape[1:]
+        return int(rows * (8 + 4 * width * (1 + 2 * (1 if operation == "sgd" else 3))))
+    if operation.startswith(("dense_", "csr_in", "csr_out")) and "dense" in parts:
+        names = ("dense",) if operation.startswith("dense") else ("data", "indices", "indptr")
+        return sum(int(parts[name].nbytes) for name in names)
+    if operation == "epoch":
+        return 0
+    distinct, width, stored = parts["rows"].shape[0], parts["right"].shape[1], parts["data"].shape[0]
+    matrix = sum(int(parts[name].nbytes) for name in ("data", "indices", "indptr"))
+    if operation == "csr_dense":
+        return int(matrix + distinct * width * 4 + parts["turned"].nbytes)
+    if operation == "csrT_dense":
+        return int(matrix + parts["turned"].nbytes + distinct * (width * 4 + 8))
+    return int(stored * 8 + stored * width * 4 + distinct * (width * 4 + 8))
+
+
+def _contenders(operation: str, workers: dict[str, Worker], loaded: dict[str, Any]) -> Iterator[Contender]:
+    """Everybody who can do it, in every form; who gives another result is an error."""
+    expected = next(iter(loaded["sparsekit"]["forms"][operation].values()))
+    for name, worker in workers.items():
+        for form, totals in loaded[name]["forms"].get(operation, {}).items():
+            if not np.allclose(expected, totals, rtol=2e-3, atol=2e-3 * abs(expected[-1])):
+                raise SparsekitError(f"{name} {form} gives {totals} for {operation}, sparsekit {expected}.",
+                                     hint="what is compared must compute the same; check the rival's script.")
+            yield Contender(f"{name} {form.replace('_', ' ')}", partial(worker.ask, "time", operation, form))
+
+
+def _measure(report: Report, section: Section, workers: dict[str, Worker], path: str, speed: float) -> None:
+    section.write(path)
+    with np.load(path) as stored:
+        parts = {name: stored[name] for name in stored.files}
+    loaded: dict[str, Any] = {name: worker.ask("load", path, section.kind) for name, worker in workers.items()}
+    for name, answer in loaded.items():
+        report.notes += [f"{section.title}: {name} cannot do {what}: {why}" for what, why in answer["failed"].items()]
+    for operation in loaded["sparsekit"]["forms"]:
+        contenders = list(_contenders(operation, workers, loaded))
+        take_turns(contenders, report.rounds)
+        against = contenders[0].name if len(contenders) > 1 else ""
+        moved = compulsory_bytes(operation, parts)
+        fact = ""
+        if moved:
+            rate = moved / (report.median(contenders[0]) * 1e-6)
+            fact = f"{contenders[0].name}: {moved:,} bytes at least, {rate / 1e9:.2f} GB/s"
+            fact += f": {rate / speed:.0%} of copying on the device" if section.kind != "transfers" else ""
+        report.add(f"{section.title}: {HEADINGS[operation]}", "µs", contenders, against, fact)
+
+
+def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
+    """Measure everything on ``gpu(0)``; microseconds.
+
+    Parameters
+    ----------
+    rivals : dict of str to str
+        ``cupy`` and ``torch``, and the Python executables that have them; ``cupy`` may be the one that runs this.
+    rounds : int
+        0 for the default.
+    quick : bool
+        Small arrays and few rounds.
+
+    Raises
+    ------
+    GPUNotFound
+        If there is no GPU that cupy can use.
+    """
+    require(gpu(0))
+    report = Report("Sparse work on a GPU", rounds or (2 if quick else 11), NOTES)
+    with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
+        own = stack.enter_context(start_own("gpu_worker"))
+        workers = {"sparsekit": own, **start_rivals(rivals, stack, "gpu")}
+        for name, worker in workers.items():
+            facts = dict(worker.ask("info"))
+            report.versions[name] = facts["version"]
+            report.versions.update({f"{name}: {what}": text for what, text in facts["more"].items()})
+        speed = own.ask("bandwidth")
+        report.notes.append(f"memory: a copy on the device moves {speed / 1e9:.0f} GB/s, reads and writes counted.")
+        for section in sections(quick):
+            _measure(report, section, workers, os.path.join(folder, "arrays.npz"), speed)
+    return report
+
+
+NOTES = (
+    "times lie between two CUDA events on the stream; calls are repeated until they fill some 30 ms.",
+    "bytes at least: every component of the arrays and every row of a dense one that is needed, once.",
+    "csrᵀ · dense, gradient of an embedding: the rows that occur, ascending, each once, with their numbers.",
+    "a step: one gradient with its rows, on a weight and states that stay on the device; gradients take turns.",
+    "an epoch: batches parsed and on the device beforehand; 'hybridized' replays CUDA graphs where shapes allow.",
+    "transfers: from and to ordinary (pageable) memory.",
+)

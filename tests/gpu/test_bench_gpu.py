@@ -1,0 +1,85 @@
+"""``sparsekit bench gpu``: its logic on cupy's stand-in, whose times mean nothing, and its error without a GPU."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit import bench
+from sparsekit.bench import gpu, gpu_worker, harness
+
+
+class Here:
+    """The worker in this process, which has the stand-in."""
+
+    def __init__(self, wrong=""):
+        self.worker, self.wrong = gpu_worker.Worker(), wrong
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def ask(self, command, *words):
+        if command == "bandwidth":
+            words = (1 << 12,)
+        answer = getattr(self.worker, command)(*map(str, words))
+        if command == "load" and self.wrong in answer["forms"]:
+            answer["forms"][self.wrong] = {form: [1e9, 1e9] for form in answer["forms"][self.wrong]}
+        return json.loads(json.dumps(answer))
+
+
+@pytest.fixture
+def here(stand_in, monkeypatch):
+    monkeypatch.setattr(gpu, "start_own", lambda module: Here())
+    monkeypatch.setattr(gpu_worker, "LONG_ENOUGH", 0)
+    monkeypatch.setattr(harness, "PAUSE", 0)
+
+
+def test_everything_is_measured(here, tmp_path, capsys):
+    assert bench.main(["gpu", "--quick", "--json", str(tmp_path / "gpu.json")]) == 0
+    facts = json.loads((tmp_path / "gpu.json").read_text(encoding="utf-8"))
+    said = capsys.readouterr().out
+    assert all(heading in said for heading in gpu.HEADINGS.values())
+    assert len(facts["sections"]) == len(gpu.HEADINGS)
+    assert {"sparsekit", "sparsekit: cupy", "sparsekit: CUDA runtime", "sparsekit: CUDA driver", "sparsekit: device"} <= set(
+        facts["versions"])
+    rows = {section["heading"].partition(": ")[2]: section for section in facts["sections"]}
+    assert set(rows["training epoch"]["rows"]) == {"sparsekit eager", "sparsekit hybridized"}
+    assert "of copying on the device" in rows["csr · dense"]["fact"]
+    assert "GB/s" in rows["csr to the device"]["fact"]
+    assert "of copying" not in rows["csr to the device"]["fact"]
+    assert bench.main(["report", str(tmp_path / "gpu.json"), "-o", str(tmp_path / "page.html")]) == 0
+
+
+def test_rivals_take_turns_and_must_agree(here, monkeypatch):
+    monkeypatch.setattr(gpu, "start_rivals", lambda rivals, stack, kind: {"torch": Here()})
+    report = gpu.run({"torch": "python"}, 1, True)
+    assert all(section["against"] and len(section["rows"]) > 1 for section in report.sections)
+    assert report.versions["torch"] == mx.__version__
+    monkeypatch.setattr(gpu, "start_rivals", lambda rivals, stack, kind: {"torch": Here("adam")})
+    with pytest.raises(mx.SparsekitError, match="torch lazy_update gives"):
+        gpu.run({"torch": "python"}, 1, True)
+
+
+def test_bytes_count_every_needed_row_once():
+    parts = {"data": np.zeros(6, np.float32), "indices": np.zeros(6, np.int64), "indptr": np.zeros(3, np.int64),
+             "rows": np.zeros(5), "right": np.zeros((9, 4)), "turned": np.zeros((2, 4), np.float32)}
+    matrix = 6 * 12 + 24
+    assert gpu.compulsory_bytes("csr_dense", parts) == matrix + 5 * 16 + 32
+    assert gpu.compulsory_bytes("csrT_dense", parts) == matrix + 32 + 5 * 24
+    assert gpu.compulsory_bytes("embedding_gradient", parts) == 6 * 24 + 5 * 24
+    step = {"values": np.zeros((3, 10, 4))}
+    assert (gpu.compulsory_bytes("sgd", step), gpu.compulsory_bytes("adam", step)) == (10 * 56, 10 * 120)
+
+
+def test_without_a_gpu_the_bench_says_so():
+    if mx.num_gpus():
+        pytest.skip("there is a GPU here")
+    with pytest.raises(mx.GPUNotFound, match="0 GPUs are usable") as caught:
+        bench.main(["gpu", "--quick"])
+    assert "cupy" in str(caught.value)

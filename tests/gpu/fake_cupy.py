@@ -32,6 +32,9 @@ WAITING = {"nonzero", "flatnonzero", "argwhere", "unique", "compress", "extract"
            "partition", "msort", "array_equal", "allclose", "median", "percentile", "quantile", "delete", "setdiff1d", "in1d",
            "isin", "intersect1d", "union1d", "trim_zeros", "bincount", "histogram"}
 
+#: Those of them whose result has the size of what they are given.
+SORTS = {"sort", "argsort", "lexsort", "argpartition", "partition", "msort"}
+
 #: Functions that call cuBLAS.
 PRODUCTS = {"matmul", "dot", "tensordot", "vdot", "inner", "einsum", "kron"}
 
@@ -42,8 +45,8 @@ SPECIAL_METHODS = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
-#: Bytes that the stand-in's pool says are in use, and how often something waited for the device.
-counts = {"synchronize": 0, "get": 0, "upload": 0, "atomic": 0}
+#: How often something waited for the device, came from the host, was added up by atomics, or read back a size.
+counts = {"synchronize": 0, "get": 0, "upload": 0, "atomic": 0, "size": 0}
 
 
 def unwrap(value):
@@ -160,6 +163,7 @@ class ndarray:
                 kwargs["kind"] = "stable"
             if name in WAITING:
                 refuse_waiting(f"{name} and other calls that wait")
+                counts["size"] += name not in SORTS
             if name in PRODUCTS:
                 refuse_library("cuBLAS")
             args, kwargs = [unwrap(item) for item in args], {key: unwrap(item) for key, item in kwargs.items()}
@@ -226,6 +230,7 @@ class ndarray:
         host, place = self._host, _key(key)
         if any(part.dtype == bool for part in hosts(place)):
             refuse_waiting("choices by a mask, whose number is read back,")
+            counts["size"] += 1
         result = made(lambda: host[place], hosts(host))
         if isinstance(result, np.ndarray) and np.may_share_memory(result, host):
             return ndarray(result, self)
@@ -356,6 +361,7 @@ def _function(real, name, parameters):
                 raise TypeError(f"{name}() takes at most {len(parameters)} arguments")
         if name in WAITING or (name == "where" and len(args) == 1) or (name == "repeat" and isinstance(args[1], ndarray)):
             refuse_waiting(f"{name} and other calls that wait")
+            counts["size"] += name not in SORTS
         if name in PRODUCTS:
             refuse_library("cuBLAS")
         counts["atomic"] += name in ATOMIC and "weights" in kwargs
@@ -471,6 +477,13 @@ class Pool:
         return size
 
 
+class PinnedPool:
+    """The pool of the host's memory that copies to the device pass through."""
+
+    def malloc(self, size):
+        return size
+
+
 class _Allocator:
     """What gives memory of the device inside ``using_allocator``."""
 
@@ -503,7 +516,8 @@ def _cuda():
                                     getDeviceProperties=lambda number: {"name": b"a stand-in"})
     return types.SimpleNamespace(
         Device=Device, Stream=Stream, Event=Event, runtime=runtime, get_current_stream=get_current_stream,
-        MemoryPool=Pool, PinnedMemoryPool=Pool, set_pinned_memory_allocator=set_pinned_memory_allocator,
+        Graph=capturing.Graph, MemoryPool=Pool, PinnedMemoryPool=PinnedPool,
+        set_pinned_memory_allocator=set_pinned_memory_allocator,
         is_available=lambda: True, get_elapsed_time=lambda start, end: (end.moment - start.moment) / 8,
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError), using_allocator=using_allocator)
 

@@ -279,3 +279,13 @@ def test_without_a_gpu_the_context_is_refused_and_nothing_breaks(monkeypatch):
     assert mx.num_gpus() == 0
     with pytest.raises(mx.GPUNotFound, match=r"mx\.cpu"):
         nd.zeros((2,), ctx=mx.gpu())
+
+
+def test_the_stand_in_has_no_name_of_cuda_that_cupy_has_not():
+    recorded = fake_cupy.RECORD["cuda"]
+    for name in ("Device", "Event", "Graph", "MemoryPool", "PinnedMemoryPool", "Stream"):
+        offered = {part for part in dir(getattr(fake_cupy.MODULE.cuda, name)) if not part.startswith("_")}
+        offered -= {"current", "moments", "stack", "launches"}  # how the stand-in keeps itself
+        assert offered <= set(recorded[name]), name
+    assert set(vars(fake_cupy.MODULE.cuda)) - {"is_available", "memory"} <= set(recorded)
+    assert set(vars(fake_cupy.MODULE.cuda.runtime)) <= set(recorded["runtime"])

@@ -42,8 +42,8 @@ def what_if(profile: Any, *, index_dtype: str | None = None, value_dtype: str | 
     gradient : {"row_sparse", "default"}, optional
         Storage type of the gradients of parameters.  The rows of one that was dense are not known: give ``rows``.
     lazy_state : bool
-        Optimizer state only for rows that a gradient touched, with their int64 numbers.  Needs ``rows`` where the
-        gradients were dense; otherwise the most rows of one gradient are taken, so that it is a lower bound.
+        Optimizer state only for rows that a gradient touched, with their int64 numbers, of parameters with row-sparse
+        gradients; needs ``rows`` if none was.  The most rows of one gradient are taken, so that it is a lower bound.
     batch_size : int, optional
         Rows of a batch.  Arrays whose first length is the batch's become longer in proportion; so do the stored
         values of sparse ones and the rows of row-sparse gradients, as if further samples were like these.
@@ -109,10 +109,17 @@ class _Change:
                                     hint="give rows=, for all parameters or as {name: rows}.")
         return min(length, math.ceil(int(given) * self.factor))
 
+    def _lazily(self, owner: str) -> bool:
+        """Whether a parameter's state would be kept by row: not if its gradient is dense, unless all are or rows were given."""
+        if self.rows is not None or not self.known or owner in self.known:
+            return True
+        self.note(f"{owner or 'a parameter'}, whose gradient is dense, keeps its whole state")
+        return False
+
     def size(self, kind: Kind) -> int:
         """Bytes of a piece of this kind in the changed model."""
         role, owner, stype, shape, component, part, dtype, old = kind
-        if self.lazy_state and role == "optimizer state" and stype == "default" and len(shape) > 1:
+        if self.lazy_state and role == "optimizer state" and stype == "default" and len(shape) > 1 and self._lazily(owner):
             self.note("optimizer state is counted for the rows of one gradient: those of other batches come on top")
             rows = self.rows_of(owner, shape[0])
             return rows * (math.prod(shape[1:]) * self._item(dtype) + _SIZES[self.index_dtype or "int64"])

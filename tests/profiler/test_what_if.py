@@ -98,6 +98,25 @@ def test_lazy_state_counts_the_rows_and_says_what_it_leaves_out():
     assert asked.saved == asked.before - asked.after > 0
 
 
+def test_lazy_state_leaves_that_of_dense_gradients_alone():
+    net = mx.gluon.nn.Sequential(prefix="net_")
+    with net.name_scope():
+        net.add(mx.gluon.nn.Dense(8, in_units=FEATURES, weight_grad_stype="row_sparse"), mx.gluon.nn.Dense(1, in_units=8))
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "adam")
+    (batch,) = batches(10, count=1)
+    with mx.Profiler() as prof:
+        with mx.autograd.record():
+            loss = net(batch)
+        loss.backward()
+        trainer.step(10)
+    asked = prof.what_if(lazy_state=True)
+    found = {row["owner"]: (row["before"], row["after"]) for row in asked.rows if row["role"] == "optimizer state"}
+    assert found["net_dense0_weight"] == (2 * FEATURES * 8 * 4, 2 * 10 * STORED * (8 * 4 + 8))
+    assert found["net_dense1_weight"] == (2 * 8 * 4, 2 * 8 * 4)
+    assert "net_dense1_weight, whose gradient is dense, keeps its whole state" in asked.notes
+
+
 def test_where_the_library_itself_would_work_otherwise_the_answer_says_so(plain):
     assert plain.what_if(value_dtype="float64").notes == []
     assert "64 KiB" in plain.what_if(value_dtype="float16").notes[0]

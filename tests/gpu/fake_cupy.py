@@ -12,11 +12,11 @@ import contextlib
 import json
 import types
 from pathlib import Path
-from typing import ClassVar
 
-import capturing
+import fake_cuda
 import numpy as np
 from capturing import Capture, CUDARuntimeError, done, made, refuse_library, refuse_waiting
+from fake_cuda import Device, Stream, chosen, counts, pinned
 
 RECORD = json.loads((Path(__file__).parents[1] / "golden" / "cupy.json").read_text(encoding="utf-8"))
 
@@ -44,9 +44,6 @@ ATOMIC = {"bincount", "histogram"}
 SPECIAL_METHODS = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-
-#: How often something waited for the device, came from the host, was added up by atomics, or read back a size.
-counts = {"synchronize": 0, "get": 0, "upload": 0, "atomic": 0, "size": 0}
 
 
 def unwrap(value):
@@ -78,7 +75,7 @@ def hosts(*values):
 def upload(value):
     """Take memory for a copy from the host, as cupy does for numpy's arrays, lists and numbers."""
     counts["upload"] += 1
-    _pinned.allocator(np.asarray(value).nbytes)
+    pinned.allocator(np.asarray(value).nbytes)
 
 
 def wrap(value):
@@ -111,7 +108,7 @@ class ndarray:
     __array_priority__ = 100
 
     def __init__(self, host, base=None):
-        if base is None and Capture.current is not None and _allocator.malloc is None:
+        if base is None and Capture.current is not None and chosen.malloc is None:
             Capture.current.invalid = True
             raise CUDARuntimeError("memory of an array that is no graph's own is taken while a stream is captured")
         self._host, self.base = host, base
@@ -385,149 +382,41 @@ def _function(real, name, parameters):
     return run
 
 
-class Stream:
-    """A stream that work is queued on; the one of ``null`` cannot be captured, nor while a blocking one is."""
-
-    stack: ClassVar = []
-
-    def __init__(self, null=False, non_blocking=False, ptds=False):
-        self._null, self._non_blocking, self._capture = null, non_blocking, None
-
-    def __enter__(self):
-        Stream.stack.append(self)
-        return self
-
-    def __exit__(self, *_exception):
-        Stream.stack.pop()
-
-    def synchronize(self):
-        refuse_waiting()
-        counts["synchronize"] += 1
-
-    def is_capturing(self):
-        return self._capture is not None
-
-    def begin_capture(self, mode=None):
-        if self._null or not self._non_blocking:
-            raise CUDARuntimeError("cudaErrorStreamCaptureImplicit: the stream waits for the null stream")
-        self._capture = Capture.current = Capture()
-
-    def end_capture(self):
-        capture, self._capture, Capture.current = self._capture, None, None
-        if capture is None or capture.invalid:
-            raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated: operation failed due to a previous error during capture")
-        return capturing.Graph(capture.work, lambda: Device.current)
-
-
-Stream.null = Stream(null=True)
-
-
-def get_current_stream(device_id=-1):
-    return Stream.stack[-1] if Stream.stack else Stream.null
-
-
-class Event:
-    """A moment on a stream."""
-
-    moments = 0
-
-    def record(self, _stream=None):
-        Event.moments += 1
-        self.moment = Event.moments
-
-    def synchronize(self):
-        refuse_waiting()
-        counts["synchronize"] += 1
-
-
-class Device:
-    """One device, as a ``with`` block makes it the current one."""
-
-    current = 0
-
-    def __init__(self, number=None):
-        self.id = Device.current if number is None else number
-        self._before = []
-
-    def __enter__(self):
-        self._before.append(Device.current)
-        Device.current = self.id
-        return self
-
-    def __exit__(self, *_exception):
-        Device.current = self._before.pop()
-
-    def synchronize(self):
-        refuse_waiting()
-        counts["synchronize"] += 1
-
-    mem_info = property(lambda _self: (3 << 30, 4 << 30))
-
-
-class Pool:
-    """The pool that memory of arrays comes from."""
-
-    def used_bytes(self):
-        return 1 << 20
-
-    def total_bytes(self):
-        return 2 << 20
-
-    def malloc(self, size):
-        return size
-
-
-class PinnedPool:
-    """The pool of the host's memory that copies to the device pass through."""
-
-    def malloc(self, size):
-        return size
-
-
-class _Allocator:
-    """What gives memory of the device inside ``using_allocator``."""
-
-    malloc = None
-
-
-_allocator = _Allocator()
-_pinned = types.SimpleNamespace(allocator=lambda size: size)
-
-
-@contextlib.contextmanager
-def using_allocator(allocator=None):
-    before, _allocator.malloc = _allocator.malloc, allocator
-    try:
-        yield
-    finally:
-        _allocator.malloc = before
-
-
-def set_pinned_memory_allocator(allocator=None):
-    _pinned.allocator = allocator or (lambda size: size)
-
-
-class OutOfMemoryError(MemoryError):
-    """cupy's error."""
-
-
-def _cuda():
-    runtime = types.SimpleNamespace(getDeviceCount=lambda: 2, runtimeGetVersion=lambda: 13000, driverGetVersion=lambda: 13000,
-                                    getDeviceProperties=lambda number: {"name": b"a stand-in"})
-    return types.SimpleNamespace(
-        Device=Device, Stream=Stream, Event=Event, runtime=runtime, get_current_stream=get_current_stream,
-        Graph=capturing.Graph, MemoryPool=Pool, PinnedMemoryPool=PinnedPool,
-        set_pinned_memory_allocator=set_pinned_memory_allocator,
-        is_available=lambda: True, get_elapsed_time=lambda start, end: (end.moment - start.moment) / 8,
-        memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError), using_allocator=using_allocator)
-
-
 def _stable(real):
     """cupy's sorts are stable, whatever kind is asked for, and take no other kind."""
     def run(array, axis=-1, kind=None):
         if kind not in (None, "stable"):
             raise ValueError("kind can only be None or 'stable'")
         return real(array, axis=axis, kind="stable")
+    return run
+
+
+#: Whether linear algebra looks if it went well.
+_looking = types.SimpleNamespace(linalg="ignore")
+
+
+@contextlib.contextmanager
+def errstate(linalg="ignore"):
+    before, _looking.linalg = _looking.linalg, linalg
+    try:
+        yield
+    finally:
+        _looking.linalg = before
+
+
+def _solver(real):
+    """A function of linear algebra: cuSOLVER does it, but for norms; where there is no solution it gives nan, unless told."""
+    def run(array, *args, **kwargs):
+        if real is np.linalg.norm:
+            return real(array, *args, **kwargs)
+        refuse_library("cuSOLVER")
+        counts["synchronize"] += _looking.linalg == "raise"
+        try:
+            return real(array, *args, **kwargs)
+        except np.linalg.LinAlgError:
+            if _looking.linalg == "raise":
+                raise
+            return np.full_like(array, np.nan)
     return run
 
 
@@ -549,7 +438,7 @@ def _module():
     for name in ("sort", "argsort"):
         setattr(module, name, _function(_stable(getattr(np, name)), name, RECORD["functions"][name]))
     module.linalg = types.SimpleNamespace(**{
-        name: _function(getattr(np.linalg, name), name, None) for name in RECORD["linalg"]
+        name: _function(_solver(getattr(np.linalg, name)), name, None) for name in RECORD["linalg"]
         if callable(getattr(np.linalg, name, None)) and not isinstance(getattr(np.linalg, name), type)},
         LinAlgError=np.linalg.LinAlgError)
     tricks = np.lib.stride_tricks
@@ -557,8 +446,8 @@ def _module():
         as_strided=_function(tricks.as_strided, "as_strided", ["x", "shape", "strides"]),
         sliding_window_view=_function(tricks.sliding_window_view, "sliding_window_view", None)))
     module.asnumpy = lambda array: array.get()
-    module.cuda, module.Stream = _cuda(), Stream
-    module.get_default_memory_pool = Pool
+    module.cuda, module.Stream = fake_cuda.module(), Stream
+    module.get_default_memory_pool = fake_cuda.Pool
     module.__spec__ = types.SimpleNamespace(name="cupy")
     module.__version__ = RECORD["version"]
     return module
@@ -579,5 +468,7 @@ def modules():
     """What ``sys.modules`` holds while the stand-in is in place."""
     special = types.ModuleType("cupyx.scipy.special")
     special.__dict__.update(_special())
-    return {"cupy": MODULE, "cupyx": types.ModuleType("cupyx"), "cupyx.scipy": types.ModuleType("cupyx.scipy"),
+    cupyx = types.ModuleType("cupyx")
+    cupyx.errstate = errstate
+    return {"cupy": MODULE, "cupyx": cupyx, "cupyx.scipy": types.ModuleType("cupyx.scipy"),
             "cupyx.scipy.special": special}

@@ -289,3 +289,10 @@ def test_the_stand_in_has_no_name_of_cuda_that_cupy_has_not():
         assert offered <= set(recorded[name]), name
     assert set(vars(fake_cupy.MODULE.cuda)) - {"is_available", "memory"} <= set(recorded)
     assert set(vars(fake_cupy.MODULE.cuda.runtime)) <= set(recorded["runtime"])
+
+
+@pytest.mark.parametrize("solve", [nd.linalg.potrf, nd.linalg.inverse])
+def test_a_matrix_without_a_solution_is_an_error_there_too(solve):
+    for ctx in (mx.cpu(), GPU):
+        with pytest.raises(mx.SparsekitError):
+            solve(nd.zeros((2, 2), ctx=ctx))

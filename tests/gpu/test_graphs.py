@@ -162,6 +162,58 @@ def test_two_runs_before_their_backward_passes_have_memory_each():
         np.testing.assert_allclose(left.grad(GPU).asnumpy(), right.grad().asnumpy(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("request_", ["write", "add"])
+def test_a_graph_kept_for_a_second_backward_pass(request_):
+    found = []
+    for ctx in (GPU, mx.cpu()):
+        net = network(ctx)
+        for parameter in net.collect_params().values():
+            parameter.grad_req = request_
+        for batch in batches(5, ctx):
+            with autograd.record():
+                out = net(batch).sum()
+            out.backward(retain_graph=True)
+            out.backward()
+        found.append([parameter.grad(ctx).asnumpy() for parameter in net.collect_params().values()])
+    for there, here in zip(*found, strict=True):
+        np.testing.assert_allclose(there, here, rtol=1e-5)
+    assert Graph.launches
+
+
+def test_gradients_of_gradients():
+    found = []
+    for ctx in (GPU, mx.cpu()):
+        net, made = network(ctx), []
+        for batch in batches(4, ctx):
+            batch.attach_grad()
+            with autograd.record():
+                slope = autograd.grad(net(batch).sum(), [batch], create_graph=True, retain_graph=True)[0]
+                out = (slope * slope).sum()
+            out.backward()
+            made.append(batch.grad.asnumpy())
+        found.append(made)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-7)
+
+
+def test_a_replay_gives_the_same_bits_every_time():
+    net, batch = network(), batches(1)[0]
+    assert len({net(batch).asnumpy().tobytes() for _ in range(6)}) == 1
+    assert Graph.launches == 5
+
+
+def test_an_operator_that_must_look_at_values_still_raises_its_error():
+    net = gluon.nn.HybridLambda(lambda F, x: F.linalg.potrf(F.square(F.relu(x)) * 1.0))
+    net.hybridize()
+    good = nd.array([[2.0, 0], [0, 2]], ctx=GPU)
+    for _ in range(3):
+        net(good)
+    assert "cuSOLVER" in cuda_graphs(net)[-1]["reason"]
+    assert Graph.launches == 2
+    with pytest.raises(mx.SparsekitError, match="potrf"):
+        net(nd.zeros((2, 2), ctx=GPU))
+    np.testing.assert_allclose(net(good).asnumpy(), [[2, 0], [0, 2]], rtol=1e-6)
+
+
 def test_new_parameters_are_taken_up():
     net = network()
     batch = batches(1)[0]

@@ -5,6 +5,7 @@ Nothing here adds up by atomics, so results are the same on every run.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 from typing import Any
@@ -16,7 +17,7 @@ from .group import group_columns
 from .launch import Kernel, lanes_for
 from .row_sparse import add_rows
 
-__all__ = ["Arrays", "Reduction"]
+__all__ = ["Arrays", "Reduction", "Solvers"]
 
 _dot_small = Kernel("dot_small", "data data data* count count count count count count count count")
 _reduce_runs = Kernel("reduce_runs", "data place data* count count")
@@ -36,6 +37,11 @@ class Arrays:
         self._cupy: Any = importlib.import_module("cupy")
         for name in WAYS:
             setattr(self, name, Reduction(self._cupy, name))
+
+    @functools.cached_property
+    def linalg(self) -> Solvers:
+        """``numpy.linalg``, whose functions raise ``LinAlgError`` where there is no solution; cupy's give nan."""
+        return Solvers(self._cupy.linalg)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._cupy, name)
@@ -79,6 +85,29 @@ class Arrays:
             size = a.size if axis is None else a.shape[axis]
             indices = self.clip(self.asarray(indices), 0, size - 1)
         return self._cupy.take(a, indices, axis, out)
+
+
+class Solvers:
+    """cupy's linear algebra, told to look whether it went well, for which it waits.
+
+    Parameters
+    ----------
+    solvers : module
+        ``cupy.linalg``.
+    """
+
+    def __init__(self, solvers: Any) -> None:
+        self._solvers = solvers
+
+    def __getattr__(self, name: str) -> Any:
+        function, cupyx = getattr(self._solvers, name), importlib.import_module("cupyx")
+
+        @functools.wraps(function)
+        def run(*arguments: Any, **more: Any) -> Any:
+            with cupyx.errstate(linalg="raise"):
+                return function(*arguments, **more)
+
+        return run
 
 
 class Reduction:

@@ -6,7 +6,6 @@ operator in it is still an event of its own for the profiler.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import time
 from collections.abc import Iterable, Sequence
@@ -25,7 +24,6 @@ from .trace import TRACE, Outline, Step, Tracer
 
 __all__ = ["Program"]
 
-_NOTHING = contextlib.nullcontext()
 _clock = time.perf_counter_ns
 
 #: Bytes from which the memory of a result is kept for the next run; below, the allocator does as well.
@@ -187,8 +185,7 @@ class Program:
         frame = self._frame()
         first = graph.reserve(self.count) if hooks.sink is not None else 0
         self._execute(self.forward, values, frame, (), first)
-        with device.current(self.ctx) if frame.replays else _NOTHING:
-            stores = [_own(values[slot], frame) for slot in self.outputs]
+        stores = [_own(values[slot], frame) for slot in self.outputs]
         if not self.heads:
             self._give_back(frame)
             return [wrap(store, self.ctx) for store in stores]
@@ -365,7 +362,10 @@ def _run_step(instruction: _Instruction, values: list[Any], frame: list[Any], bu
 def _own(store: Any, frame: Frame) -> Any:
     """The store, copied if it lies in memory that the next run uses."""
     if frame.replays:
-        return copied(store) if any(map(frame.keeps, parts_of(store))) else store
+        if any(map(frame.keeps, parts_of(store))):
+            with parts_of(store)[0].device:
+                return copied(store)
+        return store
     base = getattr(store, "base", None)
     return store.copy() if base is not None and any(base is memory for memory in frame) else store
 

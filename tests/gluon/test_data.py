@@ -405,6 +405,8 @@ def test_a_recorder_sees_the_batches(monkeypatch):
         def op(self, *_):
             pass
 
+        call = op
+
     monkeypatch.setattr(hooks, "sink", Sink())
     next(iter(DataLoader(examples(), 3)))
     assert seen == [("csr", "input", "data0"), ("default", "input", "data1"), ("DataLoader", "io", 3)]

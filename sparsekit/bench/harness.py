@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..base.errors import SparsekitError
+from ..base.files import written
 from ..base.version import __version__
 
 __all__ = ["RIVALS", "Contender", "Report", "Worker", "start_own", "start_rivals", "take_turns"]
@@ -268,7 +269,5 @@ def processor() -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name beside it, then rename it."""
-    temporary = path.with_name(f"{path.name}.part")
-    temporary.write_bytes(content)
-    os.replace(temporary, path)
+    with written(path) as file:
+        file.write(content)

@@ -7,7 +7,6 @@ import contextlib
 import gzip
 import io
 import lzma
-import os
 import tarfile
 import zipfile
 import zlib
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataFileError
+from ..base.files import written
 
 __all__ = ["open_member", "unpack"]
 
@@ -103,12 +103,7 @@ def _archived(path: Path, member: str, stack: contextlib.ExitStack) -> Any:
 
 def unpack(path: Path, target: Path, member: str | None = None, limit: int | None = None) -> Path:
     """Write what ``open_member`` reads to a file, which appears when it is complete."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with open_member(path, member, limit) as text, open(temporary, "wb") as file:
-            while block := text.read(1 << 20):
-                file.write(block)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with open_member(path, member, limit) as text, written(target) as file:
+        while block := text.read(1 << 20):
+            file.write(block)
     return target

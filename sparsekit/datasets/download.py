@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base.errors import DownloadError
+from ..base.files import written
 from ..base.progress import Progress, size_text
 from ..base.version import __version__
 
@@ -155,9 +156,8 @@ def _failures(source: Source, target: Path) -> Iterator[None]:
 
 def _written(path: Path, facts: dict[str, Any]) -> None:
     """Write a small file of facts, at once."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    with written(path) as file:
+        file.write(f"{json.dumps(facts, indent=1)}\n".encode())
 
 
 def _facts(path: Path) -> dict[str, Any]:

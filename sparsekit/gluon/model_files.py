@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 from ..base.errors import DataFileError, ParameterError, SparsekitError
+from ..base.files import write_whole
 from ..base.naming import NameManager
 from ..ndarray.files import load as load_arrays
 from ..ndarray.files import save as save_arrays
@@ -14,7 +14,7 @@ from ..symbol import Variable
 from . import symbolic
 from .parameter import brief, check_names
 
-__all__ = ["load", "load_parameters", "save", "save_parameters", "write_text"]
+__all__ = ["load", "load_parameters", "save", "save_parameters"]
 
 
 # parameters
@@ -59,7 +59,7 @@ def save(block: Any, prefix: str) -> None:
     """Write the names of a block and all below, and the parameters."""
     model: dict[str, Any] = {}
     _describe(block, [0], model, False)
-    write_text(f"{prefix}-model.json", json.dumps(model))
+    write_whole(f"{prefix}-model.json", json.dumps(model).encode())
     block.save_parameters(f"{prefix}-model.params")
 
 
@@ -123,17 +123,3 @@ def _rename(block: Any, count: list[int], structure: dict[str, Any]) -> None:
         block.hybridize()
     names = described["children"]
     block._children = {names[child.name]: child for child in block._children.values()}
-
-
-def write_text(path: str, text: str) -> None:
-    """Write a file that appears under its name when it is complete."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists.") from error
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)

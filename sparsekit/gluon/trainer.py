@@ -12,9 +12,10 @@ from ..base.errors import (
     StaleGradientError,
     UnsupportedError,
 )
+from ..base.files import write_whole
 from ..kvstore import KVStore, KVStoreBase
 from ..kvstore import create as create_kvstore
-from ..kvstore.kvstore import read_states, write_states
+from ..kvstore.kvstore import read_states
 from ..optimizer import Optimizer, Updater, create
 from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
@@ -288,7 +289,7 @@ class Trainer:
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
         else:
             updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
-            write_states(fname, updater.get_states(dump_optimizer=True))
+            write_whole(fname, updater.get_states(dump_optimizer=True))
 
     def load_states(self, fname: Any) -> None:
         """Read what ``save_states`` wrote; nothing in the file is executed.

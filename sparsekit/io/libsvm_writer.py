@@ -6,7 +6,6 @@ import bz2
 import contextlib
 import gzip
 import os
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from ..base.context import cpu
 from ..base.errors import DataFileError, DTypeError, ShapeError
+from ..base.files import written
 from ..kernels.cpu import libsvm_write as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR, RowSparse, convert
@@ -105,23 +105,19 @@ def _written(path: Any) -> Iterator[Any]:
         yield path
         return
     path = os.fsdecode(path)
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        raw = open(temporary, "xb")  # noqa: SIM115 - closed below, where its failures are told apart
-    except OSError as error:
-        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists and "
-                            "that you may write there.") from error
-    try:
-        with raw, _packed(raw, name) as file:
-            yield file
-        os.replace(temporary, path)
+        with contextlib.ExitStack() as stack:
+            try:
+                raw = stack.enter_context(written(path))
+            except OSError as error:
+                raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists and "
+                                    "that you may write there.") from error
+            yield stack.enter_context(_packed(raw, path))
+    except DataFileError:
+        raise
     except OSError as error:
         raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check the space left on the "
                             "disk, and that the name is not a folder's.") from error
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
 
 
 def _packed(raw: Any, name: str) -> Any:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -22,13 +19,14 @@ from ..base.errors import (
     UnknownNameError,
     UnsupportedError,
 )
+from ..base.files import write_whole
 from ..ndarray.arithmetic import add
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, get_updater
 from .base import KVStoreBase
 
-__all__ = ["KVStore", "read_states", "write_states"]
+__all__ = ["KVStore", "read_states"]
 
 
 @KVStoreBase.register
@@ -215,7 +213,7 @@ class KVStore(KVStoreBase):
 
     def save_optimizer_states(self, fname: Any, dump_optimizer: bool = False) -> None:
         """Write the optimizer's states to a file, and with ``dump_optimizer`` its settings."""
-        write_states(fname, self._own_updater().get_states(dump_optimizer))
+        write_whole(fname, self._own_updater().get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: Any) -> None:
         """Read the optimizer's states from a file; nothing in it is executed."""
@@ -274,21 +272,6 @@ def _rows(row_ids: Any, held: Any) -> Any:
         raise RowIndexError(f"row_ids run from {rows.min()} to {rows.max()}, and the value has {held.shape[0]} rows.",
                             hint="rows are numbers from 0.")
     return F.reshape(row_ids.as_in_context(held.context), shape=(-1,))
-
-
-def write_states(fname: Any, data: bytes) -> None:
-    """Write a file, which appears under its name when it is complete."""
-    path = os.fsdecode(fname)
-    temporary = f"{path}.{os.getpid()}-{threading.get_ident()}.tmp"
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
 
 
 def read_states(fname: Any) -> bytes:

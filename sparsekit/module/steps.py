@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import kvstore as stores
 from ..base.errors import DTypeError, ParameterNameError, SparsekitError
-from ..kvstore.kvstore import KVStore, read_states, write_states
+from ..base.files import write_whole
+from ..kvstore.kvstore import KVStore, read_states
 from ..optimizer import Optimizer, get_updater
 from ..optimizer.updater import UpdateLane
 
@@ -138,7 +139,7 @@ class Steps:
         if self.updater is None:
             self.kvstore.save_optimizer_states(fname)
         else:
-            write_states(fname, self.updater.get_states())
+            write_whole(fname, self.updater.get_states())
 
     def load(self, fname: Any) -> None:
         """Read the optimizer's states from a file; of a damaged one nothing is taken.

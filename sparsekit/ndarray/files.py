@@ -12,7 +12,6 @@ import io
 import math
 import os
 import struct
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from ..base.context import Context, num_gpus
 from ..base.dtypes import ELEMENT_TYPES
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, UnsupportedError
+from ..base.files import written
 from ..core.arrays import wrap
 from ..storage import CSR, RowSparse
 from ..storage.convert import STYPES
@@ -176,18 +176,12 @@ def _local(fname: Any) -> str:
 @contextlib.contextmanager
 def _written(path: str) -> Iterator[Any]:
     """A file to write; it takes its name only when all has gone well."""
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        with open(temporary, "xb") as file:
+        with written(path) as file:
             yield file
-        os.replace(temporary, path)
     except OSError as error:
         raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists, that you "
                             "may write there, and that there is space left.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
 
 
 def _encoded(names: list[str], arrays: list[Any]) -> Iterator[Any]:

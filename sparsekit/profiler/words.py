@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..base import displays
 from ..base.errors import ProfilerError, UnknownNameError
+from ..base.files import written
 
 __all__ = ["bytes_", "count", "duration", "html_table", "parse_bytes", "share", "text_table", "write_bytes"]
 
@@ -74,17 +74,6 @@ def parse_bytes(size: float | str) -> int:
 
 def write_bytes(path: str | os.PathLike[str], write: Callable[[Any], None]) -> Path:
     """Let ``write(stream)`` fill a file beside ``path`` and rename it, so that no half-written file is left."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            write(stream)
-        # mkstemp makes the file private; a trace is as readable as any other new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return target
+    with written(path) as stream:
+        write(stream)
+    return Path(path)

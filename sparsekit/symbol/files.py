@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError
+from ..base.files import write_whole
 from ..core.op import Op
 from . import loops as _loops  # noqa: F401 - says how loops are read
 from . import values
@@ -105,17 +106,7 @@ def _node(node: SymbolNode, numbers: dict[SymbolNode, int], versions: dict[Symbo
 
 def write_file(path: Any, heads: Sequence[Entry], remove_amp_cast: bool = True) -> None:
     """Write a file that appears under its name when it is complete."""
-    path = _path(path)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(write(heads, remove_amp_cast))
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists.") from error
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+    write_whole(_path(path), write(heads, remove_amp_cast).encode())
 
 
 def _path(path: Any) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import UnsupportedError
+from ..base.files import written
 from .svg import escape
 
 __all__ = ["Display", "html_table", "text_table", "write_file"]
@@ -38,20 +38,9 @@ def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def write_file(path: str | os.PathLike[str], text: str) -> Path:
     """Write ``text`` as UTF-8 under a temporary name beside ``path``, then rename it."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        # mkstemp makes the file private; a report is as readable as any other new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return target
+    with written(path) as file:
+        file.write(text.encode())
+    return Path(path)
 
 
 class Display:

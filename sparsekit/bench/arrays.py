@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import SparsekitError
-from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+from .harness import Contender, Report, Worker, start_all, take_turns
 
 __all__ = ["convert", "dot"]
 
@@ -77,10 +77,8 @@ def _run(title: str, sections: Sections, headings: dict[str, str], notes: tuple[
          rounds: int) -> Report:
     report = Report(title, rounds, notes)
     with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
-        own = stack.enter_context(start_own("arrays_worker"))
-        workers = {"sparsekit": own, **start_rivals(rivals, stack, "arrays")}
-        for name, worker in workers.items():
-            report.versions[name] = worker.ask("info")["version"]
+        workers = start_all(report, rivals, stack, "arrays")
+        own = workers["sparsekit"]
         speed = own.ask("bandwidth")
         report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, reads and writes counted.")
         path = os.path.join(folder, "arrays.npz")

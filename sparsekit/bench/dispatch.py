@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 
-from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+from .harness import Contender, Report, Worker, start_all, take_turns
 
 __all__ = ["run"]
 
@@ -41,9 +41,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     rounds = rounds or (3 if quick else 21)
     report = Report("Cost of a call", rounds, NOTES)
     with ExitStack() as stack:
-        workers = {"sparsekit": stack.enter_context(start_own()), **start_rivals(rivals, stack)}
-        for name, worker in workers.items():
-            report.versions[name] = worker.ask("info")["version"]
+        workers = start_all(report, rivals, stack)
         for command, heading in WORKLOADS.items():
             contenders = _contenders(command, workers)
             take_turns(contenders, rounds)

@@ -21,7 +21,7 @@ from ..base.errors import SparsekitError
 from ..base.files import written
 from ..base.version import __version__
 
-__all__ = ["RIVALS", "Contender", "Report", "Worker", "start_own", "start_rivals", "take_turns"]
+__all__ = ["RIVALS", "Contender", "Report", "Worker", "start_all", "start_own", "start_rivals", "take_turns"]
 
 RIVALS = ("torch", "mxnet", "scipy", "mkl", "jax", "sklearn", "cupy")
 
@@ -116,6 +116,15 @@ def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker")
                      + ", ".join(sorted(path.name.partition("_")[0] for path in folder.glob(f"*_{kind}.py"))),
             )
         workers[name] = stack.enter_context(Worker(name, [python, str(script)]))
+    return workers
+
+
+def start_all(report: Report, rivals: dict[str, str], stack: ExitStack, kind: str = "worker") -> dict[str, Worker]:
+    """This library's worker and those of its rivals, by name, with their versions on the report; ``stack`` ends them."""
+    own = stack.enter_context(start_own(kind if kind == "worker" else f"{kind}_worker"))
+    workers = {"sparsekit": own, **start_rivals(rivals, stack, kind)}
+    for name, worker in workers.items():
+        report.versions[name] = worker.ask("info")["version"]
     return workers
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import SparsekitError
-from .harness import Contender, Report, start_own, start_rivals, take_turns
+from .harness import Contender, Report, start_all, take_turns
 
 __all__ = ["run"]
 
@@ -118,11 +118,10 @@ def _section(report: Report, name: str, sizes: dict[str, int], path: str, rivals
     """Everybody's time and memory for one model, each in a process that has done nothing else."""
     heading = HEADINGS[name].format(**sizes)
     with ExitStack() as stack:
-        workers = {"sparsekit": stack.enter_context(start_own("models_worker")), **start_rivals(rivals, stack, "models")}
+        workers = start_all(report, rivals, stack, "models")
         losses = {one: worker.ask("prepare", name, path) for one, worker in workers.items()}
-        for one, worker in workers.items():
-            report.versions[one] = worker.ask("info")["version"]
-            check(one, losses[one], losses["sparsekit"])
+        for one, found in losses.items():
+            check(one, found, losses["sparsekit"])
         contenders = [Contender(one, partial(worker.ask, "time")) for one, worker in workers.items()]
         take_turns(contenders, report.rounds)
         report.add(heading, "ms", contenders, against="sparsekit" if rivals else "", fact=_speeds(sizes, contenders))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import SparsekitError
-from .harness import Contender, Report, Worker, start_own, start_rivals, take_turns
+from .harness import Contender, Report, Worker, start_all, take_turns
 
 __all__ = ["run"]
 
@@ -69,10 +69,8 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
     rounds = rounds or (2 if quick else 11)
     report = Report("Steps of optimizers on row-sparse gradients", rounds, NOTES)
     with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:
-        own = stack.enter_context(start_own("update_worker"))
-        workers = {"sparsekit": own, **start_rivals(rivals, stack, "update")}
-        for name, worker in workers.items():
-            report.versions[name] = worker.ask("info")["version"]
+        workers = start_all(report, rivals, stack, "update")
+        own = workers["sparsekit"]
         speed = own.ask("bandwidth")
         report.notes.append(f"memory: one thread copies {speed / 1e9:.1f} GB/s, reads and writes counted.")
         path = os.path.join(folder, "gradients.npz")

@@ -11,7 +11,7 @@ from .graph import GraphDisplay, alarm_words, card_height, edge_path, graph_figu
 from .graph_data import Node, array_words, bytes_words, cost, read_graph
 from .graph_fold import folded
 from .graph_layout import arrange
-from .live import _bundle
+from .live import _absent, _bundle
 from .sources import module, read, style
 from .units import format_count
 
@@ -51,13 +51,10 @@ try:
     anywidget = optional_import("anywidget", "lab", "A live view")
     traitlets = optional_import("traitlets", "lab", "A live view")
 except MissingPackageError as missing:
-    _missing = missing
+    _Absent: Any = _absent(missing)
 
-    class GraphWidget:
+    class GraphWidget(_Absent):
         """The live graph; needs anywidget, which is not installed."""
-
-        def __init__(self, *args: Any, **keywords: Any) -> None:
-            raise MissingPackageError(_missing.message, hint=_missing.hint) from _missing
 
 else:
     Base: Any = anywidget.AnyWidget

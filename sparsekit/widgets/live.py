@@ -28,6 +28,16 @@ def _bundle(live: Any, sentence: str, static: Display, text: str) -> Any:
     return {**data, "text/plain": text, "text/html": html}, metadata
 
 
+def _absent(missing: MissingPackageError) -> Any:
+    """What stands in for a live widget where anywidget is not installed: a class that says so when it is called."""
+
+    class Absent:
+        def __init__(self, *args: Any, **keywords: Any) -> None:
+            raise MissingPackageError(missing.message, hint=missing.hint) from missing
+
+    return Absent
+
+
 def _as_runs(records: Any) -> dict[str, list[Mapping[str, Any]]]:
     if isinstance(records, Mapping):
         return {str(name): list(found or ()) for name, found in records.items()}
@@ -38,13 +48,7 @@ try:
     anywidget = optional_import("anywidget", "lab", "A live view")
     traitlets = optional_import("traitlets", "lab", "A live view")
 except MissingPackageError as missing:
-    _missing = missing
-
-    class _Absent:
-        """Stands in for a live widget where anywidget is not installed."""
-
-        def __init__(self, *args: Any, **keywords: Any) -> None:
-            raise MissingPackageError(_missing.message, hint=_missing.hint) from _missing
+    _Absent: Any = _absent(missing)
 
     class TimelineWidget(_Absent):
         """The live timeline; needs anywidget, which is not installed."""

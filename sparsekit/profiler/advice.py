@@ -10,9 +10,25 @@ from . import words
 from .describe import storage
 from .table import Table
 
-__all__ = ["RULES", "Advice", "Finding", "advise"]
+__all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise"]
 
-_CSR, _ROWS, _TRAIN = "notebooks/01_csr.ipynb", "notebooks/02_row_sparse.ipynb", "notebooks/03_train_gluon.ipynb"
+#: Where the remedy of each rule is taught: notebook and heading, as a link leads there.
+LESSONS = {
+    "became_dense": "notebooks/01_csr.ipynb#13.-When-there-is-no-sparse-way",
+    "dense_by_nature": "notebooks/08_profiling.ipynb#6.-The-fix",
+    "dense_gradient": "notebooks/03_train_gluon.ipynb#6.-Third-variant:-a-row-sparse-gradient",
+    "full_rows": "notebooks/02_row_sparse.ipynb#7.-What-it-costs",
+    "eager_update": "notebooks/07_optimizers_lazy_or_not.ipynb#5.-What-the-full-update-costs",
+    "wide_indices": "notebooks/01_csr.ipynb#6.-What-it-costs",
+    "hardly_sparse": "notebooks/01_csr.ipynb#6.-What-it-costs",
+    "double_precision": "notebooks/09_memory.ipynb#6.-What-if?-Narrower-numbers",
+    "repeated_conversion": "notebooks/01_csr.ipynb#7.-Conversions",
+    "temporaries": "notebooks/09_memory.ipynb#8.-Temporaries",
+    "compilation": "notebooks/08_profiling.ipynb#2.-The-timeline",
+    "reading": "notebooks/03_train_gluon.ipynb#2.-Sparse-data-on-disk",
+    "between_operators": "notebooks/08_profiling.ipynb#2.-The-timeline",
+    "repeated_transfer": "notebooks/10_gpu.ipynb#2.-What-travels",
+}
 
 #: Below this many bytes nothing is worth a word.
 SMALL = 4096
@@ -35,7 +51,7 @@ class Finding(NamedTuple):
     times : int
         How often it happened.
     lesson : str
-        Notebook and section that explain it.
+        Notebook and section that teach the remedy; an entry of ``LESSONS``.
     event : dict or None
         The record that triggered the rule.
     """
@@ -129,7 +145,7 @@ def _became_dense(profile: Any) -> Iterator[Finding]:
         yield Finding("became_dense", f"{found.op}{' at ' + found.line if found.line else ''}",
                       f"A {found.source} array of {'×'.join(map(str, found.shape))} silently became {found.target}: "
                       f"{found.reason}.",
-                      found.remedy, f"{words.bytes_(extra)} each time", extra, 1, f"{_CSR}, section 13", None)
+                      found.remedy, f"{words.bytes_(extra)} each time", extra, 1, LESSONS["became_dense"], None)
 
 
 @_rule
@@ -145,7 +161,7 @@ def _dense_by_nature(profile: Any) -> Iterator[Finding]:
                           f"{words.bytes_(given['bytes'])}, and gives a dense one of {words.bytes_(made['bytes'])}: zeros do "
                           "not stay zero.", "Compute what is meant by functions that keep zero, such as log1p(x) for "
                           "log(1 + x), or on the stored values alone.", f"{words.bytes_(extra)} each time, and what follows "
-                          "from it", extra, 1, f"{_CSR}, section 9", record)
+                          "from it", extra, 1, LESSONS["dense_by_nature"], record)
 
 
 @_rule
@@ -165,7 +181,7 @@ def _dense_gradient(profile: Any) -> Iterator[Finding]:
                     yield Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch reaches at "
                                   f"most {words.count(touched)} of its rows.", "Give the weight grad_stype='row_sparse'.",
                                   f"at least {words.bytes_(saved)} of memory, and its writing in every step", saved, 1,
-                                  f"{_TRAIN}, section 6", record)
+                                  LESSONS["dense_gradient"], record)
 
 
 @_rule
@@ -178,7 +194,7 @@ def _full_rows(profile: Any) -> Iterator[Finding]:
                 yield Finding("full_rows", _at(record), f"A row_sparse gradient of {_shape(made)} stores {made['rows']:,} rows, "
                               "more than half.", "Use grad_stype='default': dense kernels need no row numbers.",
                               f"{words.bytes_(saved)} of indices, and the time of merging rows", saved, 1,
-                              f"{_ROWS}, section 7", record)
+                              LESSONS["full_rows"], record)
 
 
 @_rule
@@ -191,7 +207,7 @@ def _eager_update(profile: Any) -> Iterator[Finding]:
             if gradient["rows"] < gradient["shape"][0] / 4 and whole > SMALL:
                 yield Finding("eager_update", _at(record), f"lazy_update=False: all {gradient['shape'][0]:,} rows are updated, "
                               "and the gradient has few.", "Make the optimizer with lazy_update=True, if its meaning suits you.",
-                              f"up to {words.bytes_(whole)} read and written a step", whole, 1, f"{_ROWS}, section 15", record)
+                              f"up to {words.bytes_(whole)} read and written a step", whole, 1, LESSONS["eager_update"], record)
 
 
 @_rule
@@ -208,7 +224,7 @@ def _wide_indices(profile: Any) -> Iterator[Finding]:
                 yield Finding("wide_indices", _at(record), f"The indices of a {array['stype']} array of {_shape(array)} take "
                               f"{words.bytes_(index_bytes)} as int64, and int32 can count them.",
                               "Make it with index_dtype='int32'.", f"{words.bytes_(index_bytes // 2)}", index_bytes // 2, 1,
-                              f"{_CSR}, section 6", record)
+                              LESSONS["wide_indices"], record)
 
 
 @_rule
@@ -222,7 +238,7 @@ def _hardly_sparse(profile: Any) -> Iterator[Finding]:
                 yield Finding("hardly_sparse", _at(record), f"A {array['stype']} array of {_shape(array)} with density "
                               f"{array['density']:.2f} takes {words.bytes_(array['bytes'])}; dense it takes less.",
                               "Convert it once with tostype('default').", words.bytes_(array["bytes"] - dense),
-                              array["bytes"] - dense, 1, f"{_CSR}, section 6", record)
+                              array["bytes"] - dense, 1, LESSONS["hardly_sparse"], record)
 
 
 @_rule
@@ -232,7 +248,7 @@ def _double_precision(profile: Any) -> Iterator[Finding]:
         if row.get("dtype") == "float64" and row["role"] in ("parameter", "gradient", "optimizer state") and row["bytes"] > SMALL:
             yield Finding("double_precision", f"{row['role']} of {row['owner']}", f"It is held as float64, "
                           f"{words.bytes_(row['bytes'])}.", "Use float32, net.cast('float32'), unless you need the digits.",
-                          words.bytes_(row["bytes"] // 2), row["bytes"] / 2, 1, f"{_ROWS}, section 5", None)
+                          words.bytes_(row["bytes"] // 2), row["bytes"] / 2, 1, LESSONS["double_precision"], None)
 
 
 @_rule
@@ -248,7 +264,7 @@ def _repeated_conversion(profile: Any) -> Iterator[Finding]:
         if len(found) > 2 and found[0]["bytes"] > SMALL:
             yield Finding("repeated_conversion", _at(found[0]), f"An array of {_shape(found[0]['inputs'][0])} is converted "
                           f"{len(found)} times on one line.", "If it is the same array, convert it once, before the loop.",
-                          f"{words.duration(time)} in this profile", time, 1, f"{_CSR}, section 7", found[0])
+                          f"{words.duration(time)} in this profile", time, 1, LESSONS["repeated_conversion"], found[0])
 
 
 @_rule
@@ -260,7 +276,7 @@ def _temporaries(profile: Any) -> Iterator[Finding]:
             yield Finding("temporaries", f"{row['op']}{' in ' + row['layer'] if row['layer'] else ''}",
                           f"It made and freed {words.bytes_(row['most'])} inside one call; the peak is {words.bytes_(peak)}.",
                           "Look for a conversion inside it (convert lane), or work on fewer rows at once.",
-                          words.bytes_(row["most"]), row["most"], 1, f"{_CSR}, section 13", None)
+                          words.bytes_(row["most"]), row["most"], 1, LESSONS["temporaries"], None)
 
 
 @_rule
@@ -272,7 +288,7 @@ def _compilation(profile: Any) -> Iterator[Finding]:
         yield Finding("compilation", _at(first) if first else "compile lane", f"{words.share(time / profile.wall)} of the time "
                       "is compilation and imports, which happen once.", "Run a step before profiling, use schedule(wait=0, "
                       "warmup=1, active=…), or call sparsekit.kernels.warm() beforehand.",
-                      words.duration(time), time, 1, f"{_TRAIN}, section 7", first)
+                      words.duration(time), time, 1, LESSONS["compilation"], first)
 
 
 @_rule
@@ -283,7 +299,7 @@ def _reading(profile: Any) -> Iterator[Finding]:
         first = next((record for record in profile.records if record["lane"] == "io"), None)
         yield Finding("reading", _at(first) if first else "io lane", f"{words.share(time / profile.wall)} of the time is reading "
                       "batches.", "Read the file once with load_libsvm and keep the CSR matrix, or use DataLoader workers.",
-                      words.duration(time), time, 1, f"{_TRAIN}, section 2", first)
+                      words.duration(time), time, 1, LESSONS["reading"], first)
 
 
 @_rule
@@ -296,7 +312,7 @@ def _between_operators(profile: Any) -> Iterator[Finding]:
         if median < 100:
             yield Finding("between_operators", _at(records[0]), f"{words.share(idle / profile.wall)} of the time passes between "
                           f"operators, whose median is {words.duration(median)}.", "Call net.hybridize(); use larger batches.",
-                          f"part of {words.duration(idle)}", idle, 1, f"{_TRAIN}, section 8", records[0])
+                          f"part of {words.duration(idle)}", idle, 1, LESSONS["between_operators"], records[0])
 
 
 @_rule
@@ -310,4 +326,4 @@ def _repeated_transfer(profile: Any) -> Iterator[Finding]:
         if len(found) > 2:
             yield Finding("repeated_transfer", _at(found[0]), f"{name}: {words.bytes_(size)} went this way {len(found)} times.",
                           "Copy once, before the loop, and keep the copy.", words.bytes_(size * (len(found) - 1)),
-                          size * (len(found) - 1), 1, f"{_ROWS}, section 17", found[0])
+                          size * (len(found) - 1), 1, LESSONS["repeated_transfer"], found[0])

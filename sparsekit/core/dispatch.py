@@ -358,7 +358,7 @@ def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> Non
         return  # the values decide the shape
     if len(call.ready) >= REMEMBERED:
         call.ready.clear()
-    if isinstance(result, np.ndarray) and result.nbytes > LARGE:
+    if isinstance(result, np.ndarray) and result.nbytes > LARGE and not plan.op.mutates:
         return  # whether there is room for it is asked anew each time
     layouts = tuple([array._layout for array in inputs])
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx

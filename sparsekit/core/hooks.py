@@ -163,16 +163,22 @@ _inner: dict[str, bool] = {}
 inner = _inner.get
 
 
-def caller(frame: Any = None) -> tuple[Any, int] | None:
+def caller(frame: Any = None, depth: int = 2) -> tuple[Any, int] | None:
     """Code and instruction of the nearest frame outside sparsekit; what line that is, is worked out later.
 
     Parameters
     ----------
     frame : frame, optional
-        Where to begin; default the caller's caller.
+        Where to begin.
+    depth : int
+        Where to begin otherwise: 2 for the caller's caller.  Python makes an object for each frame that is looked
+        at, so who knows how many calls of the library's own lie in between says so.
     """
     if frame is None:
-        frame = sys._getframe(2)
+        try:
+            frame = sys._getframe(depth)
+        except ValueError:  # not as many as usual
+            frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         hidden = inner(code.co_filename)

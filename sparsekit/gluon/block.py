@@ -286,29 +286,16 @@ class Block:
         if self._forward_pre_hooks:
             for hook in tuple(self._forward_pre_hooks.values()):
                 hook(self, args)
-        state = hooks.state
-        outer = state.layer
-        state.layer = self._name
-        if hooks.sink is not None:
-            return self._told(outer, args)
-        try:
-            out = self._run(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
-        finally:
-            state.layer = outer
-        if self._forward_hooks:
-            for hook in tuple(self._forward_hooks.values()):
-                hook(self, args, out)
-        return out
-
-    def _told(self, outer: str, args: Any) -> Any:
-        """The same under a profiler: what a layer of the library runs has the line of the user's that called it."""
         here = hooks.state.__dict__
-        before = here["caller"]
-        here["caller"] = (before or hooks.caller()) if self._of_library else None
+        outer, caller = here["layer"], here["caller"]
+        here["layer"] = self._name
+        if hooks.sink is not None:
+            # What a layer of the library runs has the line of the user's that called it.
+            here["caller"] = (caller or hooks.caller()) if self._of_library else None
         try:
             out = self._run(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
         finally:
-            here["layer"], here["caller"] = outer, before
+            here["layer"], here["caller"] = outer, caller
         if self._forward_hooks:
             for hook in tuple(self._forward_hooks.values()):
                 hook(self, args, out)

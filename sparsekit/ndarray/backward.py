@@ -24,8 +24,15 @@ def run_backward(heads: list[Any], gradients: list[Any] | None, retain: bool, tr
     GradientError
         If a head was not computed while recording.
     """
-    entries, given = head_gradients(heads, gradients)
     state = hooks.state
+    if hooks.sink is None or state.caller is not None:
+        entries, given = head_gradients(heads, gradients)
+    else:
+        state.caller = hooks.caller(depth=3)
+        try:
+            entries, given = head_gradients(heads, gradients)
+        finally:
+            state.caller = None
     before = state.recording, state.training
     state.recording, state.training = False, train_mode
     try:

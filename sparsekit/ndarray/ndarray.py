@@ -264,7 +264,9 @@ class NDArray(NumpyProtocol, Interchange):
 
     def detach(self) -> NDArray:
         """The same values outside the recorded graph."""
-        return wrap(self._store, self._ctx)
+        array: NDArray = wrap(self._store, self._ctx)
+        array._seen = self._seen
+        return array
 
     def _check_writable(self) -> None:
         if not getattr(self._store.flags, "writeable", True):  # cupy's arrays always are
@@ -310,7 +312,7 @@ class NDArray(NumpyProtocol, Interchange):
         self._store.replace(store)
         if hooks.sink is not None and id(self) in hooks.owned:
             _, role, owner = hooks.owned[id(self)]
-            hooks.sink.assign(self, role, owner)
+            hooks.sink.assign(self, role, owner, store._seen)
 
     def _fill_from_sparse(self, store: Any) -> None:
         """Write a sparse store into this dense buffer, without a temporary of that size."""

@@ -87,7 +87,7 @@ reshape.attrs = {"shape": REQUIRED, "reverse": False}
 
 @reshape.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return x.copy().reshape(target_shape(x.shape, attrs["shape"], attrs["reverse"]))
+    return x.reshape(target_shape(x.shape, attrs["shape"], attrs["reverse"])).copy()
 
 
 reshape.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
@@ -120,7 +120,7 @@ reshape_like = Op("reshape_like", "lhs rhs", lhs_begin=None, lhs_end=None, rhs_b
 
 @reshape_like.forward("default, * -> default")
 def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
-    return x.copy().reshape(_likeness([x.shape, like.shape], attrs))
+    return x.reshape(_likeness([x.shape, like.shape], attrs)).copy()
 
 
 reshape_like.gradient(lambda F, g, lhs, _rhs, _out, attrs, want: (F._view(g, shape=tuple(lhs.shape)), None))
@@ -132,7 +132,7 @@ flatten = Op("Flatten", "data", aliases=("flatten",), cost=cost.none, sample=sam
 
 @flatten.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return x.copy().reshape(x.shape[0], math.prod(x.shape[1:]))
+    return x.reshape(x.shape[0], math.prod(x.shape[1:])).copy()
 
 
 @flatten.forward("csr -> csr")
@@ -186,7 +186,7 @@ expand_dims = Op("expand_dims", "data", axis=REQUIRED, cost=cost.none, shape=_ex
 
 @expand_dims.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return x.copy().reshape(_expanded([x.shape], attrs))
+    return x.reshape(_expanded([x.shape], attrs)).copy()
 
 
 expand_dims.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))

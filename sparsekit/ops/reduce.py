@@ -242,7 +242,8 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     lead = x.ndim - len(shape)
     axes = tuple(range(lead)) + tuple(
         axis + lead for axis, size in enumerate(shape) if size == 1 and x.shape[axis + lead] != 1)
-    return k.xp.add.reduce(x, axis=axes, keepdims=False, dtype=x.dtype).reshape(shape)
+    summed = k.xp.add.reduce(x, axis=axes, keepdims=lead == 0, dtype=x.dtype)
+    return summed if shape and summed.shape == shape else summed.reshape(shape)
 
 
 @sum_to.gradient

@@ -96,7 +96,8 @@ class UpdateLane:
         self._before = state.lane, state.layer, state.caller
         state.lane = "update"
         if hooks.sink is not None:
-            state.caller = state.caller or hooks.caller()
+            # What users call lies two calls above the ``with``.
+            state.caller = state.caller or hooks.caller(depth=4)
         return state
 
     def __exit__(self, *exception: object) -> None:

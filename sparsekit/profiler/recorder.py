@@ -53,6 +53,9 @@ MANY: Any = "many"
 #: its layout or shape, and element type.
 VIEW = "view"
 
+#: In the place of the layout: a sparse array that is first met, described by the result.
+SPARSE = "sparse"
+
 #: First of a note that says which number stands for an array from now on.
 MET = "met"
 
@@ -166,7 +169,7 @@ class Recorder:
         extend, notes, meet, introduce, drain = self._extend, self._notes, self._meet, self._introduce, self.drain
         died, reference, references, frame_at = self._died, weakref.ref, weakref.getweakrefcount, sys._getframe
         lines, limit, ndarray, state, inner = self.lines, self.waiting * STRIDE, np.ndarray, hooks.state, hooks.inner
-        caller, based, sparse = hooks.caller, self._base, self._sparse
+        caller, based, described = hooks.caller, self._base, self._described
         began = self._began
 
         def call(plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
@@ -186,20 +189,37 @@ class Recorder:
                 first, second = left._seen, None
                 if first < began:
                     first = introduce(left)
+            elif count == 3:
+                left, middle, right = inputs
+                first = left._seen
+                if first < began:
+                    first = introduce(left)
+                second = middle._seen
+                if second < began:
+                    second = introduce(middle)
+                third = right._seen
+                first, second = MANY, (first, second, third if third >= began else introduce(right))
             else:
+                left = inputs[0] if count else None
                 first, second = MANY, [one._seen if one._seen >= began else introduce(one) for one in inputs]
             store = array._store
             if references(store):
                 # It was there before: nearly always what the operator wrote to.
                 layout = dtype = None
-                given = (first if first is not MANY else second[0]) if inputs and inputs[0]._store is store else meet(store)
+                given = (first if first is not MANY else second[0]) if count and left._store is store else meet(store)
             elif store.__class__ is ndarray:
                 given, layout, dtype = reference(store, died), array._layout, store.dtype
-                if store.base is not None:
-                    given, layout = (VIEW, given, based(store.base), layout, dtype), VIEW
+                base = store.base
+                if base is not None:
+                    # Nearly always a view of the input, which is known.
+                    known = first.__class__ is int and left._store is base
+                    given, layout = (VIEW, given, first if known else based(base), layout, dtype), VIEW
                 array._seen = start
+            elif hasattr(store, "components"):
+                given, layout, dtype = described(store), SPARSE, None
+                store._seen = start
             else:
-                given, layout, dtype = sparse(store) if hasattr(store, "components") else meet(store), None, None
+                given, layout, dtype = meet(store), None, None
             if node is None:
                 node = here["node"]
             lane, place, instruction = here["lane"], None, 0
@@ -227,7 +247,8 @@ class Recorder:
         """What stands for an array object that this recorder has not marked; from now on a number, unless it is sparse."""
         store = array._store
         if store.__class__ is not np.ndarray and hasattr(store, "components"):
-            return self._sparse(store)
+            mark = store._seen
+            return mark if mark >= self._began else self._sparse(store)
         part = self._meet(store)
         owner = _owner(part)
         if owner.__class__ is not weakref.ref:
@@ -264,19 +285,23 @@ class Recorder:
         now = time.perf_counter_ns()
         self._note(kind, now, now, "user", (str(name), value, unit))
 
-    def assign(self, array: Any, role: str, owner: str, before: bool = False) -> None:
+    def assign(self, array: Any, role: str, owner: str, mark: int = 0, before: bool = False) -> None:
         """Note that an NDArray serves as ``role`` for ``owner``, however its components change.
 
-        ``before`` says that it did so before the profile began.
+        ``mark`` is what its components were known by in another array that they come from, and ``before`` says that
+        it had that role before the profile began.
         """
         store, now = array._store, time.perf_counter_ns()
         sparse = store.__class__ is not np.ndarray and hasattr(store, "components")
         # Inputs come and go with each batch, and keep their components.
         if sparse and role != "input":
-            self._lasting[id(store)] = (weakref.ref(store), role, owner)
-            store._seen = 0
+            held = self._lasting.get(id(store))
+            if held is None or held[0]() is not store or held[1:] != (role, owner):
+                self._lasting[id(store)] = (weakref.ref(store), role, owner)
+                mark = 0
+            store._seen = mark
         part: Any = self._sparse(store) if sparse else self._meet(store)
-        self._extend((ASSIGN, now, now, "", "", None, hooks.state.thread, (part, role, owner, before), None, None,
+        self._extend((ASSIGN, now, now, "", "", None, hooks.state.__dict__["thread"], (part, role, owner, before), None, None,
                       None, None, None, 0))
         if not sparse and part.__class__ is not weakref.ref and part[0].__class__ is weakref.ref:
             array._seen = now
@@ -296,13 +321,15 @@ class Recorder:
 
     def _make_meet(self) -> Callable[[Any], Any]:
         """Build the function that gives what stands for a store: the weak reference made when it was first met, or more."""
-        reference, references, died, ndarray = weakref.ref, weakref.getweakrefs, self._died, np.ndarray
+        reference, references, count, died = weakref.ref, weakref.getweakrefs, weakref.getweakrefcount, self._died
+        ndarray = np.ndarray
         sparse, based = self._sparse, self._base
 
         def meet(store: Any) -> Any:
-            for found in references(store):
-                if found.__callback__ is died:
-                    return found
+            if count(store):
+                for found in references(store):
+                    if found.__callback__ is died:
+                        return found
             if store.__class__ is ndarray:
                 base = store.base
             elif hasattr(store, "components"):
@@ -324,14 +351,16 @@ class Recorder:
         mark: int = store._seen
         if mark >= self._began:
             return mark
-        meet = self._meet
-        parts = tuple([meet(getattr(store, name)) for name in store.components])
-        role = self._lasting.get(id(store))
-        whole = store.stype, store.shape, parts, None if role is None or role[0]() is not store else role[1:]
         mark = time.perf_counter_ns()
-        self._extend((MET, mark, mark, "", "", None, 0, (mark, whole), None, None, None, None, None, 0))
+        self._extend((MET, mark, mark, "", "", None, 0, (mark, self._described(store)), None, None, None, None, None, 0))
         store._seen = mark
         return mark
+
+    def _described(self, store: Any) -> tuple[Any, ...]:
+        """A sparse store by its storage type, shape, components and lasting role."""
+        meet, role = self._meet, self._lasting.get(id(store))
+        parts = tuple([meet(getattr(store, name)) for name in store.components])
+        return store.stype, store.shape, parts, None if role is None or role[0]() is not store else role[1:]
 
     def drain(self, tell: bool = False) -> None:
         """Hand over the waiting events; returns at once if another thread is doing so.
@@ -401,9 +430,9 @@ class Recorder:
                 outputs = unfold(given)
             elif layout is MANY:
                 outputs = [unfold(part) for part in given]
-            elif layout is VIEW:
+            elif layout is VIEW or layout is SPARSE:
                 outputs = unfold(given)
-                self._stand_for(start, outputs, given[1])
+                self._stand_for(start, outputs, _owner(given))
             else:
                 outputs = self._entries[id(given)] = self._marked[start] = given, layout.shape, dtype
                 self._marks[id(given)] = [start]

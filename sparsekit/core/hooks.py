@@ -27,14 +27,15 @@ import contextvars
 import functools
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LANES", "ROLES", "Densification", "DeviceWork", "assign", "caller", "inner", "interrupts", "ledger", "owned",
-           "quietly", "state", "user_depth", "user_line"]
+__all__ = ["LANES", "ROLES", "Densification", "DeviceWork", "assign", "caller", "copied", "inner", "interrupts", "ledger",
+           "owned", "quietly", "state", "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
@@ -153,6 +154,16 @@ def assign(array: Any, role: str, owner: str) -> None:
     owned[key] = (weakref.ref(array, functools.partial(owned.pop, key)), role, owner)
     if sink is not None:
         sink.assign(array, role, owner)
+
+
+def copied(source: Any, target: Any, start: int, size: int) -> None:
+    """Note that ``size`` bytes were copied, from ``start`` until now; for callers who saw a recorder when they began.
+
+    ``source`` and ``target`` are contexts, or names of libraries: ``"numpy"``.  A single number is no transfer worth a
+    word, which each loop makes to print its loss, unless it waits for a GPU.
+    """
+    if sink is not None and (size > 8 or "gpu" in (getattr(source, "device_type", ""), getattr(target, "device_type", ""))):
+        sink.span(f"copy {source} -> {target}", "transfer", start, time.perf_counter_ns(), {"bytes": size})
 
 
 #: File names of code objects -> whether they are the library's own.

@@ -12,12 +12,13 @@ import numpy as np
 from ..base.context import Context, current_context, require
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError
-from ..core import device
+from ..core import device, hooks
 from ..core.arrays import wrap
+from ..storage import within_memory
 from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
 
-__all__ = ["check_dense", "context_of", "on", "shape_of", "to_device", "values_of"]
+__all__ = ["brought", "check_dense", "context_of", "host_values", "on", "shape_of", "to_device", "values_of"]
 
 #: Axes that numpy 1 allows.
 MOST_AXES = 32
@@ -72,6 +73,19 @@ def on(store: Any, ctx: Context | None) -> Any:
     return made if place is here else made.as_in_context(place)
 
 
+def brought(source: Any, store: Any, start: int) -> Any:
+    """The store of numpy arrays that copies ``source``; a recorder that listened at ``start``, else 0, learns of the copy."""
+    if not start or (hasattr(store, "stype") and isinstance(source, tuple) and isinstance(source[0], (int, np.integer))):
+        return store  # of a shape only nothing is copied
+    first = source
+    while isinstance(first, (tuple, list)) and first:
+        first = first[0]
+    library = type(first).__module__.partition(".")[0]
+    place = first.context if hasattr(first, "_store") else "Python" if library == "builtins" else library
+    hooks.copied(place, Context("cpu", 0), start, store.nbytes)
+    return store
+
+
 def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
     """A copy of the numbers as a contiguous numpy array.
 
@@ -97,6 +111,12 @@ def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
         raise _unfit(source, str(error)) from None
 
 
+def host_values(source: Any) -> Any:
+    """The values of an array of this library as a numpy array: its own memory, if that is one."""
+    store = source._on_host()
+    return store if isinstance(store, np.ndarray) else within_memory(store, "default")
+
+
 def _unfit(source: Any, why: str) -> DTypeError:
     return DTypeError(f"A {type(source).__name__} cannot become an array: {why}.",
                       hint="give nested lists of numbers of equal length, or an array of real numbers.")
@@ -105,7 +125,7 @@ def _unfit(source: Any, why: str) -> DTypeError:
 def _numbers(source: Any) -> Any:
     """Whatever holds numbers as a numpy array, not copied if it is one; text and dates are no numbers."""
     try:
-        found = np.asarray(source.asnumpy() if hasattr(source, "_store") else source)
+        found = np.asarray(host_values(source) if hasattr(source, "_store") else source)
     except (ValueError, TypeError, OverflowError) as error:
         raise _unfit(source, getattr(error, "message", str(error)).rstrip(".")) from None
     if found.dtype.kind not in "fiubO":

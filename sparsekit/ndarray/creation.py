@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from ..base.context import Context, num_gpus
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError
-from ..core import device
+from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
 from ..core.op import find
 from ..kernels import loaded
 from . import sparse_creation
-from .arguments import check_dense, context_of, on, shape_of, to_device, values_of
+from .arguments import brought, check_dense, context_of, on, shape_of, to_device, values_of
 from .ndarray import NDArray
 
 __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device",
@@ -45,8 +46,9 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     """
     if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
         return sparse_creation.array(source_array, ctx, dtype)
+    start = time.perf_counter_ns() if hooks.sink is not None else 0
     own = source_array.dtype if isinstance(source_array, NDArray) else "float32"
-    return on(values_of(source_array, dtype, own), ctx)
+    return on(brought(source_array, values_of(source_array, dtype, own), start), ctx)
 
 
 def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:

@@ -11,14 +11,7 @@ import numpy as np
 
 from ..base.context import Context, num_gpus, require
 from ..base.dtypes import element_type
-from ..base.errors import (
-    DTypeError,
-    GradientError,
-    RowIndexError,
-    ShapeError,
-    SparsekitError,
-    UnsupportedError,
-)
+from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, SparsekitError, UnsupportedError
 from ..core import device, hooks
 from ..core.arrays import Layout, array_types, wrap
 from ..core.dispatch import convert_store, invoke
@@ -128,10 +121,15 @@ class NDArray(NumpyProtocol, Interchange):
         InsufficientMemoryError
             If a sparse array would take more memory than there is.
         """
+        start = time.perf_counter_ns() if hooks.sink is not None else 0
         store = self._on_host()
         if not isinstance(store, np.ndarray):
-            return within_memory(store, "default")
-        return store.copy() if store is self._store else store
+            store = within_memory(store, "default")
+        elif store is self._store:
+            store = store.copy()
+        if start:
+            hooks.copied(self._ctx, "numpy", start, store.nbytes)
+        return store
 
     def _on_host(self) -> Any:
         """The store with components of numpy, copied from a GPU if they lie there."""
@@ -216,15 +214,14 @@ class NDArray(NumpyProtocol, Interchange):
     as_in_ctx = as_in_context
 
     def _moved(self, ctx: Context) -> NDArray:
-        start = time.perf_counter_ns()
+        start = time.perf_counter_ns() if hooks.sink is not None else 0
         target = for_device(ctx.device_type)
         if self._ctx.device_type == ctx.device_type == "gpu":
             device.wait(self._ctx)  # one GPU's stream does not know what another's has still to do
         with device.current(ctx):
             store = _map_components(self._store, lambda part: _to_device(part, target.xp))
-        if hooks.sink is not None:
-            hooks.sink.span(f"copy {self._ctx} -> {ctx}", "transfer", start, time.perf_counter_ns(),
-                            {"bytes": self.nbytes})
+        if start:
+            hooks.copied(self._ctx, ctx, start, self.nbytes)
         if not hooks.state.recording or self._entry is None:
             return wrap(store, ctx)
         origin = self._ctx
@@ -240,8 +237,11 @@ class NDArray(NumpyProtocol, Interchange):
                              hint="asnumpy() gives a numpy array.")
         if other.shape != self.shape:
             raise ShapeError(f"copyto: shapes {self.shape} and {other.shape} differ.", hint="make a target of that shape.")
+        start = time.perf_counter_ns() if hooks.sink is not None and other._ctx is self._ctx else 0
         if other is not self and not other._take_recorded(self):
             other._receive(self if self.stype == "default" else self.__copy__())
+            if start:  # between contexts it is noted where the values move
+                hooks.copied(self._ctx, other._ctx, start, self.nbytes)
         return other
 
     def _take_recorded(self, source: NDArray) -> bool:
@@ -405,6 +405,7 @@ class NDArray(NumpyProtocol, Interchange):
             raise GradientError("A recorded array cannot be assigned to while recording.",
                                 hint="assign under autograd.pause(), or compute a new array.")
         self._check_writable()
+        start = 0
         if isinstance(value, NDArray):
             if is_whole(key) and value.shape == self.shape and value is not self and self._take_recorded(value):
                 return
@@ -413,12 +414,15 @@ class NDArray(NumpyProtocol, Interchange):
                 value = densify(value._store, for_device(value._ctx.device_type).xp)
         else:
             value = assignable(value)
+            start = time.perf_counter_ns() if hooks.sink is not None and value.size > 1 else 0
         if value.size == 1:
             value = value.reshape(())
         try:
             with device.current(self._ctx):
                 key_here, value = self._on_my_device(numpy_key(key), value)
                 hooks.quietly(operator.setitem, self._store, key_here, value)
+            if start:
+                hooks.copied("numpy", self._ctx, start, value.nbytes)
         except RowIndexError:
             raise
         except IndexError as error:

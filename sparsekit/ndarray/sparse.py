@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from html import escape
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from ..base import displays
 from ..base.errors import ShapeError
+from ..core import hooks
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
 from ..ops.cast import check_stype
@@ -104,11 +106,15 @@ class BaseSparseNDArray(NDArray):
 
         if self.ndim != 2:
             raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
+        start = time.perf_counter_ns() if hooks.sink is not None else 0
         store = within_memory(self._on_host(), "csr")
         matrix = sparse.csr_matrix((store.data, store.indices, store.indptr), shape=self.shape)
         for name in ("indices", "indptr"):
             if np.may_share_memory(getattr(matrix, name), getattr(store, name)):
                 setattr(matrix, name, getattr(matrix, name).copy())
+        if start:
+            shared = matrix.data.nbytes if store is self._store and np.may_share_memory(matrix.data, store.data) else 0
+            hooks.copied(self._ctx, "scipy", start, matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes - shared)
         return matrix
 
     def __getitem__(self, key: Any) -> NDArray:

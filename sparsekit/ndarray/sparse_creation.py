@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from ..base.config import config
 from ..base.context import Context
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError, SparseFormatError
+from ..core import hooks
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, convert, within_memory
 from ..storage.check import check_memory
 from ..storage.convert import counts_to_indptr
-from .arguments import check_dense, on, shape_of, values_of
+from .arguments import brought, check_dense, host_values, on, shape_of, values_of
 
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
@@ -61,13 +63,14 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     array([[0., 0., 1.],
            [2., 0., 0.]], dtype=float32)
     """
+    start = time.perf_counter_ns() if hooks.sink is not None else 0
     if isinstance(arg1, tuple):
         store = _csr_of_tuple(arg1, shape, dtype)
     elif hasattr(arg1, "tocsr"):
         store = _csr_of_scipy(arg1, dtype)
     else:
         store = _converted(arg1, "csr", dtype)
-    return on(_numbered(_of_shape(store, shape), index_dtype), ctx)
+    return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start), ctx)
 
 
 def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
@@ -101,6 +104,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
     >>> x.indices.asnumpy()
     array([1, 4])
     """
+    start = time.perf_counter_ns() if hooks.sink is not None else 0
     if isinstance(arg1, tuple) and arg1 and all(isinstance(part, (int, np.integer)) for part in arg1):
         store = empty_store(np, "row_sparse", _storable(shape_of(arg1), "row_sparse"), element_type(dtype))
     elif isinstance(arg1, tuple):
@@ -109,7 +113,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
         store = within_memory(_csr_of_scipy(arg1, dtype), "row_sparse")
     else:
         store = _converted(arg1, "row_sparse", dtype)
-    return on(_numbered(_of_shape(store, shape), index_dtype), ctx)
+    return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start), ctx)
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
@@ -229,7 +233,7 @@ def _csr_of_scipy(source: Any, dtype: Any) -> CSR:
 def _index(source: Any, name: str) -> Any:
     """An index component as int64, as in MXNet."""
     try:
-        values = np.asarray(source.asnumpy() if hasattr(source, "_store") else source)
+        values = np.asarray(host_values(source) if hasattr(source, "_store") else source)
     except (ValueError, TypeError, OverflowError) as error:
         raise SparseFormatError(f"{name} is no array: {error}.", hint="indices count rows or columns from 0.") from None
     if values.ndim != 1:

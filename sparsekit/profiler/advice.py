@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -29,6 +30,9 @@ LESSONS = {
     "between_operators": "notebooks/08_profiling.ipynb#2.-The-timeline",
     "repeated_transfer": "notebooks/10_gpu.ipynb#2.-What-travels",
 }
+
+#: The contexts that a copy names; one from or to numpy names one, and is of other values each time.
+_DEVICES = re.compile(r"\b[a-z]+\(\d+\)")
 
 #: Below this many bytes nothing is worth a word.
 SMALL = 4096
@@ -320,7 +324,7 @@ def _repeated_transfer(profile: Any) -> Iterator[Finding]:
     """Equal copies between devices again and again."""
     groups: dict[Any, list[dict[str, Any]]] = {}
     for record in profile.records:
-        if record["lane"] == "transfer" and record["bytes"] > SMALL:
+        if record["lane"] == "transfer" and record["bytes"] > SMALL and len(set(_DEVICES.findall(record["name"]))) != 1:
             groups.setdefault((record["name"], record["layer"], record["bytes"]), []).append(record)
     for (name, _, size), found in groups.items():
         if len(found) > 2:

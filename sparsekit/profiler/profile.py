@@ -138,7 +138,7 @@ class Profile:
         return pandas.DataFrame([_flat(record) for record in self.records], columns=_COLUMNS)
 
     def transfers(self) -> Table:
-        """Copies between devices and reads of data: calls, bytes, time and rate of each."""
+        """Copies between devices, from and to Python, numpy and scipy, and reads of data: calls, bytes, time and rate of each."""
         rows = [row for row in self.totals if row["lane"] in ("transfer", "io")]
         rows.sort(key=lambda row: (-row["bytes"], row["name"]))
         found = [{"name": row["name"], "lane": row["lane"], "calls": row["calls"], "bytes": row["bytes"], "total": row["total"],

@@ -1,11 +1,13 @@
-"""From entries of the recorder to plain descriptions of arrays, and what follows from them."""
+"""From what the recorder knows of arrays to plain descriptions of arrays, and what follows from them."""
 
 from __future__ import annotations
 
 import math
 from typing import Any, NamedTuple
 
-__all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "plain", "storage"]
+from .pieces import COMPONENTS
+
+__all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "plain", "size_of", "storage"]
 
 
 class ArrayKey(NamedTuple):
@@ -20,9 +22,6 @@ class ArrayKey(NamedTuple):
     rows: int | None
 
 
-_COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
-
-
 _dtypes: dict[int, tuple[Any, str, int]] = {}
 
 
@@ -34,27 +33,23 @@ def dtype_of(dtype: Any) -> tuple[Any, str, int]:
     return found
 
 
-def _size(entry: tuple[Any, ...]) -> int:
-    return int(math.prod(entry[1]))
+def size_of(entry: Any) -> int:
+    """Bytes of a dense array."""
+    return int(math.prod(entry.shape)) * dtype_of(entry.dtype)[2]
 
 
-def _bytes(entry: tuple[Any, ...]) -> int:
-    return _size(entry) * dtype_of(entry[2])[2]
-
-
-def key_of(entry: tuple[Any, ...]) -> ArrayKey | None:
-    """Describe the array of an entry; None for an input that was left out."""
-    if len(entry) == 4:
-        stype, shape, parts, _ = entry
-        names = _COMPONENTS.get(stype, ())
-        components = tuple((name, _bytes(part)) for name, part in zip(names, parts, strict=False))
-        rows = int(parts[1][1][0]) if stype == "row_sparse" else None
-        return ArrayKey(stype, shape, dtype_of(parts[0][2])[1], _size(parts[0]),
-                        dtype_of(parts[1][2])[1], components, rows)
-    if entry[2] is None:
+def key_of(entry: Any) -> ArrayKey | None:
+    """Describe an array that the recorder noted; None for an input that was left out."""
+    if entry.parts:
+        parts = entry.parts
+        components = tuple((name, size_of(part)) for name, part in zip(COMPONENTS.get(entry.stype, ()), parts, strict=False))
+        rows = int(parts[1].shape[0]) if entry.stype == "row_sparse" else None
+        return ArrayKey(entry.stype, entry.shape, dtype_of(parts[0].dtype)[1], int(math.prod(parts[0].shape)),
+                        dtype_of(parts[1].dtype)[1], components, rows)
+    if entry.dtype is None:
         return None
-    shape = tuple(entry[1])
-    return ArrayKey("default", shape, dtype_of(entry[2])[1], _size(entry), None, (("data", _bytes(entry)),), None)
+    shape = tuple(entry.shape)
+    return ArrayKey("default", shape, dtype_of(entry.dtype)[1], int(math.prod(shape)), None, (("data", size_of(entry)),), None)
 
 
 def describe(key: ArrayKey) -> dict[str, Any]:

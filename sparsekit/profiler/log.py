@@ -100,10 +100,9 @@ class Log:
         self.start, self.duration, self.own, self.net = array("q"), array("q"), array("q"), array("q")
         self.kind, self.node = array("l"), array("q")
 
-    def digest(self, events: list[tuple[Any, ...]], dead: list[Any]) -> None:
-        """Take events in the order in which they ended."""
+    def digest(self, events: list[tuple[Any, ...]], dead: Any) -> None:
+        """Take events in the order in which they ended, and out of ``dead`` the pieces of memory freed meanwhile."""
         self.memory.prepare(events)
-        described: dict[int, int] = {}
         at, replay, operator = self._clock.at, self.memory.replay, self._operator
         first, pause = self._clock.first_stretch()
         for event in events:
@@ -113,7 +112,7 @@ class Log:
                 start, end = at(event[1]), at(event[2])
             replay(event, dead, start, end)
             if type(event[0]) is not str:
-                operator(event, start, end, described)
+                operator(event, start, end)
             elif event[0] == SPAN:
                 self._span(event, start, end)
             elif event[0] == DENSIFY:
@@ -127,47 +126,45 @@ class Log:
         """Small number of a thread, in order of appearance."""
         return self._threads.setdefault(ident, len(self._threads))
 
-    def _operator(self, event: tuple[Any, ...], start: int, end: int, described: dict[int, Any]) -> None:
+    def _operator(self, event: tuple[Any, ...], start: int, end: int) -> None:
         plan, _, _, lane, layer, node, ident, inputs, outputs, _, place, instruction = event
-        line = "" if place is None else self._line(*(place if type(place) is tuple else (place, instruction)))
-        if node is not None and lane != "update":
-            line = self._linked_line(node, line, lane)
-        # Entries live as long as the events being digested, so their addresses are unique.
-        known = described.get
-        arrays = [known(id(entry)) or self._array(entry, described) for entry in inputs]
-        arrays.append(0)
-        if type(outputs) is list:
-            arrays += [known(id(entry)) or self._array(entry, described) for entry in outputs]
+        if place is None:
+            line = ""
         else:
-            arrays.append(known(id(outputs)) or self._array(outputs, described))
+            where = (id(place[0]), place[1]) if place.__class__ is tuple else (id(place), instruction)
+            line = self._lines.get(where) or self._line(*(place if place.__class__ is tuple else (place, instruction)))
+        if node is not None and lane != "update":
+            # A backward operator has the line of the forward operator it belongs to.
+            if lane == "backward":
+                line = line or self._forward_lines.get(node, "")
+            elif len(self._forward_lines) < 4 * self.capacity:
+                self._forward_lines[node] = line
         thread = self._threads.get(ident)
         if thread is None:
             thread = self.thread(ident)
-        key = (id(plan), lane, layer, thread, line, *arrays)
+        if len(inputs) == 2 and outputs.__class__ is not list:
+            left, right = inputs
+            key: tuple[Any, ...] = (id(plan), lane, layer, thread, line, left.number or self._array(left),
+                                    right.number or self._array(right), 0, outputs.number or self._array(outputs))
+        else:
+            listed = outputs if outputs.__class__ is list else (outputs,)
+            key = (id(plan), lane, layer, thread, line, *[entry.number or self._array(entry) for entry in inputs], 0,
+                   *[entry.number or self._array(entry) for entry in listed])
         kind = self._kind_of.get(key)
         if kind is None:
             self._kept_alive[id(plan)] = plan
+            arrays = key[5:]
             border = arrays.index(0)
             taken, given = ([self._arrays[number] for number in side if self._arrays[number] is not None]
                             for side in (arrays[:border], arrays[border + 1:]))
             kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given))
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
 
-    def _linked_line(self, node: int, line: str, lane: str) -> str:
-        """A backward operator has the line of the forward operator it belongs to."""
-        if lane == "backward":
-            return line or self._forward_lines.get(node, "")
-        if len(self._forward_lines) < 4 * self.capacity:
-            self._forward_lines[node] = line
-        return line
-
-    def _array(self, entry: tuple[Any, ...], described: dict[int, int]) -> int:
-        """Number of the description of an entry's array; equal arrays share one."""
-        if len(entry) == 3:
-            short: Any = (entry[1], id(entry[2]))
-            number = self._array_of.get(short)
-        else:
-            short, number = None, None
+    def _array(self, entry: Any) -> int:
+        """Number of the description of an array; equal arrays share one."""
+        # describe.dtype_of keeps each element type alive, so that their addresses are unique.
+        short = None if entry.parts else (entry.shape, id(entry.dtype))
+        number = self._array_of.get(short)
         if number is None:
             key = describe.key_of(entry)
             number = self._array_of.get(key)
@@ -176,7 +173,7 @@ class Log:
                 number = self._array_of[key] = len(self._arrays) - 1
             if short is not None:
                 self._array_of[short] = number
-        described[id(entry)] = number
+        entry.number = number
         return number
 
     def _line(self, code: Any, instruction: int | None) -> str:

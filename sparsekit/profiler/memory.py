@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
+import collections
+import itertools
 import os
 import sys
 from array import array
-from collections.abc import Iterator
 from typing import Any
-from weakref import ReferenceType
 
 from ..core import hooks
-from .describe import dtype_of
+from .describe import dtype_of, size_of
 from .lives import Kind, Lives
+from .pieces import Mold, Piece, Sparse, View
 from .recorder import ASSIGN
 
 __all__ = ["MAX_SAMPLES", "MemoryTracker", "process_bytes", "process_peak_bytes"]
@@ -23,46 +23,23 @@ MAX_SAMPLES = 4096
 #: Allocations and frees that are kept; eight bytes each.
 MOST_LIVES = 4_000_000
 
+#: Kinds of results that are kept at hand.
+MOST_MOLDS = 10_000
+
 #: Roles whose owners what_if needs to know; those of others would make each layer's arrays a kind of their own.
 LASTING = ("parameter", "gradient", "optimizer state")
 
 _ROLE_OF_OUTPUT = {"forward": "activation", "io": "input", "transfer": "input"}
 _ROLE_OF_INPUT = {"forward": "input", "io": "input", "transfer": "input"}
+_NO_ROLES: dict[str, str] = {}
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-_COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
 
 
-class Buffer:
-    """One piece of memory that arrays lie in."""
-
-    __slots__ = ("born", "bytes", "component", "entry", "kind", "layer", "owner", "role", "shape", "stype", "time")
-
-    def __init__(self, entry: Any, size: int, born: int, time: int) -> None:
-        self.entry, self.bytes, self.born, self.time = entry, size, born, time
-        self.kind = -1
-        self.role = self.owner = self.layer = self.component = ""
-        self.stype, self.shape = "default", tuple(entry[1])
-
-    def row(self) -> dict[str, Any]:
-        """The line of the table of what was alive."""
-        return {"owner": self.owner, "role": self.role, "stype": self.stype, "shape": list(self.shape),
-                "component": self.component, "dtype": dtype_of(self.entry[2])[1], "bytes": self.bytes, "layer": self.layer}
-
-
-def _bytes(entry: tuple[Any, ...]) -> int:
-    return int(math.prod(entry[1])) * dtype_of(entry[2])[2]
-
-
-def parts_of(entry: tuple[Any, ...]) -> Iterator[tuple[Any, str]]:
-    """The owning entries behind an entry, with the component each is."""
-    if len(entry) == 4:
-        for name, part in zip(_COMPONENTS.get(entry[0], ()), entry[2], strict=False):
-            yield from ((owner, name) for owner, _ in parts_of(part))
-        return
-    while type(entry[0]) is tuple:
-        entry = entry[0]
-    if entry[0] is not None:
-        yield entry, "data"
+def _row(piece: Piece) -> dict[str, Any]:
+    """The line of the table of what was alive."""
+    mold = piece.mold
+    return {"owner": mold.owner, "role": mold.role, "stype": mold.stype, "shape": list(mold.shape),
+            "component": mold.component, "dtype": dtype_of(piece.dtype)[1], "bytes": mold.bytes, "layer": mold.layer}
 
 
 class MemoryTracker:
@@ -83,15 +60,11 @@ class MemoryTracker:
         #: Most rows that a row_sparse gradient of each parameter stored.
         self.gradient_rows: dict[str, int] = {}
         self._roles: dict[str, int] = {}
-        # What was there before, kept apart: it adds the same to every moment.
-        self._before: dict[int, int] = {}
+        # What was there before, kept apart: it adds the same to every moment.  Pieces that no event mentioned yet:
+        self._before: dict[Piece, int] = {}
         self._base_roles: dict[str, int] = {}
-        self._buffers: dict[int, Buffer] = {}
-        self._gone_since_peak: list[Buffer] = []
-        self._assigned: dict[int, tuple[str, str]] = {}
-        self._freed: set[int] = set()
-        # Sparse arrays met while these events are digested; their entries live as long.
-        self._met: set[int] = set()
+        self._alive: dict[Piece, None] = {}
+        self._gone_since_peak: list[Piece] = []
         self._consumed = 0
         self._count = 0
         self._peak_count = 0
@@ -103,54 +76,53 @@ class MemoryTracker:
         # Allocations and frees in their order, for lives(); the kinds by their content.
         self._order = array("l")
         self._kinds: dict[Kind, int] = {}
-        # The same by what is at hand; dtype_of keeps each element type alive, so that their addresses are unique.
-        self._short: dict[tuple[Any, ...], int] = {}
         self._base: dict[int, int] = {}
-        self._places: dict[tuple[int, str], tuple[Any, str]] = {}
+        # What an operator makes, by the addresses of its plan and of the element type, which are kept alive.
+        self._molds: dict[tuple[Any, ...], tuple[Mold, Any]] = {}
 
     def prepare(self, events: list[tuple[Any, ...]]) -> None:
         """Learn the roles first: a role holds for the whole life of an array, also before it was given."""
-        self._freed.clear()
-        self._met.clear()
         for event in events:
-            if type(event[0]) is not str:
+            plan = event[0]
+            if plan.__class__ is not str:
                 for entry in event[7]:
-                    if len(entry) == 4 and entry[3] is not None:
-                        self._give(entry, *entry[3])
-                for entry in event[8] if type(event[8]) is list else (event[8],):
-                    if len(entry) == 4 and entry[3] is not None:
-                        self._give(entry, *entry[3])
-                if event[3] == "update" or event[0].op.lane == "update":
+                    if entry.__class__ is Sparse and entry.given is not None:
+                        self._give(entry, *entry.given)
+                outputs = event[8]
+                for entry in outputs if outputs.__class__ is list else (outputs,):
+                    if entry.__class__ is Sparse and entry.given is not None:
+                        self._give(entry, *entry.given)
+                if event[3] == "update" or plan.op.lane == "update":
                     self._infer(event)
-            elif event[0] == ASSIGN:
+            elif plan == ASSIGN:
                 entry, role, owner, before = event[7]
                 self._give(entry, role, owner)
                 if before:
-                    self._before.update({id(part[0]): _bytes(part) for part, _ in parts_of(entry)})
+                    self._before.update({piece: size_of(piece) for piece, _ in entry.owners() if not piece.known})
 
-    def _give(self, entry: tuple[Any, ...], role: str, owner: str) -> None:
-        if role == "gradient" and entry[0] == "row_sparse":
-            rows = int(entry[2][1][1][0])
+    def _give(self, entry: Any, role: str, owner: str) -> None:
+        if role == "gradient" and entry.stype == "row_sparse":
+            rows = int(entry.parts[1].shape[0])
             self.gradient_rows[owner] = max(rows, self.gradient_rows.get(owner, 0))
-        for part, _ in parts_of(entry):
-            self._assigned[id(part[0])] = (role, owner)
-            held = self._buffers.get(id(part[0]))
-            if held is not None:
-                self._change_role(held, role, owner)
+        given = role, owner
+        for piece, _ in entry.owners():
+            if piece.given != given:
+                piece.given = given
+                if piece.known and not piece.freed:
+                    self._change_role(piece, role, owner)
 
     def _infer(self, event: tuple[Any, ...]) -> None:
         """An update of a parameter takes its gradient second and its optimizer state after that."""
         inputs = event[7]
-        owners = [self._assigned.get(id(part[0])) for part, _ in parts_of(inputs[0])] if inputs else []
+        owners = [piece.given for piece, _ in inputs[0].owners()] if inputs else []
         if not owners or owners[0] is None or owners[0][0] != "parameter":
             return
         for place, entry in enumerate(inputs[1:]):
             role = "gradient" if place == 0 else "optimizer state"
-            if tuple(entry[1]) == tuple(inputs[0][1]) and not any(
-                    id(part[0]) in self._assigned for part, _ in parts_of(entry)):
+            if tuple(entry.shape) == tuple(inputs[0].shape) and all(piece.given is None for piece, _ in entry.owners()):
                 self._give(entry, role, owners[0][1])
 
-    def replay(self, event: tuple[Any, ...], dead: list[Any], start: int, end: int) -> None:
+    def replay(self, event: tuple[Any, ...], dead: collections.deque[Piece], start: int, end: int) -> None:
         """Take one event; ``start`` and ``end`` are in profile time."""
         thread = event[6]
         inside = start < self._last_start.get(thread, -1)
@@ -158,151 +130,161 @@ class MemoryTracker:
         buried = event[9] > self._consumed
         if buried and not inside:
             self._bury(dead, event[9], start)
-        if type(event[0]) is not str:
-            self._meet_operator(event, end)
-        elif event[0] == ASSIGN and not event[7][3]:
-            for part, component in parts_of(event[7][0]):
-                self._meet(part, component, event[7][0], event, "workspace", end)
+        plan = event[0]
+        if plan.__class__ is not str:
+            for entry in event[7]:
+                if not entry.known:
+                    self._meet(entry, event, _ROLE_OF_INPUT, end)
+            outputs = event[8]
+            if outputs.__class__ is list:
+                for entry in outputs:
+                    if not entry.known:
+                        self._meet(entry, event, _ROLE_OF_OUTPUT, end)
+            elif not outputs.known:
+                self._meet(outputs, event, _ROLE_OF_OUTPUT, end)
+        elif plan == ASSIGN and not event[7][3] and not event[7][0].known:
+            self._meet(event[7][0], event, _NO_ROLES, end)
         if self._changed:
             self._sample(end)
         if buried and inside:
             self._note_temporaries(event, dead, start)
             self._bury(dead, event[9], end)
 
-    def _note_temporaries(self, event: tuple[Any, ...], dead: list[Any], start: int) -> None:
+    def _note_temporaries(self, event: tuple[Any, ...], dead: collections.deque[Piece], start: int) -> None:
         """Count what was made since ``start`` and is already freed: the dense copies of a fallback, for instance."""
-        found = [held for reference in dead[self._consumed: event[9]]
-                 if (held := self._buffers.get(id(reference))) is not None and held.born and held.time >= start]
-        if not found or type(event[0]) is str:
+        found = [piece for piece in itertools.islice(dead, event[9] - self._consumed)
+                 if piece.mold is not None and piece.born and piece.time >= start]
+        if not found or event[0].__class__ is str:
             return
-        size = sum(held.bytes for held in found)
+        size = sum(piece.mold.bytes for piece in found)
         count = self.temporaries.setdefault((event[0].op.name, event[4]), [0, 0, 0])
         count[:] = count[0] + len(found), count[1] + size, max(count[2], size)
 
-    def _meet_operator(self, event: tuple[Any, ...], end: int) -> None:
-        buffers, outputs = self._buffers, event[8]
-        for roles, entries in ((_ROLE_OF_INPUT, event[7]),
-                               (_ROLE_OF_OUTPUT, outputs if type(outputs) is list else (outputs,))):
-            for entry in entries:
-                # Nearly always the array is known, or a dense one that owns its memory.
-                if id(entry[0]) in buffers or id(entry) in self._met:
-                    continue
-                role = roles.get(event[0].op.lane or event[3], "workspace")
-                if type(entry[0]) is ReferenceType:
-                    self._meet(entry, "data", entry, event, role, end)
-                else:
-                    for part, component in parts_of(entry):
-                        self._meet(part, component, entry, event, role, end)
-                    if len(entry) == 4:
-                        self._met.add(id(entry))
+    def _meet(self, entry: Any, event: tuple[Any, ...], roles: dict[str, str], now: int) -> None:
+        """Count the memory of an array that an event mentions for the first time."""
+        entry.known = True
+        if entry.__class__ is Piece:
+            if not entry.freed:
+                self._count_in(entry, "data", entry, event, roles, now)
+            return
+        for piece, component in entry.owners():
+            if not piece.known:
+                piece.known = True
+                if not piece.freed:
+                    self._count_in(piece, component, entry, event, roles, now)
 
-    def _meet(self, part: Any, component: str, whole: Any, event: Any, role: str, now: int) -> None:
-        key = id(part[0])
-        if key in self._buffers or key in self._freed:
-            return
+    def _count_in(self, piece: Piece, component: str, whole: Any, event: tuple[Any, ...], roles: dict[str, str],
+                  now: int) -> None:
+        piece.mold = mold = self._mold_of(piece, component, whole, event, roles)
         self._count += 1
-        earlier = self._before.pop(key, None) is not None
-        made = self._buffers[key] = Buffer(part, _bytes(part), 0 if earlier else self._count, now)
-        made.layer = event[4]
-        given = self._assigned.get(key)
-        if given is not None:
-            made.role, made.owner = given
-        else:
-            made.role, made.owner = role, self._place(event)
-        made.component = component
-        if len(whole) == 4:
-            made.stype, made.shape = whole[0], tuple(whole[1])
-        made.kind = number = self._kind(made)
-        if earlier:
-            self._base_roles[made.role] = self._base_roles.get(made.role, 0) + made.bytes
-            self._base[number] = self._base.get(number, 0) + 1
+        self._alive[piece] = None
+        if self._before and self._before.pop(piece, None) is not None:
+            self._base_roles[mold.role] = self._base_roles.get(mold.role, 0) + mold.bytes
+            self._base[mold.kind] = self._base.get(mold.kind, 0) + 1
             return
+        piece.born, piece.time = self._count, now
         if len(self._order) < MOST_LIVES:
-            self._order.append(number + 1)
-        self.total += made.bytes
-        self._roles[made.role] = self._roles.get(made.role, 0) + made.bytes
+            self._order.append(mold.kind + 1)
+        self.total += mold.bytes
+        self._roles[mold.role] = self._roles.get(mold.role, 0) + mold.bytes
         self._changed = True
         if self.total > self.peak:
             self.peak, self.peak_time, self._peak_count = self.total, max(now, self._now), self._count
             self._gone_since_peak.clear()
 
-    def _place(self, event: tuple[Any, ...]) -> str:
-        """What an array without a role of its own is called by: ``dot in dense0``."""
-        key = (id(event[0]), event[4])
-        found = self._places.get(key)
-        if found is None:
-            name = event[0].op.name if type(event[0]) is not str else ""
-            text = f"{name} in {event[4]}" if name and event[4] else name or event[4]
-            found = self._places[key] = event[0], text
-        return found[1]
+    def _mold_of(self, piece: Piece, component: str, whole: Any, event: tuple[Any, ...], roles: dict[str, str]) -> Mold:
+        plan, layer = event[0], event[4]
+        operator = plan.__class__ is not str
+        stype, shape = ("default", piece.shape) if whole.__class__ is View else (whole.stype, whole.shape)
+        key = (id(plan), event[3], layer, id(roles), piece.given, component, stype, shape, piece.shape, id(piece.dtype))
+        found = self._molds.get(key)
+        if found is not None:
+            return found[0]
+        if len(self._molds) > MOST_MOLDS:
+            self._molds.clear()
+        if piece.given is not None:
+            role, owner = piece.given
+        else:
+            role = roles.get((plan.op.lane if operator else "") or event[3], "workspace")
+            # What an array without a role of its own is called by: ``dot in dense0``.
+            name = plan.op.name if operator else ""
+            owner = f"{name} in {layer}" if name and layer else name or layer
+        made = Mold(role, owner, layer, stype, tuple(shape), component)
+        self._number(made, piece)
+        self._molds[key] = made, (plan, piece.dtype)
+        return made
 
-    def _change_role(self, held: Buffer, role: str, owner: str) -> None:
-        roles = self._roles if held.born else self._base_roles
-        roles[held.role] = roles.get(held.role, 0) - held.bytes
-        roles[role] = roles.get(role, 0) + held.bytes
-        held.role, held.owner = role, owner
-        before, held.kind = held.kind, self._kind(held)
-        if before != held.kind and held.born and len(self._order) < MOST_LIVES:
-            self._order.append(-before - 1)
-            self._order.append(held.kind + 1)
-        elif before != held.kind:
-            self._base[before] -= 1
-            self._base[held.kind] = self._base.get(held.kind, 0) + 1
+    def _number(self, mold: Mold, piece: Piece) -> None:
+        """Fill in the bytes of a mold, and the number of all that decides them."""
+        mold.bytes = size_of(piece)
+        owner = mold.owner if mold.role in LASTING else ""
+        kind = (mold.role, owner, mold.stype, mold.shape, mold.component, tuple(piece.shape), dtype_of(piece.dtype)[1])
+        mold.kind = self._kinds.setdefault((*kind, mold.bytes), len(self._kinds))
 
-    def _kind(self, held: Buffer) -> int:
-        entry = held.entry
-        owner = held.owner if held.role in LASTING else ""
-        short = (held.role, owner, held.stype, held.component, held.shape, entry[1], id(entry[2]))
-        number = self._short.get(short)
-        if number is None:
-            key = (held.role, owner, held.stype, held.shape, held.component, tuple(entry[1]), dtype_of(entry[2])[1], held.bytes)
-            number = self._short[short] = self._kinds.setdefault(key, len(self._kinds))
-        return number
+    def _change_role(self, piece: Piece, role: str, owner: str) -> None:
+        before = piece.mold
+        piece.mold = mold = Mold(role, owner, before.layer, before.stype, before.shape, before.component)
+        self._number(mold, piece)
+        roles = self._roles if piece.born else self._base_roles
+        roles[before.role] = roles.get(before.role, 0) - mold.bytes
+        roles[role] = roles.get(role, 0) + mold.bytes
+        if before.kind == mold.kind:
+            return
+        if not piece.born:
+            self._base[before.kind] -= 1
+            self._base[mold.kind] = self._base.get(mold.kind, 0) + 1
+        elif len(self._order) < MOST_LIVES:
+            self._order.append(-before.kind - 1)
+            self._order.append(mold.kind + 1)
 
     def lives(self) -> Lives | None:
         """The life of each array; None if there were too many to keep."""
         return Lives(list(self._kinds), self._order, self._base) if len(self._order) < MOST_LIVES else None
 
-    def _bury(self, dead: list[Any], count: int, now: int) -> None:
-        for place in range(self._consumed, min(count, len(dead))):
-            reference, dead[place] = dead[place], None
-            key = id(reference)
-            self._freed.add(key)
-            self._assigned.pop(key, None)
-            self._before.pop(key, None)
-            held = self._buffers.pop(key, None)
-            if held is not None:
-                self.total -= held.bytes
-                if len(self._order) < MOST_LIVES:
-                    self._order.append(-held.kind - 1)
-                self._roles[held.role] = self._roles.get(held.role, 0) - held.bytes
-                self._changed = True
-                if held.born <= self._peak_count:
-                    self._gone_since_peak.append(held)
-            self._consumed = place + 1
+    def _bury(self, dead: collections.deque[Piece], count: int, now: int) -> None:
+        roles, order = self._roles, self._order
+        while self._consumed < count and dead:
+            piece = dead.popleft()
+            self._consumed += 1
+            piece.freed = True
+            if self._before:
+                self._before.pop(piece, None)
+            mold = piece.mold
+            if mold is None:
+                continue
+            del self._alive[piece]
+            self.total -= mold.bytes
+            if len(order) < MOST_LIVES:
+                order.append(-mold.kind - 1)
+            roles[mold.role] = roles.get(mold.role, 0) - mold.bytes
+            self._changed = True
+            if piece.born <= self._peak_count:
+                self._gone_since_peak.append(piece)
         if self._changed:
             self._sample(now)
 
     def _sample(self, now: int) -> None:
         self._changed = False
-        self._now = max(self._now, now)
-        roles = self._roles.copy()
-        if self.samples and self.samples[-1][0] == self._now:
-            self.samples[-1] = max(self.samples[-1], (self._now, self.total, roles), key=lambda sample: sample[1])
+        if now > self._now:
+            self._now = now
+        samples, made = self.samples, (self._now, self.total, self._roles.copy())
+        if samples and samples[-1][0] == self._now:
+            if samples[-1][1] < self.total:
+                samples[-1] = made
             return
-        self.samples.append((self._now, self.total, roles))
-        if len(self.samples) > 2 * MAX_SAMPLES:
-            pairs = zip(self.samples[0:-1:2], self.samples[1::2], strict=False)
-            self.samples[: len(self.samples) // 2 * 2] = [max(pair, key=lambda sample: sample[1]) for pair in pairs]
+        samples.append(made)
+        if len(samples) > 2 * MAX_SAMPLES:
+            pairs = zip(samples[0:-1:2], samples[1::2], strict=False)
+            samples[: len(samples) // 2 * 2] = [max(pair, key=lambda sample: sample[1]) for pair in pairs]
 
-    def finish(self, dead: list[Any], now: int) -> None:
+    def finish(self, dead: collections.deque[Piece], now: int) -> None:
         """Take the frees since the last event."""
-        self._bury(dead, len(dead), now)
+        self._bury(dead, self._consumed + len(dead), now)
 
     def at_peak(self) -> list[dict[str, Any]]:
         """What was alive at the peak, largest first."""
-        alive = [held for held in self._buffers.values() if held.born <= self._peak_count]
-        rows = [held.row() for held in (*alive, *self._gone_since_peak)]
+        alive = [piece for piece in self._alive if piece.born <= self._peak_count]
+        rows = [_row(piece) for piece in (*alive, *self._gone_since_peak)]
         return sorted(rows, key=lambda row: (-row["bytes"], row["role"], row["owner"], row["component"], row["shape"]))
 
     def _all_roles(self, roles: dict[str, int]) -> dict[str, int]:

@@ -33,6 +33,12 @@ class Nesting:
         stack = self._finished.get(thread)
         if stack is None:
             stack = self._finished[thread] = []
+        if not stack or (stack[-3] <= start and stack[-4] < start):  # nearly always: it comes after all before
+            length = end - start
+            stack += (start, end, length, length if compiling else 0)
+            if len(stack) > 4 * REMEMBERED:
+                self._join(thread, stack)
+            return start, length, 0
         covered = compiled = 0
         reach = end
         while stack and stack[-4] >= start:

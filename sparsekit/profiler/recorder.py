@@ -9,20 +9,12 @@ When an array dies, its weak reference is appended to the same list by the inter
 the events.  So the order of allocations and frees is known exactly, without a single Python call when
 memory is freed.
 
-``drain`` hands the events over as tuples in which arrays are *entries*:
-
-``(weak reference, shape, dtype)``
-    A dense array that owns its memory.
-``(entry of the owner, shape, dtype)``
-    A view; its memory is charged to the array that owns it.
-``(stype, shape, component entries, (role, owner) or None)``
-    A sparse array.
-``(None, shape, dtype)``
-    Something that has no memory worth following, such as a scalar.
+``drain`` hands the events over as tuples in which arrays are objects: ``pieces.Piece``, ``View`` and ``Sparse``.
 """
 
 from __future__ import annotations
 
+import collections
 import gc
 import sys
 import threading
@@ -34,13 +26,14 @@ from typing import Any
 import numpy as np
 
 from ..core import hooks
+from .pieces import Piece, Sparse, View
 
 __all__ = ["ASSIGN", "COUNTER", "DENSIFY", "MARKER", "SPAN", "Recorder"]
 
 #: First element of the tuples that are no operator events.
 SPAN, ASSIGN, DENSIFY, MARKER, COUNTER = "span", "assign", "densify", "marker", "counter"
 
-#: Entry of an input that was left out.
+#: Stands for an input that was left out.
 NOTHING: tuple[Any, ...] = (None, (), None)
 
 #: Items that one event takes; a death takes one.
@@ -79,37 +72,33 @@ class Recorder:
     digest : callable
         ``digest(events, dead)`` takes the events noted so far; called when many are waiting.  An operator
         is ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, place, instruction)``,
-        where outputs is a list unless there is one, deaths is how many arrays had died by then, and place is a code
-        object with its instruction, or what ``hooks.caller`` gave; everything else begins with one of the five names of
-        this module and has its content in the place of the inputs.
+        where outputs is a list unless there is one, deaths is how many pieces of memory had been freed by then, and place
+        is a code object with its instruction, or what ``hooks.caller`` gave; everything else begins with one of the five
+        names of this module and has its content in the place of the inputs.
     waiting : int
         Number of events that may wait.
 
     Attributes
     ----------
-    dead : list of weak references
-        In the order in which their arrays were freed, as far as events were handed over; None once digested.
+    dead : deque of Piece
+        In the order in which they were freed, as far as events were handed over; who digests takes them out.
     """
 
-    def __init__(self, lines: bool, digest: Callable[[list[Any], list[Any]], None], waiting: int = WAITING) -> None:
+    def __init__(self, lines: bool, digest: Callable[[list[Any], Any], None], waiting: int = WAITING) -> None:
         self._notes: list[Any] = []
         self._extend = self._notes.extend
         self._died = self._notes.append
-        self.dead: list[Any] = []
+        self.dead: collections.deque[Piece] = collections.deque()
         self.lines = lines
         self._waiting = waiting
         self._digest = digest
         self._lock = threading.Lock()
-        # Weak references whose deaths were handed over, and that may still be asked for.
-        self._dying: list[Any] = []
-        # What a weak reference, by its address, or the number that an array is marked with stands for; the numbers
-        # of each weak reference, and the one given to an array that was met again.
-        self._entries: dict[int, tuple[Any, ...]] = {}
-        self._marked: dict[int, tuple[Any, ...]] = {}
-        self._marks: dict[int, list[int]] = {}
+        # How many were in ``dead``; what a weak reference, by its address, or a number in a note stands for; the number
+        # given to an array that was met again, by the address of its weak reference.
+        self._deaths = 0
+        self._entries: dict[int, Any] = {}
+        self._marked: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
-        self._views: dict[int, Any] = {}
-        self._buried = 0
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._meet = self._make_meet()
         self.begin()
@@ -382,7 +371,8 @@ class Recorder:
                 events: list[Any] = []
                 place = self._unfold(notes, place, events)
                 self._digest(events, self.dead)
-            self._forget()
+            if len(self._lasting) > 10_000:
+                self._lasting = {key: held for key, held in list(self._lasting.items()) if held[0]() is not None}
         finally:
             if collects:
                 gc.enable()
@@ -392,40 +382,42 @@ class Recorder:
 
     def _unfold(self, notes: list[Any], place: int, events: list[Any]) -> int:
         """Append the tuple form of some notes to ``events``; gives where the next begins."""
-        unfold, dead, dying, count, reference = self._entry_of, self.dead, self._dying, len(notes), weakref.ref
+        unfold, count, reference = self._entry_of, len(notes), weakref.ref
+        entries, marked = self._entries, self._marked
         while place < count and len(events) < SLICE:
             plan = notes[place]
             if plan.__class__ is reference:
-                dead.append(plan)
-                dying.append(plan)
+                self._free(plan)
                 place += 1
                 continue
             _, start, end, lane, layer, node, thread, first, second, given, layout, dtype, where, instruction = notes[
                 place: place + STRIDE]
             place += STRIDE
-            if type(plan) is str:
+            if plan.__class__ is str:
                 if plan is MET:
                     number, part = first
                     self._stand_for(number, unfold(part), _owner(part))
                     continue
                 content = first
                 if plan is READ:
-                    events += [(ASSIGN, end, end, "", "", None, thread, (unfold(part), "input", owner, False), None, len(dead),
-                                None, 0) for part, owner in second]
+                    events += [(ASSIGN, end, end, "", "", None, thread, (unfold(part), "input", owner, False), None,
+                                self._deaths, None, 0) for part, owner in second]
                     plan = SPAN
                 elif plan is ASSIGN:
                     entry = unfold(first[0])
                     content = (entry, *first[1:])
-                    if entry[0].__class__ is reference:
-                        self._stand_for(start, entry, entry[0])
-                events.append((plan, start, end, lane, layer, node, thread, content, None, len(dead), None, 0))
+                    if entry.__class__ is Piece:
+                        self._stand_for(start, entry, entry.reference)
+                events.append((plan, start, end, lane, layer, node, thread, content, None, self._deaths, None, 0))
                 continue
             if first is MANY:
                 inputs: Any = [unfold(part) for part in second]
             elif second is None:
-                inputs = (unfold(first),)
+                inputs = (marked.get(first) or unfold(first),) if first.__class__ is int else (unfold(first),)
+            elif first.__class__ is int and second.__class__ is int:
+                inputs = marked.get(first) or unfold(first), marked.get(second) or unfold(second)
             else:
-                inputs = (unfold(first), unfold(second))
+                inputs = unfold(first), unfold(second)
             if layout is None:
                 outputs = unfold(given)
             elif layout is MANY:
@@ -434,58 +426,66 @@ class Recorder:
                 outputs = unfold(given)
                 self._stand_for(start, outputs, _owner(given))
             else:
-                outputs = self._entries[id(given)] = self._marked[start] = given, layout.shape, dtype
-                self._marks[id(given)] = [start]
-            events.append((plan, start, end, lane, layer, node, thread, inputs, outputs, len(dead), where, instruction))
+                made = marked[start] = Piece(given, layout.shape, dtype, [start])
+                outputs = entries.setdefault(id(given), made)
+                if outputs is not made:  # another thread's note of the same array came first
+                    marked[start] = outputs
+                    outputs.marks.append(start)
+            events.append((plan, start, end, lane, layer, node, thread, inputs, outputs, self._deaths, where, instruction))
         return place
 
-    def _stand_for(self, number: int, entry: tuple[Any, ...], owner: Any) -> None:
+    def _free(self, reference: Any) -> None:
+        """Forget an array that was freed, whose address may come again, and note it if it had memory of its own."""
+        entry = self._entries.pop(id(reference), None)
+        self._numbers.pop(id(reference), None)
+        if entry is None:
+            return
+        for number in entry.marks:
+            self._marked.pop(number, None)
+        if entry.__class__ is Piece:
+            self.dead.append(entry)
+            self._deaths += 1
+
+    def _stand_for(self, number: int, entry: Any, owner: Any) -> None:
         """Remember what a number stands for, until its array is freed."""
         self._marked[number] = entry
-        self._marks.setdefault(id(owner), []).append(number)
+        held = self._entries.get(id(owner))
+        if held is not None:
+            held.marks.append(number)
 
     def _entry_of(self, part: Any) -> Any:
         if part.__class__ is int:
-            return self._marked.get(part, NOTHING)
+            return self._marked.get(part) or View(None, (), None)
         if part.__class__ is weakref.ref:
             found = self._entries.get(id(part))
             if found is None:
                 # Another thread met the array first, but its note comes later.
                 array = part()
-                found = NOTHING if array is None else (part, array.shape, array.dtype)
+                if array is None:
+                    return View(None, (), None)
+                owned = getattr(array, "base", None) is None
+                found = self._piece(part, array.shape, array.dtype) if owned else View(None, array.shape, array.dtype)
             return found
         if part[0].__class__ is weakref.ref:
-            return self._entries.setdefault(id(part[0]), part)
+            return self._entries.get(id(part[0])) or self._piece(*part)
         if part[0] is VIEW:
-            made = self._entries.get(id(part[1]))
-            if made is None:
-                _, view, base, shape, dtype = part
-                shape = shape if shape.__class__ is tuple else shape.shape
-                made = (view, shape, dtype) if base is None else (self._entry_of(base), shape, dtype)
-                # An entry of a view does not hold the view's own reference, which has to live to tell of its death.
-                self._entries[id(view)], self._views[id(view)] = made, view
-            return made
+            return self._entries.get(id(part[1])) or self._view(*part[1:])
         if len(part) == 4:
             stype, shape, parts, role = part
-            return stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role
-        return part
+            return Sparse(stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role)
+        return View(None, *part[1:])
 
-    def _forget(self) -> None:
-        """Drop what was kept about arrays whose death has been digested; their addresses may come again."""
-        forgotten = 0
-        for reference in self._dying:
-            if self.dead[self._buried] is not None:
-                break
-            self._entries.pop(id(reference), None)
-            self._numbers.pop(id(reference), None)
-            self._views.pop(id(reference), None)
-            for number in self._marks.pop(id(reference), ()):
-                self._marked.pop(number, None)
-            self._buried += 1
-            forgotten += 1
-        del self._dying[:forgotten]
-        if len(self._lasting) > 10_000:
-            self._lasting = {key: held for key, held in list(self._lasting.items()) if held[0]() is not None}
+    def _piece(self, reference: Any, shape: tuple[int, ...], dtype: Any) -> Piece:
+        made = self._entries[id(reference)] = Piece(reference, shape, dtype, [])
+        return made
+
+    def _view(self, reference: Any, base: Any, shape: Any, dtype: Any) -> Any:
+        shape = shape if shape.__class__ is tuple else shape.shape
+        if base is None:
+            return self._piece(reference, shape, dtype)
+        owners = self._entry_of(base).owners()
+        made = self._entries[id(reference)] = View(owners[0][0] if owners else None, shape, dtype, reference)
+        return made
 
 
 def _owner(part: Any) -> Any:

@@ -91,7 +91,7 @@ class Run:
             if len(self.process) > MOST_PROCESS_NOTES:
                 del self.process[1:-1:2]
 
-    def _digest(self, events: list[Any], dead: list[Any]) -> None:
+    def _digest(self, events: list[Any], dead: Any) -> None:
         self.log.nesting.open = {}
         for ident, start in self.open:
             self.log.nesting.open.setdefault(self.log.thread(ident), []).append(self.clock.at(start))

@@ -1,0 +1,102 @@
+"""Arrays as a recorder's notes tell of them: pieces of memory, views of them, and sparse arrays made of them.
+
+Each knows what was found out about it, so that nothing is looked up twice by who reads many events.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["COMPONENTS", "Mold", "Piece", "Sparse", "View"]
+
+COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
+
+
+class Mold:
+    """What pieces of memory have in common that an operator makes again and again.
+
+    Attributes
+    ----------
+    role, owner, layer : str
+        What it serves as, for whom, and where it was met first.
+    stype, shape, component
+        The whole array that it is a component of.
+    kind : int
+        Number of all that decides its size; see ``lives``.
+    bytes : int
+    """
+
+    __slots__ = ("bytes", "component", "kind", "layer", "owner", "role", "shape", "stype")
+
+    def __init__(self, role: str, owner: str, layer: str, stype: str, shape: tuple[int, ...], component: str) -> None:
+        self.role, self.owner, self.layer = role, owner, layer
+        self.stype, self.shape, self.component = stype, shape, component
+        self.kind = self.bytes = 0
+
+
+class Piece:
+    """A dense array that owns its memory.
+
+    Attributes
+    ----------
+    reference : weakref.ref
+        Lives as long as this, so that its address is nobody else's.
+    shape, dtype
+    number : int
+        Of its description in a log; 0 as long as there is none.
+    known : bool
+        Whether the memory it takes was counted; then ``mold`` says as what, ``born`` is the running number of the
+        allocation, 0 if it was there before the run, and ``time`` when that was, in nanoseconds.
+    given : (role, owner) or None
+        What it is said to serve as.
+    freed : bool
+    marks : list of int
+        Numbers that stand for it in notes.
+    """
+
+    __slots__ = ("born", "dtype", "freed", "given", "known", "marks", "mold", "number", "reference", "shape", "time")
+    stype = "default"
+    parts = ()
+
+    def __init__(self, reference: Any, shape: tuple[int, ...], dtype: Any, marks: list[int]) -> None:
+        self.reference, self.shape, self.dtype, self.marks = reference, shape, dtype, marks
+        self.number = self.born = self.time = 0
+        self.known = self.freed = False
+        self.given: tuple[str, str] | None = None
+        self.mold: Any = None
+
+    def owners(self) -> tuple[tuple[Piece, str], ...]:
+        """The pieces of memory that the array lies in, with the component each is."""
+        return ((self, "data"),)
+
+
+class View:
+    """A dense array in memory that another array owns; ``owner`` is None where the memory is not worth following."""
+
+    __slots__ = ("dtype", "known", "marks", "number", "owner", "reference", "shape")
+    stype = "default"
+    parts = ()
+
+    def __init__(self, owner: Piece | None, shape: tuple[int, ...], dtype: Any, reference: Any = None) -> None:
+        self.owner, self.shape, self.dtype, self.reference = owner, shape, dtype, reference
+        self.marks: list[int] = []
+        self.number, self.known = 0, owner is None
+
+    def owners(self) -> tuple[tuple[Piece, str], ...]:
+        """The piece of memory that it lies in."""
+        return () if self.owner is None else ((self.owner, "data"),)
+
+
+class Sparse:
+    """A sparse array with the components it had: ``given`` is a lasting (role, owner), or None."""
+
+    __slots__ = ("given", "known", "number", "parts", "shape", "stype")
+
+    def __init__(self, stype: str, shape: tuple[int, ...], parts: tuple[Any, ...], given: tuple[str, str] | None) -> None:
+        self.stype, self.shape, self.parts, self.given = stype, shape, parts, given
+        self.number, self.known = 0, False
+
+    def owners(self) -> tuple[tuple[Piece, str], ...]:
+        """The pieces of memory of its components."""
+        return tuple([(owner, name) for name, part in zip(COMPONENTS.get(self.stype, ()), self.parts, strict=False)
+                      for owner, _ in part.owners()])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .align import SLIVER, Alignment, checked, recorded_steps
+from .align import align as line_up
+from .compare_steps import STEP_CAPTION, StepMarks, step_finding, step_table
 from .describe import place
 from .display import Display
 from .lanes import LanePainter, axis, legend, shared_palette
@@ -17,21 +20,46 @@ __all__ = ["timelines_figure"]
 
 WIDTH, LEFT, RIGHT = 1000.0, 96.0, 24.0
 ROW = 19.0
-#: A profile shorter than this share of the axis is drawn a second time, magnified.
-SLIVER = 0.3
 
 
 class _Run:
     """One profile, cut to the part that is compared."""
 
-    def __init__(self, name: str, records: Any, window: Any) -> None:
-        self.name = name
-        self.all = clean(records)
-        self.window = _without_compilation(self.all, typical_window(self.all, window))
-        inside = [e for e in self.all if e.end > self.window.start and e.start < self.window.end]
-        self.events = [e for e in inside if e.lane not in APART]
-        self.recorded = sum(e.own for e in self.events)
-        self.length = max(0.0, self.window.end - self.window.start)
+    def __init__(self, name: str, events: list[Event]) -> None:
+        self.name, self.all = name, events
+        self.events: list[Event] = []
+        self.window = Window(0.0, 0.0, "")
+        #: What the heading says it took.
+        self.took = ""
+
+    @property
+    def length(self) -> float:
+        """What is drawn of it, in microseconds."""
+        return max(0.0, self.window.end - self.window.start)
+
+    @property
+    def recorded(self) -> float:
+        """Own time of what is drawn."""
+        return sum(event.own for event in self.events)
+
+    def cut(self, choice: Any) -> None:
+        """Take the part of its own time that was asked for."""
+        self._keep([event for event in self.all if event.lane not in APART],
+                   _without_compilation(self.all, typical_window(self.all, choice)))  # fmt: skip
+        self.took = format_duration(self.length)
+
+    def line_up(self, steps: Alignment, index: int, window: Window, slots: Sequence[int]) -> None:
+        """Take the part of the axis that all runs share; if it is one step, no more than this run's."""
+        own = [step for slot in slots if (step := steps.in_slot(index, slot))]
+        if len(slots) == 1 and own:
+            window = window._replace(end=min(window.end, steps.slots[slots[0]].start + own[0].duration))
+        self._keep([steps.place(index, event) for event in self.all if event.lane not in APART], window)
+        self.took = format_duration(sum(step.duration for step in own)) if own else "no step"
+        self.took += f" in {format_count(len(own))} steps" if len(own) > 1 else ""
+
+    def _keep(self, events: Sequence[Event], window: Window) -> None:
+        self.window = window
+        self.events = [event for event in events if event.end > window.start and event.start < window.end]
 
 
 def _without_compilation(events: Sequence[Event], window: Window) -> Window:
@@ -46,6 +74,7 @@ def timelines_figure(
     profiles: Mapping[str, Iterable[Mapping[str, Any]] | None],
     title: str = "",
     window: Any = "auto",
+    align: str = "auto",
 ) -> Display:
     """Draw several profiles one below the other on one common time axis.
 
@@ -57,21 +86,60 @@ def timelines_figure(
         Name of each run -> its ``prof.records``, in the order to draw.
     title : str, optional
     window : {"auto", "step", "all"} or tuple of two floats
-        As for ``timeline_figure``; "auto" takes the median step of every run if each has steps.
+        What to draw: the median step; everything; a span in microseconds.  "auto" draws everything, but of runs that train
+        for three steps and more the median one each, and of runs aligned step by step up to four, around the median one.
+    align : {"auto", "step", "start"}
+        "step" lets the same step of every run begin at the same place: nothing is stretched, the shorter one is followed
+        by a gap, and the table has every step.  Steps are those that ``prof.step()`` ended, matched by their number (by
+        their order if no number is in all runs), else those recognised by their forward pass, backward pass and update.
+        "start" lets runs begin together and nothing more.  "auto" is "step" where every run recorded steps and ``window``
+        is no span, and "start" elsewhere; so is "step" where there are no steps, and the picture says why.
 
     Returns
     -------
     Display
         The picture and a table with one column per run.
+
+    Raises
+    ------
+    UnknownNameError
+        If ``align`` is none of those.
     """
+    runs = [_Run(str(name), clean(records)) for name, records in dict(profiles).items()]
+    span = isinstance(window, (tuple, list))
+    wanted = checked(align) == "step" or (align == "auto" and not span)
+    steps = line_up([run.all for run in runs], [run.name for run in runs], recognise=align == "step") if wanted else None
+    if steps:
+        return _by_steps(runs, steps, str(title), window)
+    return _from_start(runs, str(title), window, _why_not(runs, steps, align))
+
+
+def _why_not(runs: Sequence[_Run], steps: Alignment | None, align: str) -> str:
+    """Say why steps are not aligned where a reader would expect it: it was asked for, or only some runs have them."""
+    some = any(recorded_steps(run.all) for run in runs)
+    return steps.reason if steps is not None and (align == "step" or some) else ""
+
+
+def _from_start(runs: list[_Run], title: str, window: Any, note: str) -> Display:
     if window == "auto":
-        some = [stepped(clean(records)) for records in dict(profiles).values()]
+        some = [stepped(run.all) for run in runs]
         window = "step" if some and all(some) else "all"
-    runs = [_Run(str(name), records, window) for name, records in dict(profiles).items()]
+    for run in runs:
+        run.cut(window)
     finding = _finding(runs, window)
-    svg = _Comparison(runs, window).draw(str(title) or _title(runs, window), finding)
-    columns = ("lane", *(run.name for run in runs))
-    return Display(svg, finding, columns, _table(runs), "Own time by lane" + _what(window))
+    svg = _Comparison(runs, [note]).draw(title or _title(runs, window), finding)
+    return Display(svg, finding, ("lane", *(run.name for run in runs)), _table(runs), "Own time by lane" + _what(window))
+
+
+def _by_steps(runs: list[_Run], steps: Alignment, title: str, window: Any) -> Display:
+    named = [(run.name, [event for event in run.all if event.lane not in APART]) for run in runs]
+    marks = StepMarks(steps, [events for _, events in named], window)
+    for i, run in enumerate(runs):
+        run.line_up(steps, i, marks.window, marks.slots)
+    finding = step_finding(named, steps)
+    title = title or f"The same {'steps' if len(marks.slots) > 1 else 'step'}, {format_count(len(runs))} ways"
+    svg = _Comparison(runs, [marks.said, steps.reason], marks).draw(title, finding)
+    return Display(svg, finding, ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
 
 
 def _what(window: Any) -> str:
@@ -109,17 +177,20 @@ def _table(runs: Sequence[_Run]) -> list[tuple[str, ...]]:
 
 
 class _Comparison:
-    def __init__(self, runs: list[_Run], window: Any) -> None:
+    """One drawing in progress; ``y`` is how far down it has come."""
+
+    def __init__(self, runs: list[_Run], notes: Sequence[str], marks: StepMarks | None = None) -> None:
         self.runs = runs
         self.length = max((run.length for run in runs), default=0.0)
         self.palette = shared_palette(run.events for run in runs)
         self.drawing = Drawing(WIDTH)
         self.y = 0.0
-        self.hidden = 0
-        self.window = window
+        self.notes = [note for note in notes if note]
+        self.marks = marks
 
     def draw(self, title: str, finding: str) -> str:
-        drawing = self.drawing
+        """Draw it all and give the SVG document."""
+        drawing, plot = self.drawing, WIDTH - LEFT - RIGHT
         drawing.text(20, 32, fit(title, WIDTH - 40, 19), size=19, font_weight="bold")
         for i, line in enumerate(wrap(finding, WIDTH - 40, 13)):
             drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
@@ -127,13 +198,17 @@ class _Comparison:
         if self.length <= 0:
             return drawing.finish(self.y + 6, finding)
         heights = [self._height(run) for run in self.runs]
-        axis(drawing, LEFT, WIDTH - LEFT - RIGHT, self.y + 8, self.y + sum(heights), self.length)
-        for run, height in zip(self.runs, heights, strict=True):
-            self._run(run, self.y, height)
+        if self.marks:
+            self.y += self.marks.HEAD
+            self.marks.axis(drawing, LEFT, plot, self.y, self.y + sum(heights), self.length)
+        else:
+            axis(drawing, LEFT, plot, self.y + 8, self.y + sum(heights), self.length)
+        for index, (run, height) in enumerate(zip(self.runs, heights, strict=True)):
+            self._run(index, run, height)
             self.y += height
         self.y += 22
         self._legend()
-        self._left_out()
+        self._said()
         return drawing.finish(self.y + 14, finding)
 
     def _lanes(self, run: _Run) -> list[str]:
@@ -142,20 +217,28 @@ class _Comparison:
     def _height(self, run: _Run) -> float:
         """Measure a run by drawing it on nothing."""
         scratch = LanePainter(Drawing(1), self.palette, LEFT, 100, run.window)
-        return 36 + scratch.lanes(run.events, self._lanes(run), 0, 0, {}, ROW, guides=False) + 8
+        return self._top() + scratch.lanes(run.events, self._lanes(run), 0, 0, {}, ROW, guides=False) + 10
 
-    def _run(self, run: _Run, y: float, height: float) -> None:
-        drawing, plot = self.drawing, WIDTH - LEFT - RIGHT
+    def _top(self) -> float:
+        """From the top of a run to its lanes."""
+        return 34.0 + (self.marks.room if self.marks else 0.0)
+
+    def _run(self, index: int, run: _Run, height: float) -> None:
+        drawing, plot, y = self.drawing, WIDTH - LEFT - RIGHT, self.y
+        top, bottom = y + self._top(), y + height - 6
         drawing.rect(12, y + 4, WIDTH - 24, 26, STRIPE, rx=3.0)
         drawing.text(20, y + 22, fit(run.name, 500, 15), size=15, font_weight="bold")
-        drawing.text(WIDTH - 24, y + 22, format_duration(run.length), size=15, font_weight="bold", text_anchor="end")
+        drawing.text(WIDTH - 24, y + 22, run.took, size=15, font_weight="bold", text_anchor="end")
         width = plot * run.length / self.length
         painter = LanePainter(drawing, self.palette, LEFT, width, run.window)
-        painter.lanes(run.events, self._lanes(run), y + 34, 0, {}, ROW, guides=False)
+        painter.lanes(run.events, self._lanes(run), top, 0, {}, ROW, guides=False)
         for lane, (first, last) in painter.extents.items():
             drawing.text(LEFT - 10, (first + last) / 2 + 4, fit(lane, LEFT - 20, 12), size=12, text_anchor="end")
-        if 0 < width < SLIVER * plot and run.events:
-            self._magnified(run, y + 34, y + height - 6, LEFT + width)
+        magnified = bool(0 < width < SLIVER * plot and run.events)
+        if magnified:
+            self._magnified(run, top, bottom, LEFT + width)
+        if self.marks:
+            self.marks.run(drawing, index, LEFT, plot / self.length, top, bottom, hatched=not magnified)
 
     def _magnified(self, run: _Run, top: float, bottom: float, end: float) -> None:
         """Draw the run again in the empty space to its right, and say how much larger."""
@@ -174,13 +257,13 @@ class _Comparison:
         drawing.text(middle, (top + bottom) / 2, factor, size=15, text_anchor="middle", font_weight="bold")
         drawing.text(middle, (top + bottom) / 2 + 15, "magnified", size=11, text_anchor="middle", fill=MUTED)
 
-    def _left_out(self) -> None:
-        """Own up to what is not drawn."""
+    def _said(self) -> None:
+        """Say what is drawn, and own up to what is not."""
         apart = {run.name: sum(e.own for e in run.all if e.lane in APART) for run in self.runs}
         words = ", ".join(f"{name} {format_duration(own)}" for name, own in apart.items() if own > 0)
-        if words:
-            note = fit(f"Not drawn: compilation and the profiler itself ({words}).", WIDTH - 40, 11.5)
-            self.drawing.text(20, self.y + 16, note, size=11.5, fill=MUTED)
+        apart_note = [f"Not drawn: compilation and the profiler itself ({words})."] if words else []
+        for note in [*self.notes, *apart_note]:
+            self.drawing.text(20, self.y + 16, fit(note, WIDTH - 40, 11.5), size=11.5, fill=MUTED)
             self.y += 18
 
     def _legend(self) -> None:

@@ -30,7 +30,10 @@ APART = ("compile", "profiler")
 
 
 class Event(NamedTuple):
-    """One record, with every field that layout needs present and finite; times in microseconds."""
+    """One record, with every field that layout needs present and finite; times in microseconds.
+
+    ``gap`` is what of ``duration`` did not pass: it was put in between where runs are aligned by their steps.
+    """
 
     name: str
     kind: str
@@ -41,6 +44,7 @@ class Event(NamedTuple):
     layer: str
     fallback: bool
     record: Mapping[str, Any]
+    gap: float = 0.0
 
     @property
     def end(self) -> float:

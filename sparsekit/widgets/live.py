@@ -7,6 +7,7 @@ from typing import Any
 
 from ..base.errors import MissingPackageError
 from ..base.optional import optional_import
+from .align import ALIGN, checked
 from .compare import timelines_figure
 from .display import Display
 from .layout import clean
@@ -136,6 +137,10 @@ else:
         title, description : str, optional
             Heading, and the sentence below it.
         color_by : {"operator", "lane", "layer", "density"}
+        align : {"auto", "step", "start"}
+            How several runs begin: the same step of each at the same place where they have steps, or all together and
+            nothing more; see ``timelines_figure`` for what a step is.  "auto" also aligns steps that are only
+            recognised.  Two buttons and the key ``a`` change it, ``[`` and ``]`` go from step to step.
 
         Attributes
         ----------
@@ -149,18 +154,22 @@ else:
         title = traitlets.Unicode("").tag(sync=True)
         description = traitlets.Unicode("").tag(sync=True)
         color_by = traitlets.Enum(("operator", "lane", "layer", "density"), "operator").tag(sync=True)
+        align = traitlets.Enum(ALIGN, "auto").tag(sync=True)
         selected = traitlets.Int(-1).tag(sync=True)
 
         def __init__(
-            self, records: Any = (), title: str = "Timeline", description: str = "", color_by: str = "operator"
-        ) -> None:
+            self, records: Any = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
+            align: str = "auto",
+        ) -> None:  # fmt: skip
             self._runs = _as_runs(records)
             self._title = str(title)
+            self._align = checked(align)  # what the picture was asked to be, whatever is pressed later
             super().__init__(
                 payload=pack_timeline(self._runs),
                 title=self._title,
                 description=str(description) or self.static.alt,
                 color_by=color_by,
+                align=align,
             )
 
         @property
@@ -168,7 +177,7 @@ else:
             """The static picture and table of the same data."""
             if len(self._runs) == 1:
                 return timeline_figure(next(iter(self._runs.values())), title=self._title)
-            return timelines_figure(self._runs, title=self._title)
+            return timelines_figure(self._runs, title=self._title, align=self._align)
 
         @property
         def selected_record(self) -> Mapping[str, Any] | None:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .align import Alignment
+from .align import align as line_up
 from .describe import arrays
 from .lanes import shared_palette, single_palette
 from .layout import APART, Event, clean, place_rows, steps, typical_window
@@ -89,6 +91,18 @@ class _Columns:
         self.strings, self.arrays, self.attributes = _Names(), _Names(), _Names()
         self.data: dict[str, list[Any]] = {name: [] for name in _KINDS}
 
+    def add_steps(self, steps: Alignment, origins: Sequence[float]) -> None:
+        """Append where the steps lie: their places on the common axis, and of each run when they began and how far to move."""
+        data = self.data
+        for slot in steps.slots:
+            data["slot_start"].append(slot.start)
+            data["slot_length"].append(slot.length)
+        for run, origin in enumerate(origins):
+            for place, start, end, shift in steps.columns(run) if steps else ():
+                for name, value in (("run", run), ("slot", place), ("start", start - origin), ("end", end - origin),
+                                    ("shift", shift + origin)):  # fmt: skip
+                    data[f"step_{name}"].append(value)
+
     def add(self, run: int, event: Event, lane: int, row: int, origin: float) -> None:
         """Append one event."""
         record, data = event.record, self.data
@@ -141,11 +155,20 @@ _KINDS = {
     "inputs": "u2",
     "first_array": "u4",
     "array": "u4",
+    "slot_start": "f8",
+    "slot_length": "f8",
+    "step_run": "u1",
+    "step_slot": "u4",
+    "step_start": "f8",
+    "step_end": "f8",
+    "step_shift": "f8",
 }
 
 
 def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None]) -> bytes:
     """Pack the records of one or several runs, each starting at time 0, for the live timeline.
+
+    Of several runs with steps, where the steps lie when they are aligned goes with them.
 
     Parameters
     ----------
@@ -168,10 +191,14 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None]) -> byt
             # Hostile input could name more lanes than a byte holds: the last takes what is left.
             lane = lanes.index(event.lane) if event.lane in lanes else len(lanes) - 1
             columns.add(run, event, lane, row, origin)
+    steps = line_up(list(cleaned.values()), list(cleaned))
+    columns.add_steps(steps, origins)
     header = {
         "runs": [plain(name) for name in cleaned],
         "lanes": [plain(name) for name in lanes],
         "view": _view(list(cleaned.values()), origins),
+        "steps": {"kind": steps.kind, "reason": plain(steps.reason), "labels": [slot.label for slot in steps.slots],
+                  "tail": steps.tail, "view": _step_view(steps)},
         "palette": _palette(list(cleaned.values())),
         "strings": columns.strings.values,
         "array_table": columns.arrays.values,
@@ -194,6 +221,14 @@ def _view(runs: Sequence[Sequence[Event]], origins: Sequence[float]) -> list[flo
     if not found or any(len(some) < 3 for some, _ in found):
         return [0.0, 0.0]
     return [0.0, max(some[1][0] - origin for some, origin in found)]
+
+
+def _step_view(steps: Alignment) -> list[float]:
+    """What several runs open on that are aligned by their steps: what the static picture draws."""
+    if not steps:
+        return [0.0, 0.0]
+    window = steps.window(steps.typical())
+    return [window.start, window.end]
 
 
 def _palette(runs: Sequence[Sequence[Event]]) -> list[list[str]]:

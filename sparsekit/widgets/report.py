@@ -47,7 +47,8 @@ def html_report(
         ``{"memory": prof.memory}``, ``{"inspector": array}``, ``{"xray": {...}}`` and ``{"crossover": {...}}``
         with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``,
-        or a list of these.  A view may also have ``"title"`` and ``"description"``.
+        or a list of these.  A view may also have ``"title"`` and ``"description"``, a timeline of several runs ``"align"``
+        as ``timelines_figure`` takes it.
         Anything else is shown as its text.
     path : path, optional
         Where to write the page too; written beside it first and then renamed.
@@ -93,7 +94,8 @@ def _content(content: Any) -> str:
     if isinstance(content, Mapping):
         for kind, build in _VIEWS.items():
             if kind in content:
-                display, values = build(content[kind], str(content.get("title") or ""))
+                extra = {"align": str(content["align"])} if kind == "timeline" and "align" in content else {}
+                display, values = build(content[kind], str(content.get("title") or ""), **extra)
                 return _live(kind, display, content, values)
         if "columns" in content:
             table = html_table(content["columns"], content.get("rows") or (), str(content.get("caption") or ""))
@@ -106,14 +108,14 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{table}</figure>"
 
 
-def _timeline(records: Any, title: str) -> tuple[Display, dict[str, Any]]:
+def _timeline(records: Any, title: str, align: str = "auto") -> tuple[Display, dict[str, Any]]:
     if isinstance(records, Mapping):
-        display, runs = timelines_figure(records, title=title), records
+        display, runs = timelines_figure(records, title=title, align=align), records
     else:
         records = list(records or ())
         display, runs = timeline_figure(records, title=title), {"": records}
     payload = base64.b64encode(pack_timeline(runs)).decode("ascii")
-    return display, {"payload": payload, "color_by": "operator", "selected": -1}
+    return display, {"payload": payload, "color_by": "operator", "align": align, "selected": -1}
 
 
 def _memory(memory: Any, title: str) -> tuple[Display, dict[str, Any]]:
@@ -138,7 +140,7 @@ def _monitor(monitor: Any, title: str) -> tuple[Display, dict[str, Any]]:
 
 
 #: Kind of a live view -> what gives its static picture and the values of its model.
-_VIEWS: dict[str, Callable[[Any, str], tuple[Display, dict[str, Any]]]] = {
+_VIEWS: dict[str, Callable[..., tuple[Display, dict[str, Any]]]] = {
     "timeline": _timeline, "memory": _memory, "inspector": _inspector, "xray": _xray, "crossover": _crossover,
     "monitor": _monitor,
 }  # fmt: skip

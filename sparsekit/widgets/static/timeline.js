@@ -4,7 +4,7 @@
 import { ALARM, element, formatCount, formatDuration, inkOn, stillPreferred, unpack, watchTheme } from "./common.js";
 import { Coloring, Data, ROW } from "./timeline_data.js";
 import { GUTTER } from "./timeline_paint.js";
-import { Teller } from "./timeline_words.js";
+import { Aligner, STEP_KEYS } from "./timeline_steps.js";
 
 const KEYS = [
   ["+ −", "zoom"], ["← →", "pan"], ["Home", "whole run"], ["Enter", "step into the operators, open one"],
@@ -14,11 +14,12 @@ const KEYS = [
 
 // ---- the view
 
-class Timeline extends Teller {
+class Timeline extends Aligner {
   constructor(model, root, data) {
     super();
     Object.assign(this, { model, root, data });
-    this.view = data.view[1] > data.view[0] ? data.view : [data.begin, data.begin + data.length];
+    const { view } = data.aligned ? data.steps : data;
+    this.view = view[1] > view[0] ? view : [data.begin, data.begin + data.length];
     this.selected = -1;
     this.inside = false;
     this.range = null;
@@ -37,7 +38,7 @@ class Timeline extends Teller {
     this.tip = element("div", { class: "sk-tip", hidden: true });
     this.stage = element("div", {
       class: "sk-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline",
-      "aria-label": `${title}: ${formatCount(this.data.count)} events. Enter steps into the operators, Escape leaves.`,
+      "data-title": `${title}: ${formatCount(this.data.count)} events`,
     }, this.canvas, this.tip);
     this.map = element("canvas", { class: "sk-map", "aria-hidden": "true" });
     this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
@@ -47,7 +48,8 @@ class Timeline extends Teller {
     this.rows = element("div", { class: "sk-table" });
     this.twin = element("details", { ontoggle: () => this.fillTwin() },
       element("summary", {}, "The events in view as a table"), this.rows);
-    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend, this.status, this.statistics, this.twin);
+    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend, this.status, this.statistics);
+    main.append(...[this.stepDetails(), this.twin].filter(Boolean));
     this.root.append(
       element("h3", {}, title),
       element("p", {}, this.model.get("description") || ""),
@@ -55,6 +57,7 @@ class Timeline extends Teller {
       element("div", { class: "sk-body" }, main, this.panel),
       this.help(),
     );
+    this.showAligned();
     this.listen();
   }
 
@@ -69,12 +72,12 @@ class Timeline extends Teller {
     });
     return element("div", { class: "sk-bar" },
       button("+", "Zoom in", () => this.zoom(0.5)), button("−", "Zoom out", () => this.zoom(2)),
-      button("whole run", "Show the whole run", () => this.home()),
+      button("whole run", "Show the whole run", () => this.home()), this.aligning(),
       element("label", {}, "colour by ", this.choice), element("label", {}, "search ", this.search));
   }
 
   help() {
-    const keys = KEYS.flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
+    const keys = [...KEYS, ...(this.data.runs.length > 1 ? STEP_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
     return element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" }, ...keys,
       element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator."));
   }
@@ -87,7 +90,7 @@ class Timeline extends Teller {
     const most = this.data.length;
     const span = Math.min(Math.max(end - begin, most * 1e-7, 1e-3), most);
     const from = Math.min(Math.max(begin, this.data.begin), this.data.begin + most - span);
-    const target = [from, from + span];
+    const target = (this.target = [from, from + span]);
     cancelAnimationFrame(this.flight);
     if (still || stillPreferred()) {
       this.view = target;
@@ -118,7 +121,7 @@ class Timeline extends Teller {
   }
 
   focusTime() {
-    const { start, duration } = this.data.columns;
+    const { start, duration } = this.data.placed;
     const middle = this.selected >= 0 ? start[this.selected] + duration[this.selected] / 2 : NaN;
     return middle >= this.view[0] && middle <= this.view[1] ? middle : (this.view[0] + this.view[1]) / 2;
   }
@@ -129,7 +132,7 @@ class Timeline extends Teller {
   }
 
   reveal(event) {
-    const { start, duration } = this.data.columns;
+    const { start, duration } = this.data.placed;
     const [a, b] = this.view;
     const [from, to] = [start[event], start[event] + duration[event]];
     const span = b - a;
@@ -232,7 +235,10 @@ class Timeline extends Teller {
   sentence(event) {
     const { start, duration, fallback } = this.data.columns;
     const dense = fallback[event] ? ", made a sparse array dense" : "";
-    return `${this.data.label(event)}, ${this.data.lane(event)}, ${formatDuration(duration[event])} from ${formatDuration(start[event])}${dense}.`;
+    const { runs, columns: { run } } = this.data;
+    const where = [this.data.lane(event), ...(runs.length > 1 ? [runs[run[event]]] : [])].join(", ");
+    const step = this.stepOf(event);
+    return `${this.data.label(event)}, ${where}, ${formatDuration(duration[event])} from ${formatDuration(start[event])}${step && `, ${step}`}${dense}.`;
   }
 
   say(words) { this.status.textContent = words; }
@@ -243,7 +249,7 @@ class Timeline extends Teller {
     const track = this.data.tracks.find((candidate) => y >= candidate.y && y < candidate.y + ROW);
     if (!track || x < GUTTER) return -1;
     const reach = 2 / this.scale;
-    const [time, { start, duration }] = [this.time(x), this.data.columns];
+    const [time, { start, duration }] = [this.time(x), this.data.placed];
     let best = -1;
     for (let i = this.data.first(track, time - reach); i < track.order.length; i += 1) {
       const event = track.order[i];
@@ -344,6 +350,10 @@ class Timeline extends Teller {
       Enter: () => this.enter(), "/": () => this.search.focus(),
       p: () => this.partners?.length && this.select(this.partners[0], false),
       z: () => this.selected >= 0 && this.zoomTo(this.selected),
+      ...(this.data.runs.length > 1 ? {
+        a: () => this.align(!this.data.aligned, true),
+        "[": () => this.goStep(this.stepInView() - 1), "]": () => this.goStep(this.stepInView() + 1),
+      } : {}),
       // Only once inside: otherwise Tab goes on to the next control of the page.
       Tab: this.inside ? () => this.select(this.walk(event.shiftKey ? -1 : 1, () => true), false) : null,
       Escape: this.inside || this.selected >= 0 || this.range ? () => this.leave() : null,
@@ -357,9 +367,12 @@ class Timeline extends Teller {
   enter() {
     if (!this.data.count) return;
     if (this.selected < 0) {
+      // The first that begins in view; if none does, the first that reaches into it.
       let first = -1;
-      const { start } = this.data.columns;
-      this.data.within(this.view[0], this.view[1], (event) => { if (first < 0 || start[event] < start[first]) first = event; });
+      const { start } = this.data.placed;
+      const late = (event) => [start[event] < this.view[0], start[event]];
+      const before = ([one, time], [other, then]) => (one === other ? time < then : !one);
+      this.data.within(...this.view, (event) => { if (first < 0 || before(late(event), late(first))) first = event; });
       this.select(Math.max(first, 0), false);
     } else {
       this.select(this.selected);
@@ -376,7 +389,7 @@ class Timeline extends Teller {
 
   climb(direction) {
     if (this.selected < 0) return;
-    const { start } = this.data.columns;
+    const { start } = this.data.placed;
     const next = this.data.tracks[this.data.trackOf[this.selected] + direction];
     if (!next) return;
     const i = this.data.starting(next, start[this.selected], 0);
@@ -391,6 +404,7 @@ class Timeline extends Teller {
       this.cleanups.push(() => this.model.off(name, callback));
     };
     listen("change:color_by", () => this.recolor(this.model.get("color_by")));
+    listen("change:align", () => this.align(this.model.get("align") !== "start" && this.data.steps.some));
     listen("change:selected", () => {
       const wanted = this.model.get("selected");
       if (wanted !== this.selected && wanted < this.data.count) this.select(wanted);
@@ -420,7 +434,7 @@ async function render({ model, el }) {
       if (gone || mine !== turn) return;
       timeline?.destroy();
       root.replaceChildren();
-      timeline = new Timeline(model, root, new Data(unpacked));
+      timeline = new Timeline(model, root, new Data(unpacked, model.get("align") !== "start"));
       root.dataset.ready = "true";
     } catch (error) {
       root.replaceChildren(element("p", { role: "alert" }, `The timeline cannot be shown: ${error.message}`));

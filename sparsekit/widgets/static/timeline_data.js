@@ -1,6 +1,7 @@
 // What the timeline shows: packed columns read into tracks, and the colour of every event.
 
 import { OTHER, SERIES, formatCount, formatDensity } from "./common.js";
+import { Steps } from "./step_places.js";
 
 export const ROW = 22;
 export const TOP = 24;
@@ -11,16 +12,37 @@ const SCALE = ["#00224e", "#35456c", "#666970", "#948e77", "#c8b866", "#fee838"]
 // ---- the data
 
 export class Data {
-  constructor({ header, columns }) {
+  constructor({ header, columns }, aligned = false) {
     Object.assign(this, header);
     this.columns = columns;
     this.count = columns.start.length;
+    this.steps = new Steps(header.steps, columns, header.runs.length);
+    this.extents = header.runs.map(() => [Infinity, 0]);
+    columns.run.forEach((run, i) => {
+      const [first, last] = this.extents[run];
+      this.extents[run] = [Math.min(first, columns.start[i]), Math.max(last, columns.start[i] + columns.duration[i])];
+    });
+    this.arrange(aligned);
+  }
+
+  // Where every event is drawn: by its own run's time, or moved so that the same step of every run begins at one place.
+  // `columns` keeps the times that are told, `placed` has those that are drawn.
+  arrange(aligned) {
+    this.aligned = aligned && this.steps.some;
+    const { start, duration } = (this.placed = this.aligned ? this.steps.arrange(this.columns) : this.columns);
     // Compilation before the first step lies before time 0.
-    this.begin = columns.start.reduce((least, time) => Math.min(least, time), 0);
+    this.begin = start.reduce((least, time) => Math.min(least, time), 0);
     this.end = 0;
-    for (let i = 0; i < this.count; i += 1) this.end = Math.max(this.end, columns.start[i] + columns.duration[i]);
+    for (let i = 0; i < this.count; i += 1) this.end = Math.max(this.end, start[i] + duration[i]);
     this.length = this.end - this.begin || 1;
     this.layout();
+  }
+
+  // A run's own time at a place of the axis; before it began and after it ended, none passes.
+  real(run, place) {
+    if (!this.aligned) return place;
+    const [first, last] = this.extents[run];
+    return Math.min(Math.max(this.steps.real(run, place), first), last);
   }
 
   // One track for each run, lane and row; within it events are sorted by start.
@@ -35,6 +57,7 @@ export class Data {
     }
     this.tracks = [];
     this.bands = [];
+    this.boxes = this.runs.map(() => ({ top: Infinity, bottom: 0 }));
     let y = TOP;
     let previous = -1;
     for (const key of [...found.keys()].sort((a, b) => a - b)) {
@@ -54,6 +77,7 @@ export class Data {
       this.tracks.push(this.track({ run: r, lane: l, row: depth, y }, Int32Array.from(found.get(key))));
       y += ROW + GAP / 2;
       this.bands.at(-1).height = y - this.bands.at(-1).y;
+      this.boxes[r] = { top: Math.min(this.boxes[r].top, this.tracks.at(-1).y), bottom: y };
     }
     this.height = y;
     this.trackOf = new Int32Array(this.count);
@@ -62,7 +86,7 @@ export class Data {
 
   // A track and what finding one's way in it takes: the latest end so far, for binary search.
   track(place, order) {
-    const { start, duration } = this.columns;
+    const { start, duration } = this.placed;
     const latest = new Float64Array(order.length);
     let reached = this.begin;
     order.forEach((event, i) => { latest[i] = reached = Math.max(reached, start[event] + duration[event]); });
@@ -77,14 +101,14 @@ export class Data {
   // Longest duration among each 32 neighbours: lets painting leap over what is narrower than a pixel.
   longest(order) {
     const found = new Float64Array(Math.ceil(order.length / 32));
-    order.forEach((event, i) => { found[i >> 5] = Math.max(found[i >> 5], this.columns.duration[event]); });
+    order.forEach((event, i) => { found[i >> 5] = Math.max(found[i >> 5], this.placed.duration[event]); });
     return found;
   }
 
   // Position of the next event that is at least `pixel` long or starts at or after `time`.
   leap(track, low, time, pixel) {
     const high = this.starting(track, time, low);
-    const { duration } = this.columns;
+    const { duration } = this.placed;
     for (let i = low; i < high;) {
       if ((i & 31) === 0 && track.longest[i >> 5] < pixel) i += 32;
       else if (duration[track.order[i]] >= pixel) return i;
@@ -106,7 +130,7 @@ export class Data {
 
   // Position in a track, from `low` on, of the first event that starts at or after `time`.
   starting(track, time, low) {
-    const { start } = this.columns;
+    const { start } = this.placed;
     let high = track.order.length;
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -117,7 +141,7 @@ export class Data {
   }
 
   within(begin, end, visit) {
-    const { start } = this.columns;
+    const { start } = this.placed;
     for (const track of this.tracks) {
       for (let i = this.first(track, begin); i < track.order.length && start[track.order[i]] < end; i += 1) {
         visit(track.order[i]);

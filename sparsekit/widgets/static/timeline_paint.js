@@ -5,7 +5,7 @@ import { ROW, TOP } from "./timeline_data.js";
 
 export const GUTTER = 92;
 const MAP = 34;
-const FONT = '12px system-ui, "Helvetica Neue", Arial, sans-serif';
+export const FONT = '12px system-ui, "Helvetica Neue", Arial, sans-serif';
 
 // The painting half of the timeline; the view in timeline.js extends it and owns the state.
 export class Painter {
@@ -52,6 +52,7 @@ export class Painter {
     context.clip();
     for (const track of this.data.tracks) this.paintTrack(context, track, this.marked ? 0.18 : 1);
     for (const track of this.marked ?? []) this.paintTrack(context, track, 1);
+    if (this.data.aligned) this.paintGaps(context);
     this.paintRange(context);
     this.paintSelected(context);
     context.restore();
@@ -72,6 +73,11 @@ export class Painter {
       context.fillText(band.head ? data.runs[band.run] : data.lanes[band.lane], band.head ? 6 : GUTTER - 8, band.y + band.height / 2, band.head ? width - 12 : GUTTER - 12);
       context.font = FONT;
     });
+    this.paintTicks(context);
+  }
+
+  paintTicks(context) {
+    const { colors, data, width } = this;
     const { step, positions } = ticks(this.view[0], this.view[1], Math.max(2, (width - GUTTER) / 110));
     context.textAlign = "center";
     for (const position of positions) {
@@ -85,7 +91,7 @@ export class Painter {
 
   paintTrack(context, track, alpha) {
     const { data, coloring, view } = this;
-    const { start, duration, fallback } = data.columns;
+    const { placed: { start, duration }, columns: { fallback } } = data;
     const scale = this.scale;
     const pixel = 1 / scale;
     let i = data.first(track, view[0]);
@@ -165,7 +171,7 @@ export class Painter {
   }
 
   box(event) {
-    const { start, duration } = this.data.columns;
+    const { start, duration } = this.data.placed;
     const x = this.x(start[event]);
     return { x, y: this.data.tracks[this.data.trackOf[event]].y, w: Math.max(2, duration[event] * this.scale) };
   }
@@ -199,7 +205,7 @@ export class Painter {
     const context = this.map.getContext("2d");
     const width = this.map.clientWidth;
     const { data, coloring } = this;
-    const { start, duration } = data.columns;
+    const { start, duration } = data.placed;
     const scale = (width - GUTTER) / data.length;
     const at = (time) => GUTTER + (time - data.begin) * scale;
     context.clearRect(0, 0, width, MAP);

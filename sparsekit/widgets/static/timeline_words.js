@@ -9,7 +9,7 @@ export class Teller extends Painter {
     const { start, duration, own, bytes, flops, dense_flops: dense, fallback, line, attributes, run } = data.columns;
     const facts = [
       ["lane", data.lane(event)], ["layer", data.layer(event)], ["line", data.strings[line[event]]],
-      ["run", data.runs.length > 1 ? data.runs[run[event]] : ""],
+      ["run", data.runs.length > 1 ? data.runs[run[event]] : ""], ["step", this.stepOf(event)],
       ["start", formatDuration(start[event])], ["duration", `${formatDuration(duration[event])} (own ${formatDuration(own[event])})`],
       ["moved", bytes[event] ? `${formatBytes(bytes[event])} (${formatBytes((bytes[event] / (duration[event] || 1)) * 1e6)}/s)` : ""],
       ["useful FLOPs", flops[event] ? formatCount(flops[event]) : ""],
@@ -60,25 +60,35 @@ export class Teller extends Painter {
       button("‹ same operator", again(-1)), button("same operator ›", again(1)));
   }
 
+  // In which step something ran, and how far into it it began.
+  stepOf(event) {
+    const into = this.into(event);
+    return into ? `${formatDuration(into[1])} into ${into[0]}` : "";
+  }
+
   zoomTo(event) {
-    const { start, duration } = this.data.columns;
+    const { start, duration } = this.data.placed;
     const margin = duration[event] * 0.15 || 0.01;
     this.move(start[event] - margin, start[event] + duration[event] + margin);
   }
 
   measureView() {
     const [a, b] = this.range ?? this.view;
-    const { own, bytes, start, duration } = this.data.columns;
+    const { own, bytes, start, duration, run } = this.data.columns;
+    const { runs } = this.data;
+    const spans = runs.map((_, r) => [this.data.real(r, a), this.data.real(r, b)]);
     const groups = new Map();
     let [count, total] = [0, 0];
     this.data.within(a, b, (event) => {
       // An event that reaches out of the span counts for the part of it that lies inside.
-      const inside = Math.min(b, start[event] + duration[event]) - Math.max(a, start[event]);
+      const [from, to] = spans[run[event]];
+      const inside = Math.max(0, Math.min(to, start[event] + duration[event]) - Math.max(from, start[event]));
       const share = duration[event] > 0 ? own[event] * (inside / duration[event]) : 0;
       const key = `${this.data.lane(event)}\u0000${this.data.name(event)}`;
-      const group = groups.get(key) ?? { calls: 0, own: 0, bytes: 0 };
+      const group = groups.get(key) ?? { calls: 0, own: 0, bytes: 0, each: runs.map(() => 0) };
       group.calls += 1;
       group.own += share;
+      group.each[run[event]] += share;
       group.bytes += bytes[event];
       groups.set(key, group);
       count += 1;
@@ -86,25 +96,34 @@ export class Teller extends Painter {
     });
     const ranked = [...groups].sort((x, y) => y[1].own - x[1].own);
     const what = this.range ? "Measured span" : "In view";
-    const rows = ranked.slice(0, 8).map(([key, group]) => [...key.split("\u0000"), formatCount(group.calls), formatDuration(group.own), formatShare(group.own, total), formatBytes(group.bytes)]);
-    const caption = `${what}, by own time${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
-    this.statistics.replaceChildren(table(["lane", "operator", "calls", "own time", "share", "moved"], rows, caption));
-    if (this.selected < 0 || this.range) this.say(`${what}: ${formatDuration(b - a)}, ${formatCount(count)} events.`);
+    const several = runs.length > 1;
+    const rows = ranked.slice(0, 8).map(([key, group]) => {
+      const times = several ? group.each.map((time) => (time > 0 ? formatDuration(time) : "")) : [formatDuration(group.own), formatShare(group.own, total)];
+      return [...key.split("\u0000"), formatCount(group.calls), ...times, formatBytes(group.bytes)];
+    });
+    const caption = `${what}, by own time${several ? " in each run" : ""}${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
+    this.statistics.replaceChildren(table(["lane", "operator", "calls", ...(several ? runs : ["own time", "share"]), "moved"], rows, caption));
+    const length = this.data.aligned ? "" : `${formatDuration(b - a)}, `;
+    if (this.selected < 0 || this.range) this.say(`${what}: ${length}${formatCount(count)} events.${this.stepWords(a, b)}`);
     this.fillTwin();
+    this.fillSteps();
   }
 
   fillTwin() {
     if (!this.twin.open) return;
     const found = [];
-    const { start, duration } = this.data.columns;
+    const { start, duration, run } = this.data.columns;
+    const { runs, placed } = this.data;
     this.data.within(this.view[0], this.view[1], (event) => found.push(event));
-    found.sort((a, b) => start[a] - start[b]);
+    found.sort((a, b) => placed.start[a] - placed.start[b]);
+    const where = (event) => [...(runs.length > 1 ? [runs[run[event]]] : []), ...(this.data.steps.some ? [this.into(event)?.[0] ?? ""] : [])];
     const rows = found.slice(0, 200).map((event) => [
       element("button", { type: "button", onclick: () => this.select(event) }, this.data.label(event)),
-      this.data.lane(event), formatDuration(start[event]), formatDuration(duration[event]),
+      this.data.lane(event), ...where(event), formatDuration(start[event]), formatDuration(duration[event]),
       this.data.columns.density[event] < 0 ? "" : formatDensity(this.data.columns.density[event]),
     ]);
     const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
-    this.rows.replaceChildren(table(["operator", "lane", "start", "duration", "lowest density"], rows, caption));
+    const places = [...(runs.length > 1 ? ["run"] : []), ...(this.data.steps.some ? ["step"] : [])];
+    this.rows.replaceChildren(table(["operator", "lane", ...places, "start", "duration", "lowest density"], rows, caption));
   }
 }

@@ -138,7 +138,7 @@ def _by_steps(runs: list[_Run], steps: Alignment, title: str, window: Any) -> Di
         run.line_up(steps, i, marks.window, marks.slots)
     finding = step_finding(named, steps)
     title = title or f"The same {'steps' if len(marks.slots) > 1 else 'step'}, {format_count(len(runs))} ways"
-    svg = _Comparison(runs, [marks.said, steps.reason], marks).draw(title, finding)
+    svg = _Comparison(runs, [steps.reason], marks).draw(title, finding)
     return Display(svg, finding, ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
 
 
@@ -262,7 +262,8 @@ class _Comparison:
         apart = {run.name: sum(e.own for e in run.all if e.lane in APART) for run in self.runs}
         words = ", ".join(f"{name} {format_duration(own)}" for name, own in apart.items() if own > 0)
         apart_note = [f"Not drawn: compilation and the profiler itself ({words})."] if words else []
-        for note in [*self.notes, *apart_note]:
+        marks_note = [self.marks.said] if self.marks and self.marks.said else []
+        for note in [*marks_note, *self.notes, *apart_note]:
             self.drawing.text(20, self.y + 16, fit(note, WIDTH - 40, 11.5), size=11.5, fill=MUTED)
             self.y += 18
 

@@ -55,18 +55,19 @@ class StepMarks:
             self.window = steps.window(self.slots)
         #: Pixels that a run needs for the durations of its steps.
         self.room = 18.0 if len(self.slots) > 1 else 0.0
+        self.hatched = False
 
     @property
     def said(self) -> str:
-        """Which steps are drawn, and how that is to be read."""
+        """Which steps are drawn, and how that is to be read; complete once every run is drawn."""
         names = [self.steps.slots[i].label for i in self.slots]
         whole = len(self.steps.slots) - self.steps.tail
         if not names:
             return ""
         which = f"Step {names[0]}" if len(names) == 1 else f"Steps {names[0]} to {names[-1]}"
         words = "" if len(names) == whole else f"{which}, of {format_count(whole)} in the table. "
-        hatched = "Each step begins at the same place in every run; hatched: it was over, nothing ran."
-        return words + hatched if self.room else words.strip()
+        words += "Each step begins at the same place in every run" if self.room else "It begins at the same place in every run"
+        return words + ("; hatched: it was over, nothing ran." if self.hatched else ".")
 
     def _inside(self) -> list[int]:
         """Slots of which something is drawn, what follows the steps among them."""
@@ -109,6 +110,7 @@ class StepMarks:
         for start, end in self.steps.gaps(run) if hatched else ():
             first, last = max(start, self.window.start), min(end, self.window.end)
             if (last - first) * scale > 1:
+                self.hatched = True
                 x, width = left + (first - self.window.start) * scale, (last - first) * scale
                 drawing.rect(x, top, width, bottom - top, PAPER, fill_opacity="0.75")
                 drawing.rect(x, top, width, bottom - top, drawing.hatch(LINE, 7, 1.2))

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from ..base.errors import UnknownNameError
 from .layout import APART, Event, Window, steps
 
-__all__ = ["ALIGN", "Alignment", "Slot", "Step", "align", "checked", "recorded_steps"]
+__all__ = ["ALIGN", "Alignment", "Slot", "Step", "align", "checked", "is_step", "recorded_steps"]
 
 #: How runs may be laid beside each other.
 ALIGN = ("auto", "start", "step")
@@ -93,6 +93,11 @@ def recorded_steps(events: Sequence[Event]) -> list[Step]:
         if not kept or step.end > kept[-1].end + ROUNDING:
             kept.append(step)
     return kept
+
+
+def is_step(event: Event) -> bool:
+    """Tell whether a span of the user's is a step."""
+    return _step(event) is not None
 
 
 def _step(event: Event) -> Step | None:

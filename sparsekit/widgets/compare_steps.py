@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from .align import Alignment
+from .align import Alignment, is_step
 from .describe import place
 from .layout import Event, Window, ticks
 from .svg import Drawing, text_width
@@ -168,7 +168,8 @@ def step_finding(runs: Runs, steps: Alignment) -> str:
         words += f": {runs[slow][0]} takes {format_ratio(longest / shortest)} as long as {runs[fast][0]}"
     own: dict[str, float] = {}
     for event in _in_steps(slow, runs[slow][1], steps):
-        key = f"{place(event)} ({event.lane})"
+        # A step's own time is what passed between the operators in it.
+        key = "no operator" if event.lane == "user" and is_step(event) else f"{place(event)} ({event.lane})"
         own[key] = own.get(key, 0.0) + event.own
     if own and sum(own.values()) > 0:
         top = max(own, key=lambda key: own[key])

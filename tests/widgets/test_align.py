@@ -197,6 +197,10 @@ class TestPicture:
         assert "120 µs in 3 steps" in display.svg
         assert "hatched: it was over" in display.svg
 
+    def test_time_between_operators_is_no_operators(self):
+        idle = [{**record, "self": 25.0} for record in run([30, 30]) if record["name"] == "step"]
+        assert "100 % of it in no operator." in timelines_figure({"a": idle, "b": run([5, 5])}).alt
+
     def test_lanes_are_told_a_step(self):
         rows = {row[0]: row[1:] for row in timelines_figure({"a": run([30, 60]), "b": run([30] * 4)}).rows}
         assert rows["forward"] == rows["update"] == ("15.0 µs", "10.0 µs")

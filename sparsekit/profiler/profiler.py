@@ -205,6 +205,11 @@ class Profiler(Profile):
             self._run.per_event = cost_of_event(self._run.recorder.lines)
         return super()._data()
 
+    @property
+    def _noting(self) -> bool:
+        """Whether what happens now is noted: a schedule may run and wait."""
+        return self.state == "running" and hooks.sink is self._run.recorder
+
     def span(self, name: str) -> Span:
         """Mark a part of the run, as a ``with`` block or a decorator."""
         return Span(self, name)
@@ -226,12 +231,12 @@ class Profiler(Profile):
 
     def marker(self, name: str, value: Any = None) -> None:
         """Mark this instant."""
-        if self.state == "running":
+        if self._noting:
             self._run.recorder.mark(MARKER, name, value)
 
     def counter(self, name: str, value: float, unit: str = "") -> None:
         """Note the value that a quantity has from now on, in ``unit``."""
-        if self.state == "running":
+        if self._noting:
             self._run.recorder.mark(COUNTER, name, value, str(unit))
 
 
@@ -264,7 +269,7 @@ class Span(ContextDecorator):
         run = self._profiler._run
         if entry in run.open:
             run.open.remove(entry)
-        if self._profiler.state == "running":
+        if self._profiler._noting:
             run.recorder.span(self.name, "user", entry[1], time.perf_counter_ns(), {})
 
 

@@ -82,11 +82,11 @@ class StepMarks:
         for i in self._inside():
             slot = self.steps.slots[i]
             x = left + (slot.start - self.window.start) * scale
-            if x < left - 1:
+            if x < left - 1 or (x < above and slot.length * scale < NARROW / 4):
                 continue
             drawing.line(x, top - 10, x, bottom + 4, stroke=MUTED, stroke_width=1.2)
             label = self.name(i)
-            if x >= above:
+            if x >= above and x + 4 + text_width(label, 11.5) < drawing.width - 8:
                 drawing.text(x + 4, top - 2, label, size=11.5, font_weight="bold")
                 above = x + text_width(label, 11.5) + 14
             room = min(slot.length * scale, left + width - x)

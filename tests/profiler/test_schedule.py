@@ -57,6 +57,17 @@ def test_steps_are_spans_with_their_numbers(library):
     assert len(prof.memory["process_samples"]) >= 3
 
 
+def test_spans_and_marks_of_steps_that_wait_are_not_noted(library):
+    with Profiler(schedule=schedule(wait=2, warmup=0, active=1, repeat=1)) as prof:
+        for step in range(6):
+            with prof.span(f"part {step}"):
+                prof.marker("mark", step)
+                prof.counter("count", step)
+            prof.step()
+    assert [record["name"] for record in prof.records] == ["step", "part 2"]
+    assert [mark["value"] for mark in prof.marks] == [2, 2]
+
+
 def test_without_a_schedule_every_step_is_noted_and_on_ready_comes_at_the_end(library):
     found = []
     prof = Profiler(on_ready=found.append).start()

@@ -13,7 +13,7 @@ from .clock import Clock
 from .lines import line_of
 from .memory import MemoryTracker
 from .nesting import Nesting, depths
-from .recorder import COUNTER, DENSIFY, MARKER, SPAN
+from .notes import COUNTER, DENSIFY, MARKER, SPAN
 
 __all__ = ["Log", "Total"]
 

@@ -12,8 +12,8 @@ from typing import Any
 from ..core import hooks
 from .describe import dtype_of, size_of
 from .lives import Kind, Lives
+from .notes import ASSIGN
 from .pieces import Mold, Piece, Sparse, View
-from .recorder import ASSIGN
 
 __all__ = ["MAX_SAMPLES", "MemoryTracker", "process_bytes", "process_peak_bytes"]
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Self
 
 from ..base.errors import ProfilerError
 from ..core import hooks
+from .notes import COUNTER, MARKER
 from .profile import Profile
-from .recorder import COUNTER, MARKER
 from .schedules import Schedule
 from .source import Run
 
@@ -186,6 +186,7 @@ class Profiler(Profile):
         with _lock:
             if hooks.sink is self._run.recorder:
                 hooks.sink = None
+                self._run.recorder.end()
                 self._device_work += hooks.device_work
             if self._run.clock.running:
                 self._run.clock.stop()

@@ -9,12 +9,11 @@ When an array dies, its weak reference is appended to the same list by the inter
 the events.  So the order of allocations and frees is known exactly, without a single Python call when
 memory is freed.
 
-``drain`` hands the events over as tuples in which arrays are objects: ``pieces.Piece``, ``View`` and ``Sparse``.
+``drain`` has the notes read (``notes.Reader``) and hands over what they tell.
 """
 
 from __future__ import annotations
 
-import collections
 import gc
 import sys
 import threading
@@ -26,37 +25,17 @@ from typing import Any
 import numpy as np
 
 from ..core import hooks
-from .pieces import Piece, Sparse, View
+from .collector import Collector
+from .notes import ASSIGN, DENSIFY, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
 
-__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "MARKER", "SPAN", "Recorder"]
+__all__ = ["Recorder"]
 
-#: First element of the tuples that are no operator events.
-SPAN, ASSIGN, DENSIFY, MARKER, COUNTER = "span", "assign", "densify", "marker", "counter"
+#: Items noted for each object that the garbage collector follows: about one and a half an event, a weak reference and
+#: something for what is not an operator on dense arrays.
+ITEMS_AN_OBJECT = 10
 
-#: Stands for an input that was left out.
-NOTHING: tuple[Any, ...] = (None, (), None)
-
-#: Items that one event takes; a death takes one.
-STRIDE = 14
-
-#: Stands in the first place if there are more inputs than two or none, and in that of the layout for several outputs.
-MANY: Any = "many"
-
-#: First of the five items that stand for a view when it is first met: its weak reference, what stands for its base, and
-#: its layout or shape, and element type.
-VIEW = "view"
-
-#: In the place of the layout: a sparse array that is first met, described by the result.
-SPARSE = "sparse"
-
-#: First of a note that says which number stands for an array from now on.
-MET = "met"
-
-#: First of a note that a batch was read: a span, and roles of its arrays.
-READ = "read"
-
-#: Events digested in one go: few enough to stay in the processor's cache.
-SLICE = 4096
+#: Items after which the garbage collector is told.
+STEP = ITEMS_AN_OBJECT * Collector.ahead
 
 #: Events that may wait before they are digested; about 300 bytes each.
 WAITING = 100_000
@@ -70,38 +49,29 @@ class Recorder:
     lines : bool
         Note the user's line of each operator outside the backward pass.
     digest : callable
-        ``digest(events, dead)`` takes the events noted so far; called when many are waiting.  An operator
-        is ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, place, instruction)``,
-        where outputs is a list unless there is one, deaths is how many pieces of memory had been freed by then, and place
-        is a code object with its instruction, or what ``hooks.caller`` gave; everything else begins with one of the five
-        names of this module and has its content in the place of the inputs.
+        ``digest(events, dead)`` takes the events noted so far, and what was freed; see ``notes.Reader``.  Called when
+        many are waiting.
     waiting : int
         Number of events that may wait.
 
     Attributes
     ----------
-    dead : deque of Piece
-        In the order in which they were freed, as far as events were handed over; who digests takes them out.
+    reader : Reader
     """
 
     def __init__(self, lines: bool, digest: Callable[[list[Any], Any], None], waiting: int = WAITING) -> None:
         self._notes: list[Any] = []
         self._extend = self._notes.extend
         self._died = self._notes.append
-        self.dead: collections.deque[Piece] = collections.deque()
         self.lines = lines
         self._waiting = waiting
         self._digest = digest
         self._lock = threading.Lock()
-        # How many were in ``dead``; what a weak reference, by its address, or a number in a note stands for; the number
-        # given to an array that was met again, by the address of its weak reference.
-        self._deaths = 0
-        self._entries: dict[int, Any] = {}
-        self._marked: dict[int, Any] = {}
-        self._numbers: dict[int, int] = {}
+        self.reader = Reader()
         self._lasting: dict[int, tuple[Any, str, str]] = {}
+        self._collector, self._told = Collector(), 0
         self._meet = self._make_meet()
-        self.begin()
+        self._prepare()
 
     @property
     def waiting(self) -> int:
@@ -111,21 +81,39 @@ class Recorder:
     @waiting.setter
     def waiting(self, waiting: int) -> None:
         self._waiting = waiting
-        self.begin()
+        self._prepare()
 
     def begin(self) -> None:
-        """Forget how arrays are marked: another recorder may have marked them meanwhile."""
+        """Begin to note, or go on: forget how arrays are marked, as another recorder may have marked them meanwhile."""
+        self._prepare()
+        self._collector.begin()
+        self._told = len(self._notes)
+
+    def end(self) -> None:
+        """Nothing is noted from now on."""
+        self._collector.end()
+
+    def _prepare(self) -> None:
         self._began = time.perf_counter_ns()
         self.op = self._make_op()
         self.call = self._make_call()
 
+    def _more(self) -> int:
+        """What is done now and then while noting: tell the collector, hand over; gives at how many items to come again."""
+        self._collector.made(max(0, len(self._notes) - self._told) // ITEMS_AN_OBJECT)
+        if len(self._notes) > self.waiting * STRIDE:
+            self.drain(True)
+        self._told = len(self._notes)
+        return min(self._told + STEP, self.waiting * STRIDE)
+
     def _make_op(self) -> Callable[..., None]:
         """Build the function for stores, as the general way of an operator and programs have them."""
-        extend, notes, meet, drain, state = self._extend, self._notes, self._meet, self.drain, hooks.state
-        lines, limit, caller = self.lines, self.waiting * STRIDE, hooks.caller
+        extend, notes, meet, more, state = self._extend, self._notes, self._meet, self._more, hooks.state
+        lines, limit, caller = self.lines, 0, hooks.caller
 
         def op(plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
             """Note that an operator ran."""
+            nonlocal limit
             here = state.__dict__
             count = len(inputs)
             second = None
@@ -146,7 +134,7 @@ class Recorder:
             extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, many, None,
                     place, 0))
             if len(notes) > limit:
-                drain(True)
+                limit = more()
 
         return op
 
@@ -155,14 +143,15 @@ class Recorder:
 
         It is written out, because each call of a function costs a twentieth of all that it does.
         """
-        extend, notes, meet, introduce, drain = self._extend, self._notes, self._meet, self._introduce, self.drain
+        extend, notes, meet, introduce, more = self._extend, self._notes, self._meet, self._introduce, self._more
         died, reference, references, frame_at = self._died, weakref.ref, weakref.getweakrefcount, sys._getframe
-        lines, limit, ndarray, state, inner = self.lines, self.waiting * STRIDE, np.ndarray, hooks.state, hooks.inner
+        lines, limit, ndarray, state, inner = self.lines, 0, np.ndarray, hooks.state, hooks.inner
         caller, based, described = hooks.caller, self._base, self._described
         began = self._began
 
         def call(plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
             """Note that an operator ran on array objects, and gave a new one."""
+            nonlocal limit
             here = state.__dict__
             count = len(inputs)
             if count == 2:
@@ -228,7 +217,7 @@ class Recorder:
             extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, layout,
                     dtype, place, instruction))
             if len(notes) > limit:
-                drain(True)
+                limit = more()
 
         return call
 
@@ -239,12 +228,12 @@ class Recorder:
             mark = store._seen
             return mark if mark >= self._began else self._sparse(store)
         part = self._meet(store)
-        owner = _owner(part)
+        owner = owner_of(part)
         if owner.__class__ is not weakref.ref:
             return part
-        mark = self._numbers.get(id(owner))
+        mark = self.reader.numbers.get(id(owner))
         if mark is None:
-            mark = self._numbers[id(owner)] = time.perf_counter_ns()
+            mark = self.reader.numbers[id(owner)] = time.perf_counter_ns()
             self._extend((MET, mark, mark, "", "", None, 0, (mark, part), None, None, None, None, None, 0))
         # Only now, so that no other thread can note it before the note that says what it means.
         array._seen = mark
@@ -369,8 +358,8 @@ class Recorder:
             place = 0
             while place < len(notes):
                 events: list[Any] = []
-                place = self._unfold(notes, place, events)
-                self._digest(events, self.dead)
+                place = self.reader.read(notes, place, events)
+                self._digest(events, self.reader.dead)
             if len(self._lasting) > 10_000:
                 self._lasting = {key: held for key, held in list(self._lasting.items()) if held[0]() is not None}
         finally:
@@ -379,117 +368,3 @@ class Recorder:
             self._lock.release()
         if tell:
             self.span("digest", "profiler", begin, time.perf_counter_ns(), {})
-
-    def _unfold(self, notes: list[Any], place: int, events: list[Any]) -> int:
-        """Append the tuple form of some notes to ``events``; gives where the next begins."""
-        unfold, count, reference = self._entry_of, len(notes), weakref.ref
-        entries, marked = self._entries, self._marked
-        while place < count and len(events) < SLICE:
-            plan = notes[place]
-            if plan.__class__ is reference:
-                self._free(plan)
-                place += 1
-                continue
-            _, start, end, lane, layer, node, thread, first, second, given, layout, dtype, where, instruction = notes[
-                place: place + STRIDE]
-            place += STRIDE
-            if plan.__class__ is str:
-                if plan is MET:
-                    number, part = first
-                    self._stand_for(number, unfold(part), _owner(part))
-                    continue
-                content = first
-                if plan is READ:
-                    events += [(ASSIGN, end, end, "", "", None, thread, (unfold(part), "input", owner, False), None,
-                                self._deaths, None, 0) for part, owner in second]
-                    plan = SPAN
-                elif plan is ASSIGN:
-                    entry = unfold(first[0])
-                    content = (entry, *first[1:])
-                    if entry.__class__ is Piece:
-                        self._stand_for(start, entry, entry.reference)
-                events.append((plan, start, end, lane, layer, node, thread, content, None, self._deaths, None, 0))
-                continue
-            if first is MANY:
-                inputs: Any = [unfold(part) for part in second]
-            elif second is None:
-                inputs = (marked.get(first) or unfold(first),) if first.__class__ is int else (unfold(first),)
-            elif first.__class__ is int and second.__class__ is int:
-                inputs = marked.get(first) or unfold(first), marked.get(second) or unfold(second)
-            else:
-                inputs = unfold(first), unfold(second)
-            if layout is None:
-                outputs = unfold(given)
-            elif layout is MANY:
-                outputs = [unfold(part) for part in given]
-            elif layout is VIEW or layout is SPARSE:
-                outputs = unfold(given)
-                self._stand_for(start, outputs, _owner(given))
-            else:
-                made = marked[start] = Piece(given, layout.shape, dtype, [start])
-                outputs = entries.setdefault(id(given), made)
-                if outputs is not made:  # another thread's note of the same array came first
-                    marked[start] = outputs
-                    outputs.marks.append(start)
-            events.append((plan, start, end, lane, layer, node, thread, inputs, outputs, self._deaths, where, instruction))
-        return place
-
-    def _free(self, reference: Any) -> None:
-        """Forget an array that was freed, whose address may come again, and note it if it had memory of its own."""
-        entry = self._entries.pop(id(reference), None)
-        self._numbers.pop(id(reference), None)
-        if entry is None:
-            return
-        for number in entry.marks:
-            self._marked.pop(number, None)
-        if entry.__class__ is Piece:
-            self.dead.append(entry)
-            self._deaths += 1
-
-    def _stand_for(self, number: int, entry: Any, owner: Any) -> None:
-        """Remember what a number stands for, until its array is freed."""
-        self._marked[number] = entry
-        held = self._entries.get(id(owner))
-        if held is not None:
-            held.marks.append(number)
-
-    def _entry_of(self, part: Any) -> Any:
-        if part.__class__ is int:
-            return self._marked.get(part) or View(None, (), None)
-        if part.__class__ is weakref.ref:
-            found = self._entries.get(id(part))
-            if found is None:
-                # Another thread met the array first, but its note comes later.
-                array = part()
-                if array is None:
-                    return View(None, (), None)
-                owned = getattr(array, "base", None) is None
-                found = self._piece(part, array.shape, array.dtype) if owned else View(None, array.shape, array.dtype)
-            return found
-        if part[0].__class__ is weakref.ref:
-            return self._entries.get(id(part[0])) or self._piece(*part)
-        if part[0] is VIEW:
-            return self._entries.get(id(part[1])) or self._view(*part[1:])
-        if len(part) == 4:
-            stype, shape, parts, role = part
-            return Sparse(stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role)
-        return View(None, *part[1:])
-
-    def _piece(self, reference: Any, shape: tuple[int, ...], dtype: Any) -> Piece:
-        made = self._entries[id(reference)] = Piece(reference, shape, dtype, [])
-        return made
-
-    def _view(self, reference: Any, base: Any, shape: Any, dtype: Any) -> Any:
-        shape = shape if shape.__class__ is tuple else shape.shape
-        if base is None:
-            return self._piece(reference, shape, dtype)
-        owners = self._entry_of(base).owners()
-        made = self._entries[id(reference)] = View(owners[0][0] if owners else None, shape, dtype, reference)
-        return made
-
-
-def _owner(part: Any) -> Any:
-    """The weak reference with whose array a part is forgotten."""
-    if part.__class__ is weakref.ref:
-        return part
-    return part[1] if part[0] is VIEW else _owner(part[2][0]) if len(part) == 4 else part[0]

@@ -102,7 +102,7 @@ class Run:
         """The data as of now."""
         now = self.clock.elapsed()
         self.recorder.drain()
-        self.log.memory.finish(self.recorder.dead, now)
+        self.log.memory.finish(self.recorder.reader.dead, now)
         state = (self.log.events, now)
         if self._stored is None or state != self._seen:
             self._seen, self._stored = state, self._collect(now)

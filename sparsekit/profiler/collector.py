@@ -1,0 +1,57 @@
+"""The garbage collector under a recorder: as busy as it is without one."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+__all__ = ["Collector"]
+
+
+class Collector:
+    """Raises the number of new objects at which Python's garbage collector runs, by those that a recorder made.
+
+    A recorder keeps an object or two an event, none of which can be garbage.  The collector counts them
+    like any others: it would run twenty times as often as without a profiler, and walk over them again and again, which
+    took a third of all that recording costs.
+
+    Attributes
+    ----------
+    ahead : int
+        Objects that a recorder may make between two calls of ``made``.
+    """
+
+    ahead = 1000
+
+    def __init__(self) -> None:
+        self._own = 0
+        self._usual: Any = None
+        self._raised: Any = None
+
+    def begin(self) -> None:
+        """A recorder begins to make objects."""
+        self._own, self._usual = 0, gc.get_threshold()
+        self._raise()
+
+    def made(self, count: int) -> None:
+        """A recorder has made ``count`` objects since it last said so, all of which are there."""
+        if self._raised is None:
+            return
+        if gc.get_threshold() != self._raised:
+            self._usual = gc.get_threshold()  # somebody else's wish
+        young = gc.get_count()[0]
+        # Fewer young ones than we made: the collector ran meanwhile, after which they are no longer young.
+        self._own = self._own + count if young >= self._own + count else min(count, young)
+        self._raise()
+
+    def end(self) -> None:
+        """The recorder is done, or pauses."""
+        if gc.get_threshold() == self._raised:
+            gc.set_threshold(*self._usual)
+        self._raised = None
+
+    def _raise(self) -> None:
+        first, *older = self._usual
+        # Zero means never.
+        self._raised = (first and first + self._own + self.ahead, *older)
+        gc.set_threshold(*self._raised)

@@ -1,0 +1,88 @@
+import gc
+
+import pytest
+
+import sparsekit as mx
+from sparsekit.profiler.collector import Collector
+
+
+def work(rounds):
+    x = mx.nd.ones((4, 4))
+    for _ in range(rounds):
+        x + x
+
+
+def runs(rounds):
+    """How often the collector ran through the youngest objects while operators ran and every tenth left a cycle behind."""
+    gc.collect()
+    before = gc.get_stats()[0]["collections"]
+    for _ in range(rounds // 10):
+        work(10)
+        cycle = []
+        cycle.append(cycle)
+    return gc.get_stats()[0]["collections"] - before
+
+
+def test_the_collector_runs_as_often_as_without_a_profiler_and_no_more():
+    runs(1000)
+    without = runs(20_000)
+    with mx.Profiler():
+        recorded = runs(20_000)
+    assert 2 <= without < 10  # 2,000 cycles, 700 at a time
+    # Objects of the recorder alone, 20,000 weak references and more, would make it run thirty times.
+    assert 1 <= recorded <= without + 1
+
+
+def test_thresholds_are_as_before_when_the_profiler_stops_or_pauses():
+    usual = gc.get_threshold()
+    with mx.Profiler() as prof:
+        assert gc.get_threshold()[0] > usual[0]
+        work(3000)
+        prof.pause()
+        assert gc.get_threshold() == usual
+        prof.resume()
+        work(10)
+    assert gc.get_threshold() == usual
+
+
+def test_thresholds_that_the_user_sets_meanwhile_stay():
+    usual = gc.get_threshold()
+    try:
+        with mx.Profiler():
+            gc.set_threshold(5000, 20, 30)
+            work(3000)
+            assert gc.get_threshold()[0] > 5000
+            assert gc.get_threshold()[1:] == (20, 30)
+        assert gc.get_threshold() == (5000, 20, 30)
+        with mx.Profiler():
+            gc.set_threshold(123, 4, 5)
+        assert gc.get_threshold() == (123, 4, 5)
+    finally:
+        gc.set_threshold(*usual)
+
+
+def test_a_collector_that_never_runs_does_not_begin_to():
+    usual = gc.get_threshold()
+    try:
+        gc.set_threshold(0)
+        with mx.Profiler():
+            work(3000)
+            assert gc.get_threshold()[0] == 0
+        assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*usual)
+
+
+@pytest.mark.parametrize("made", [0, 10, 5000])
+def test_more_than_the_young_objects_is_not_taken_for_ones_own(made):
+    usual = gc.get_threshold()
+    collector = Collector()
+    collector.begin()
+    try:
+        gc.collect()
+        collector.made(made)
+        # Right after a run hardly anything is young.
+        assert gc.get_threshold()[0] <= usual[0] + collector.ahead + min(made, 200)
+    finally:
+        collector.end()
+    assert gc.get_threshold() == usual

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..base.sizes import Kind, batch_of, bounds_of, kind_of
+
 __all__ = ["Kind", "Lives"]
 
-#: All that decides the size of a piece of memory; see ``Lives``.
-Kind = tuple[str, str, str, tuple[int, ...], str, tuple[int, ...], str, int]
+#: Different moments that are looked through for those that may be the peak, and of these the most that are kept.
+MOST_STATES, MOST_MOMENTS = 20_000, 400
 
 
 class Lives:
@@ -28,11 +32,20 @@ class Lives:
     def __init__(self, kinds: list[Kind], order: Any, base: dict[int, int]) -> None:
         self.kinds, self.order, self.base = kinds, np.array(order, np.int64), dict(base)
 
+    @cached_property
+    def batch(self) -> int:
+        """Rows of a batch; 0 if nothing came in as data."""
+        return batch_of(self.kinds)
+
+    def bounds(self, at_peak: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+        """Length of a parameter -> rows of it that a csr batch reaches at most; ``at_peak`` is what was alive at the peak."""
+        together = (kind_of(row["role"], row["owner"], row["stype"], tuple(row["shape"]), row["component"], row["dtype"],
+                            row["bytes"]) for row in at_peak)
+        return bounds_of(self.kinds, together, self.batch)
+
     def peak(self, sizes: Any) -> tuple[int, Any]:
         """Most bytes at once if each kind has these sizes, and how many arrays of each kind were alive then."""
-        counts = np.zeros(len(self.kinds), np.int64)
-        for number, count in self.base.items():
-            counts[number] += count
+        counts = self._begin()
         begin = int(counts @ sizes)
         places = np.abs(self.order) - 1
         curve = np.cumsum(np.sign(self.order) * sizes[places]) if len(self.order) else np.zeros(0, np.int64)
@@ -41,3 +54,93 @@ class Lives:
         top = int(curve.argmax())
         np.add.at(counts, places[: top + 1], np.sign(self.order[: top + 1]))
         return begin + int(curve[top]), counts
+
+    def moments(self) -> list[dict[int, int]] | None:
+        """The moments of which one is the peak, whatever the sizes, as numbers of arrays by kind; None if they are too many.
+
+        Left out is each moment at which no more was alive than at another one, rank by rank of arrays that are alike but
+        for their length.  For every ``Change`` the most bytes of these moments are the peak of the whole run.
+        """
+        tops = np.flatnonzero((self.order > 0) & np.append(self.order[1:] < 0, True))
+        # A state is known by a sum of random numbers, one for each array that is alive.
+        marks = np.random.default_rng(0).integers(1, 2**63, len(self.kinds), np.uint64)
+        steps = marks[np.abs(self.order) - 1]
+        states = np.cumsum(np.where(self.order > 0, steps, np.uint64(0) - steps), dtype=np.uint64)[tops]
+        tops = np.sort(tops[np.unique(states, return_index=True)[1]])
+        if len(tops) > MOST_STATES:
+            return None
+        return _highest(self._alive_at(tops), [self._rank(kind) for kind in self.kinds])
+
+    def _begin(self) -> Any:
+        counts = np.zeros(len(self.kinds), np.int64)
+        for number, count in self.base.items():
+            counts[number] += count
+        return counts
+
+    def _alive_at(self, places: Any) -> list[dict[int, int]]:
+        """How many of each kind were alive at the beginning and after each of these entries of ``order``."""
+        counts, done = self._begin(), 0
+        found = []
+        for place in (-1, *places.tolist()):
+            part = self.order[done: place + 1]
+            np.add.at(counts, np.abs(part) - 1, np.sign(part))
+            done = place + 1
+            alive = np.flatnonzero(counts)
+            found.append(dict(zip(alive.tolist(), counts[alive].tolist(), strict=True)))
+        return found
+
+    @cached_property
+    def _gradients(self) -> set[tuple[int, ...]]:
+        return {kind[3] for kind in self.kinds if kind[0] == "gradient"}
+
+    def _rank(self, kind: Kind) -> tuple[Any, int]:
+        """What a kind has in common with those that are longer or shorter, and its length: a longer one is never smaller."""
+        role, owner, stype, shape, component, part, dtype, _ = kind
+        loose = (stype == "default" and role not in ("parameter", "gradient", "optimizer state") and shape == part
+                 and shape[:1] != (self.batch,) and shape not in self._gradients)
+        return (role, owner, stype, None if loose else shape, component, part[1:], dtype), part[0] if part else 0
+
+    def plain(self, at_peak: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """What a display needs to find the peak again: ``kinds moments batch bounds`` as plain data."""
+        moments = self.moments()
+        used = {number for moment in moments or () for number in moment}
+        used.update(number for number, kind in enumerate(self.kinds) if kind[0] == "gradient")
+        numbers = {number: place for place, number in enumerate(sorted(used))}
+        return {"kinds": [self.kinds[number] for number in numbers], "batch": self.batch, "bounds": self.bounds(at_peak),
+                "moments": None if moments is None else [[[numbers[number], count] for number, count in moment.items()]
+                                                         for moment in moments]}
+
+
+def _highest(moments: list[dict[int, int]], ranks: list[tuple[Any, int]]) -> list[dict[int, int]] | None:
+    """Those moments than which no other one has as much or more alive in each rank; None if they are too many."""
+    rows, width = _by_rank(moments, ranks)
+    table = np.zeros((len(rows), width), np.int64)
+    for line, row in zip(table, rows, strict=True):
+        line[list(row)] = list(row.values())
+    kept: list[int] = []
+    held = np.zeros((MOST_MOMENTS, width), np.int64)
+    for number in np.argsort(-table.sum(axis=1), kind="stable").tolist():
+        if kept and (held[: len(kept)] >= table[number]).all(axis=1).any():
+            continue
+        if len(kept) == MOST_MOMENTS:
+            return None
+        held[len(kept)] = table[number]
+        kept.append(number)
+    return [moments[number] for number in sorted(kept)]
+
+
+def _by_rank(moments: list[dict[int, int]], ranks: list[tuple[Any, int]]) -> tuple[list[dict[int, int]], int]:
+    """Each moment as column -> length + 1, where the longest arrays of a group come first; and the number of columns."""
+    columns: dict[tuple[Any, int], int] = {}
+    rows = []
+    for moment in moments:
+        lengths: dict[Any, list[int]] = {}
+        for number, count in moment.items():
+            group, length = ranks[number]
+            lengths.setdefault(group, []).extend([length + 1] * count)
+        row = {}
+        for group, found in lengths.items():
+            for place, length in enumerate(sorted(found, reverse=True)):
+                row[columns.setdefault((group, place), len(columns))] = length
+        rows.append(row)
+    return rows, len(columns)

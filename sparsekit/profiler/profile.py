@@ -257,7 +257,10 @@ class Profile:
 
     def _memory_shown(self) -> dict[str, Any]:
         """The memory with what a display's what-if switches need to know beside it."""
-        return {**self.memory, "gradient_rows": self.gradient_rows}
+        find = self._data().lives
+        lives = None if find is None else find()
+        memory = {**self.memory, "gradient_rows": self.gradient_rows}
+        return memory if lives is None else {**memory, "lives": lives.plain(memory["at_peak"])}
 
     def timeline_figure(self, **options: Any) -> Any:
         """The static picture of the timeline, with its table."""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..base.errors import UnknownNameError
+from ..base.sizes import FLOATS, INDICES, Change, Kind, Sizes, batch_of, bounds_of, item_size, kind_of
 from .display import Display
 from .memory import Alive, alive_of, memory_payload
 from .memory_bars import peaks_figure
 from .pack import plain
 from .units import format_bytes, format_ratio, number
 
-__all__ = ["SWITCHES", "Holding", "alive_if", "holdings", "live_memory", "what_if_figure"]
+__all__ = ["SWITCHES", "Run", "Supposed", "alive_if", "live_memory", "run_of", "what_if_figure"]
 
-VALUES = {"float16": 2, "float32": 4, "float64": 8}
-INDICES = {"int32": 4, "int64": 8}
-_SIZES = {**VALUES, **INDICES, "int8": 1, "uint8": 1, "bool": 1}
-#: Roles of arrays whose first axis is the batch.
-BATCHED = ("input", "activation")
+#: Roles whose arrays are kinds of their own for each owner.
+LASTING = ("parameter", "gradient", "optimizer state")
 
 #: What is changed, one switch at a time, where nothing is asked for: words and options.
 SWITCHES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -29,34 +28,77 @@ SWITCHES: tuple[tuple[str, dict[str, Any]], ...] = (
 )  # fmt: skip
 
 
-class Holding(NamedTuple):
-    """One array alive at the peak, in elements: what its bytes are computed from.
+class Run(NamedTuple):
+    """What the memory of a changed run is worked out from.
 
-    ``value_size`` and ``index_size`` are bytes of an element; ``touched`` the rows that a batch touches of it, None if unknown,
-    ``exact`` whether that is known or only an upper bound.
+    Attributes
+    ----------
+    alive : list of Alive
+        At the recorded peak.
+    numbers : list of int
+        The kind of each of these.
+    kinds : list of Kind
+    moments : list of list of (int, int), or None
+        Numbers of kinds and how many of each were alive, at each moment that may be the peak; None if only the
+        recorded one is known.
+    batch : int
+    known : dict
+        Parameter -> rows of its gradient.
+    bounds : dict
+        Length of a parameter -> rows that a batch reaches at most.
     """
 
-    owner: str
-    role: str
-    layer: str
-    stype: str
-    shape: tuple[int, ...]
-    value_size: float
-    index_size: float
-    values: float
-    indices: float
-    indptr: float
-    touched: float | None
-    exact: bool
-    batched: bool
-    floating: bool
+    alive: list[Alive]
+    numbers: list[int]
+    kinds: list[Kind]
+    moments: list[list[tuple[int, int]]] | None
+    batch: int
+    known: dict[str, int]
+    bounds: dict[int, int]
 
 
-def _size(shape: Sequence[int]) -> int:
-    product = 1
-    for axis in shape:
-        product *= axis
-    return product
+class Supposed(NamedTuple):
+    """What would be alive at the peak: the components, in how far that is not exact, and whether the peak comes elsewhere."""
+
+    alive: list[Alive]
+    notes: list[str]
+    elsewhere: bool
+
+    @property
+    def bytes(self) -> float:
+        """Their sum."""
+        return sum(item.bytes for item in self.alive)
+
+
+def run_of(memory: Mapping[str, Any] | None) -> Run:
+    """Read what a profile says of its memory.
+
+    Parameters
+    ----------
+    memory : dict
+        ``prof.memory``.  It may also say ``gradient_rows``, how many rows of each parameter a batch touches at most, and
+        ``lives``, the moments of the run that may be its peak.
+    """
+    memory = memory if isinstance(memory, Mapping) else {}
+    found = alive_of(memory)
+    rows = [_kind(item, raw) for item, raw in found]
+    kinds, moments, batch, bounds = _lives(memory.get("lives"))
+    if moments is None:
+        batch = batch_of(rows)
+        bounds = bounds_of(rows, rows, batch)
+    numbers = {kind: place for place, kind in enumerate(kinds)}
+    places = [numbers.setdefault(kind, len(numbers)) for kind in rows]
+    said = memory.get("gradient_rows")
+    known = {str(owner): int(number(rows)) for owner, rows in said.items()} if isinstance(said, Mapping) else {}
+    known.update({kind[1]: kind[5][0] for kind in rows if kind[1] not in known
+                  and (kind[0], kind[2], kind[4]) == ("gradient", "row_sparse", "indices")})
+    return Run([item for item, _ in found], places, list(numbers), moments, batch, known, bounds)
+
+
+def _kind(item: Alive, raw: Mapping[str, Any]) -> Kind:
+    owner = str(raw.get("owner") or "") if item.role in LASTING else ""
+    return kind_of(item.role, owner, item.stype or "default", _shape(item.shape), item.component, str(raw.get("dtype") or ""),
+                   int(item.bytes))
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -66,84 +108,28 @@ def _shape(value: Any) -> tuple[int, ...]:
         return ()
 
 
-def _item_sizes(stype: str, shape: tuple[int, ...], parts: Mapping[str, float], known: Mapping[str, str]) -> tuple[float, float]:
-    """Bytes of a value and of an index: as each component's type says, else as they follow from the bytes and the shape."""
-    value = _SIZES.get(known.get("data", ""), 0)
-    index = INDICES.get(known.get("indices") or known.get("indptr") or "", 0)
-    if stype == "csr" and shape and parts.get("indptr"):
-        index = index or round(parts["indptr"] / (shape[0] + 1))
-        value = value or (round(parts.get("data", 0) * index / parts["indices"]) if parts.get("indices") else 0)
-    if stype == "default" and _size(shape):
-        exact = parts.get("data", 0) / _size(shape)
-        value = value or (int(exact) if exact in (1, 2, 4, 8) else 0)
-    if stype == "row_sparse" and parts.get("indices") and shape and not index:
-        value = value or 4
-        stored = parts.get("data", 0) / (max(1, _size(shape[1:])) * value)
-        index = round(parts["indices"] / stored) if stored else 0
-    return float(value or 4), float(index if index in (4, 8) else 8)
+def _lives(found: Any) -> tuple[list[Kind], list[list[tuple[int, int]]] | None, int, dict[int, int]]:
+    """The moments that a profiler gives; those of a file are not believed unless they are what they should be."""
+    try:
+        kinds = [(str(role), str(owner), str(stype), tuple(map(int, shape)), str(component), tuple(map(int, part)), str(dtype),
+                  int(size)) for role, owner, stype, shape, component, part, dtype, size in found["kinds"]]
+        moments = [[(int(kind), int(count)) for kind, count in moment] for moment in found["moments"]]
+        bounds = {int(length): int(rows) for length, rows in found["bounds"].items()}
+        if any(item_size(kind[6]) < 1 for kind in kinds) or any(not 0 <= kind < len(kinds) for one in moments for kind, _ in one):
+            return [], None, 0, {}
+        return kinds, moments, int(found["batch"]), bounds
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+        return [], None, 0, {}
 
 
-def holdings(memory: Mapping[str, Any] | None) -> list[Holding]:
-    """Put the components alive at the peak together to arrays, with the sizes of their elements.
+def alive_if(run: Run, index_dtype: str | None = None, value_dtype: str | None = None, gradient: str | None = None,
+             lazy_state: bool = False, batch: float = 1.0) -> Supposed:  # fmt: skip
+    """Give what would be alive at the peak with other choices, component by component.
 
     Parameters
     ----------
-    memory : dict
-        ``prof.memory``.  Entries of ``at_peak`` may also say the ``dtype`` of their component, and
-        ``gradient_rows`` how many rows of each parameter a batch touches at most.
-    """
-    memory = memory if isinstance(memory, Mapping) else {}
-    groups: dict[Any, tuple[Mapping[str, Any], dict[str, float], dict[str, str]]] = {}
-    seen: Counter[Any] = Counter()
-    for item, raw in alive_of(memory):
-        alike = (item.owner, item.role, item.layer, item.stype, str(item.shape))
-        # A gradient and its copy on the way to it are two arrays alike: the second of a component belongs to the second.
-        seen[alike, item.component] += 1
-        _, parts, types = groups.setdefault((*alike, seen[alike, item.component]), (raw, {}, {}))
-        parts[item.component] = item.bytes
-        types[item.component] = str(raw.get("dtype") or "")
-    batch = _batch_size([(item, raw) for item, raw in alive_of(memory)])
-    found = []
-    for (owner, role, layer, stype, *_), (raw, parts, types) in groups.items():
-        shape = _shape(raw.get("shape", ()))
-        value, index = _item_sizes(stype, shape, parts, types)
-        found.append(Holding(
-            owner, role, layer, stype, shape, value, index, parts.get("data", 0.0) / value, parts.get("indices", 0.0) / index,
-            parts.get("indptr", 0.0) / index, None, True, role in BATCHED and bool(shape) and shape[0] == batch,
-            types.get("data", "") in ("", *VALUES)))  # fmt: skip
-    return _with_touched(found, memory.get("gradient_rows"))
-
-
-def _batch_size(alive: Sequence[tuple[Alive, Mapping[str, Any]]]) -> int:
-    inputs = [_shape(item.shape) for item, _ in alive if item.role == "input" and _shape(item.shape)]
-    sparse = [_shape(item.shape) for item, _ in alive if item.role == "input" and item.stype == "csr" and _shape(item.shape)]
-    return (sparse or inputs or [(0,)])[0][0]
-
-
-def _with_touched(found: list[Holding], said: Any) -> list[Holding]:
-    """Learn how many rows of each parameter a batch touches: from its gradient, from the profile, or bounded by the batch."""
-    known = {a.owner: a.indices for a in found if a.role == "gradient" and a.stype == "row_sparse"}
-    known.update({str(k): number(v) for k, v in said.items()} if isinstance(said, Mapping) else {})
-    batches = [a for a in found if a.role == "input" and a.stype == "csr" and len(a.shape) == 2]
-    result = []
-    for a in found:
-        stored = a.role == "gradient" and a.stype == "row_sparse"
-        rows, exact = a.indices if stored else known.get(a.owner), True
-        if rows is None and len(a.shape) >= 2:
-            bound = [b.indices for b in batches if b.shape[1] == a.shape[0]]
-            rows, exact = (min(float(a.shape[0]), sum(bound)), False) if bound else (None, True)
-        result.append(a._replace(touched=rows, exact=exact))
-    return result
-
-
-def alive_if(found: Sequence[Holding], index_dtype: str | None = None, value_dtype: str | None = None,
-             gradient: str | None = None, lazy_state: bool = False, batch: float = 1.0) -> list[Alive]:  # fmt: skip
-    """Give what would be alive at the same moment with other choices, component by component.
-
-    Parameters
-    ----------
-    found : list of Holding
-        ``holdings(memory)``.
+    run : Run
+        ``run_of(memory)``.
     index_dtype : {"int32", "int64"}, optional
     value_dtype : {"float16", "float32", "float64"}, optional
     gradient : {"row_sparse", "default"}, optional
@@ -151,47 +137,44 @@ def alive_if(found: Sequence[Holding], index_dtype: str | None = None, value_dty
     lazy_state : bool
         Keep optimizer state only for the rows that a batch touches; it grows with the rows ever touched.
     batch : float
-        The batch, times this.
+        The batch, times this, in whole rows.
     """
     if index_dtype is not None and index_dtype not in INDICES:
         raise UnknownNameError.of("index type", index_dtype, INDICES)
-    if value_dtype is not None and value_dtype not in VALUES:
-        raise UnknownNameError.of("element type", value_dtype, VALUES)
-    result = []
-    for a in found:
-        values, indices, indptr = _elements(a, gradient, lazy_state, batch)
-        stype = "default" if not indices and not indptr and a.stype == "row_sparse" else \
-            "row_sparse" if indices and a.stype == "default" else a.stype  # fmt: skip
-        value = VALUES[value_dtype] if value_dtype and a.floating else a.value_size
-        index = INDICES[index_dtype] if index_dtype else a.index_size
-        for component, size in (("data", values * value), ("indices", indices * index), ("indptr", indptr * index)):
-            if size > 0:
-                result.append(Alive(a.owner, a.role, stype, list(a.shape), component, size, a.layer))
-    return result
+    if value_dtype is not None and value_dtype not in FLOATS:
+        raise UnknownNameError.of("element type", value_dtype, FLOATS)
+    rows = max(1, math.floor(run.batch * batch + 0.5)) if batch != 1.0 else None
+    sizes = Sizes(Change(index_dtype, value_dtype, gradient, lazy_state, rows), run.kinds, run.batch, run.known, run.bounds)
+    each = sizes.all(run.kinds)
+    there = sum(each[place] for place in run.numbers)
+    best = max(run.moments or [], key=lambda moment: sum(each[kind] * count for kind, count in moment), default=[])
+    elsewhere = sum(each[kind] * count for kind, count in best) > there
+    recorded = ((item, run.kinds[place], 1) for item, place in zip(run.alive, run.numbers, strict=True))
+    items = _named(run, best) if elsewhere else recorded
+    alive = [item._replace(stype=sizes.stype(kind), component=component, bytes=float(size * count))
+             for item, kind, count in items for component, size in sizes.parts(kind) if size > 0]
+    return Supposed(alive, sizes.notes, elsewhere)
 
 
-def _elements(a: Holding, gradient: str | None, lazy: bool, batch: float) -> tuple[float, float, float]:
-    """Numbers of values, indices and row pointers."""
-    values, indices, indptr = a.values, a.indices, a.indptr
-    if a.batched:
-        values, indices = values * batch, indices * batch
-        indptr = (indptr - 1) * batch + 1 if indptr else 0.0
-    if len(a.shape) < 2 or a.touched is None or a.role not in ("gradient", "optimizer state"):
-        return values, indices, indptr
-    wide = float(_size(a.shape[1:]))
-    rows = min(float(a.shape[0]), a.touched * batch)
-    if a.role == "gradient":
-        stored = a.stype == "row_sparse" if gradient is None else gradient == "row_sparse"
-    else:
-        stored = a.stype == "row_sparse" or lazy
-        rows = min(float(a.shape[0]), max(rows, a.indices))
-    return (rows * wide, rows, 0.0) if stored else (a.shape[0] * wide, 0.0, 0.0)
+def _named(run: Run, moment: Iterable[tuple[int, int]]) -> Iterator[tuple[Alive, Kind, int]]:
+    """What was alive at another moment; names and layers are those of arrays alike at the recorded peak."""
+    names = dict(zip(reversed(run.numbers), reversed(run.alive), strict=True))
+    layers = {item.owner: item.layer for item in run.alive}
+    for place, count in moment:
+        role, owner, stype, shape, component, *_ = kind = run.kinds[place]
+        alike = names.get(place) or Alive(owner or "(unnamed)", role, stype, shape, component, 0.0, layers.get(owner, ""))
+        yield alike, kind, count
 
 
 def live_memory(memory: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Give ``prof.memory`` as the live view takes it: with the arrays that its switches recompute."""
-    arrays = [plain(holding._asdict()) for holding in holdings(memory)]
-    return {**memory_payload(memory), "arrays": arrays}
+    """Give ``prof.memory`` as the live view takes it: with what its switches recompute."""
+    run = run_of(memory)
+    kinds = [{"role": role, "owner": owner, "stype": stype, "shape": shape, "component": component, "part": part,
+              "item": item_size(dtype), "floating": dtype in FLOATS, "bytes": size}
+             for role, owner, stype, shape, component, part, dtype, size in run.kinds]
+    model = {"kinds": kinds, "numbers": run.numbers, "moments": run.moments, "batch": run.batch, "known": run.known,
+             "bounds": run.bounds}
+    return {**memory_payload(memory), "model": plain(model)}
 
 
 def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options: Any) -> Display:
@@ -215,25 +198,27 @@ def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options:
     UnknownNameError
         If there is no such element or index type.
     """
-    found = holdings(memory)
-    runs = {"as it was": alive_if(found)}
+    run = run_of(memory)
+    runs = {"as it was": alive_if(run)}
     for words, choice in ([("as asked", options)] if options else SWITCHES):
-        changed = alive_if(found, **choice)
-        if options or sum(item.bytes for item in changed) != sum(item.bytes for item in runs["as it was"]):
+        changed = alive_if(run, **choice)
+        if options or changed.bytes != runs["as it was"].bytes:
             runs[words] = changed
-    totals = {name: sum(item.bytes for item in alive) for name, alive in runs.items()}
+    return peaks_figure({name: one.alive for name, one in runs.items()}, str(title) or "What if", _finding(run, runs))
+
+
+def _finding(run: Run, runs: Mapping[str, Supposed]) -> str:
+    totals = {name: one.bytes for name, one in runs.items()}
     before = totals["as it was"]
-    finding = "No memory was recorded."
-    if before > 0:
-        best = min(totals, key=lambda name: totals[name])
-        finding = f"What was alive at the peak took {format_bytes(before)}"
-        others = [name for name in totals if name != "as it was"]
-        if best != "as it was":
-            factor = f", {format_ratio(before / totals[best])} less" if totals[best] else ""
-            finding += f"; with {best} it would take {format_bytes(totals[best])}{factor}"
-        elif others:
-            finding += f"; with {others[0]} it would take {format_bytes(totals[others[0]])}"
-        finding += "."
-        if any(not a.exact and a.touched is not None and a.role in ("gradient", "optimizer state") for a in found):
-            finding += " Rows that a batch touches are bounded by its stored values."
-    return peaks_figure(runs, str(title) or "What if", finding)
+    if before <= 0:
+        return "No memory was recorded."
+    best = min(totals, key=lambda name: totals[name])
+    finding = f"What was alive at the peak took {format_bytes(before)}"
+    others = [name for name in totals if name != "as it was"]
+    if best != "as it was":
+        factor = f", {format_ratio(before / totals[best])} less" if totals[best] else ""
+        finding += f"; with {best} it would take {format_bytes(totals[best])}{factor}"
+    elif others:
+        finding += f"; with {others[0]} it would take {format_bytes(totals[others[0]])}"
+    notes = Counter(note for one in runs.values() for note in one.notes)
+    return ". ".join([finding, *(note[:1].upper() + note[1:] for note in notes)]) + "."

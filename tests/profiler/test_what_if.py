@@ -5,7 +5,8 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
-from sparsekit.widgets.what_if import alive_if, holdings
+from sparsekit.profiler.lives import Lives
+from sparsekit.widgets.what_if import alive_if, run_of
 
 FEATURES, UNITS, STORED = 2000, 16, 5
 
@@ -122,13 +123,54 @@ def test_where_the_library_itself_would_work_otherwise_the_answer_says_so(plain)
     assert "64 KiB" in plain.what_if(value_dtype="float16").notes[0]
 
 
+def looked_up(sparse_grad):
+    """Profile an embedding: nothing but its gradient says how many rows a batch reaches."""
+    net = mx.gluon.nn.Embedding(3000, 16, sparse_grad=sparse_grad)
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "adam")
+    numbers = mx.nd.arange(60)
+    with mx.Profiler() as prof:
+        for _ in range(2):
+            with mx.autograd.record():
+                loss = net(numbers).sum()
+            loss.backward()
+            trainer.step(1)
+    return prof
+
+
 @pytest.mark.parametrize(("change", "error", "match"), [
     ({"index_dtype": "int16"}, UnknownNameError, "int32"), ({"value_dtype": "int8"}, UnknownNameError, "float16"),
-    ({"gradient": "csr"}, UnknownNameError, "row_sparse"), ({"batch_size": 0}, ProfilerError, "positive"),
-    ({"gradient": "row_sparse"}, ProfilerError, "rows="), ({"lazy_state": True}, ProfilerError, "rows=")])
-def test_what_cannot_be_worked_out_is_an_error(plain, change, error, match):
+    ({"gradient": "csr"}, UnknownNameError, "row_sparse"), ({"batch_size": 0}, ProfilerError, "positive")])
+def test_what_cannot_be_meant_is_an_error(plain, change, error, match):
     with pytest.raises(error, match=match):
         plain.what_if(**change)
+
+
+@pytest.mark.parametrize("change", [{"gradient": "row_sparse"}, {"lazy_state": True}], ids=str)
+def test_rows_are_bounded_by_a_csr_batch_and_must_be_said_where_there_is_none(plain, change):
+    asked = plain.what_if(**change)
+    assert asked.after == plain.what_if(**change, rows=10 * STORED).after < asked.before
+    assert "the rows of layer_weight that a batch reaches are bounded by its stored values" in asked.notes
+    with pytest.raises(ProfilerError, match="rows="):
+        looked_up(False).what_if(**change)
+
+
+def test_a_parameter_of_unknown_rows_stays_as_it_is_beside_others():
+    net = mx.gluon.nn.Sequential(prefix="net_")
+    with net.name_scope():
+        net.add(mx.gluon.nn.Dense(8, in_units=FEATURES), mx.gluon.nn.Dense(30, in_units=8))
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+    with mx.Profiler() as prof:
+        for batch in batches(10):
+            with mx.autograd.record():
+                loss = net(batch)
+            loss.backward()
+            trainer.step(10)
+    asked = prof.what_if(gradient="row_sparse", rows={"net_dense0_weight": 5})
+    found = {row["owner"]: (row["before"], row["after"]) for row in asked.rows if row["role"] == "gradient"}
+    assert found["net_dense1_weight"][0] == found["net_dense1_weight"][1]
+    assert any(note.startswith("net_dense1_weight stays as it is") for note in asked.notes)
 
 
 def test_a_trace_has_no_single_allocations(plain, tmp_path):
@@ -137,30 +179,96 @@ def test_a_trace_has_no_single_allocations(plain, tmp_path):
         mx.profiler.load_trace(tmp_path / "run.json").what_if(index_dtype="int32")
 
 
-@pytest.mark.parametrize("changes", [{"index_dtype": "int32"}, {"value_dtype": "float16"}, {"value_dtype": "float64"},
-                                     {"gradient": "default"}, {"lazy_state": True}], ids=str)
-def test_the_switches_of_the_display_say_the_same(changes):
-    prof = train(gradient="row_sparse")
-    found = holdings({**prof.memory, "gradient_rows": prof.gradient_rows})
-    shown = sum(item.bytes for item in alive_if(found, **changes))
-    assert sum(item.bytes for item in alive_if(found)) == prof.memory["peak_bytes"]
-    assert shown == prof.what_if(**changes).after
+CHOICES = [{"index_dtype": index, "value_dtype": value, "gradient": gradient, "lazy_state": lazy, "batch_size": rows}
+           for index in (None, "int32") for value in (None, "float16", "float64")
+           for gradient in (None, "row_sparse", "default") for lazy in (False, True) for rows in (None, 5, 20, 320)]
+
+
+def network():
+    """Profile a csr layer and two dense ones, whose batches store different numbers of values, as users have them."""
+    net = mx.gluon.nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(mx.gluon.nn.Dense(32, in_units=FEATURES, weight_grad_stype="row_sparse", activation="relu"),
+                mx.gluon.nn.Dense(300, in_units=32, activation="relu"), mx.gluon.nn.Dense(1, in_units=300))
+    net.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "adam")
+    draw = np.random.default_rng(3)
+    with mx.Profiler() as prof:
+        for _ in range(6):
+            dense = (draw.random((10, FEATURES)) < 0.02 * draw.random()).astype("float32")
+            batch = mx.nd.sparse.csr_matrix(dense)
+            with mx.autograd.record():
+                loss = net(batch).sum()
+            loss.backward()
+            trainer.step(10)
+    return prof
+
+
+@pytest.mark.parametrize("run", [lambda: train(), lambda: train(gradient="row_sparse"), network, lambda: looked_up(True)],
+                         ids=["dense gradient", "row-sparse gradient", "network", "embedding"])
+def test_the_switches_of_the_display_say_the_same_to_the_byte(run):
+    prof = run()
+    shown = run_of(prof._memory_shown())
+    assert alive_if(shown).bytes == prof.memory["peak_bytes"]
+    assert [item.bytes for item in alive_if(shown).alive] == [row["bytes"] for row in prof.memory["at_peak"] if row["bytes"]]
+    for choice in CHOICES:
+        rows = choice["batch_size"]
+        options = {**choice, "batch": 1.0 if rows is None else rows / shown.batch}
+        del options["batch_size"]
+        found = alive_if(shown, **options)
+        if rows and not shown.batch:
+            continue
+        asked = prof.what_if(**choice)
+        assert found.bytes == asked.after, choice
+        assert set(found.notes) <= set(asked.notes)
+
+
+def test_the_peak_moves_where_a_choice_makes_another_moment_the_highest():
+    wide, held = mx.nd.sparse.csr_matrix(np.eye(4000, dtype="float32")), mx.nd.ones((90, 100))
+    with mx.Profiler() as prof:
+        indexed = wide.tostype("csr")   # 4,000 values and 8,001 indices
+        del indexed
+        held.copy()                     # twice 9,000 values
+    shown = run_of(prof._memory_shown())
+    before, after = alive_if(shown), alive_if(shown, index_dtype="int32", value_dtype="float64")
+    assert not before.elsewhere
+    assert after.elsewhere
+    assert after.bytes == prof.what_if(index_dtype="int32", value_dtype="float64").after
+    alone = run_of(prof.memory)
+    assert alone.moments is None
+    assert alive_if(alone, index_dtype="int32", value_dtype="float64").bytes < after.bytes
+
+
+def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
+    draw = np.random.default_rng(0)
+    for _ in range(30):
+        kinds = [("activation", "", "default", (length, wide), "data", (length, wide), "float32", length * wide * 4)
+                 for length in (1, 2, 5, 9) for wide in (1, 3)]
+        counts, order = [0] * len(kinds), []
+        for _ in range(300):
+            kind = int(draw.integers(len(kinds)))
+            free = counts[kind] and draw.random() < 0.5
+            counts[kind] += -1 if free else 1
+            order.append(-kind - 1 if free else kind + 1)
+        lives = Lives(kinds, order, {0: 2})
+        for _ in range(20):
+            each = {wide: int(size) for wide, size in zip((1, 3), draw.integers(0, 100, 2), strict=True)}
+            sizes = np.array([kind[5][0] * each[kind[5][1]] for kind in kinds])
+            found = [sum(int(sizes[kind]) * count for kind, count in moment.items()) for moment in lives.moments()]
+            assert max(found) == lives.peak(sizes)[0]
+
+
+def test_lives_of_too_many_moments_are_not_sent_to_a_display(monkeypatch):
+    from sparsekit.profiler import lives
+
+    prof = network()
+    monkeypatch.setattr(lives, "MOST_STATES", 3)
+    assert prof._memory_shown()["lives"]["moments"] is None
+    assert run_of(prof._memory_shown()).moments is None
+    assert alive_if(run_of(prof._memory_shown())).bytes == prof.memory["peak_bytes"]
 
 
 def test_working_memory_of_a_gradient_shrinks_with_it_and_that_is_said():
-    def peak(sparse_grad):
-        net = mx.gluon.nn.Embedding(3000, 16, sparse_grad=sparse_grad)
-        net.initialize()
-        trainer = mx.gluon.Trainer(net.collect_params(), "adam")
-        numbers = mx.nd.arange(60)
-        with mx.Profiler() as prof:
-            for _ in range(2):
-                with mx.autograd.record():
-                    loss = net(numbers).sum()
-                loss.backward()
-                trainer.step(1)
-        return prof
-
-    foretold, measured = peak(False).what_if(gradient="row_sparse", rows=60), peak(True).memory["peak_bytes"]
+    foretold, measured = looked_up(False).what_if(gradient="row_sparse", rows=60), looked_up(True).memory["peak_bytes"]
     assert foretold.after == pytest.approx(measured, rel=0.03)
     assert "working memory of a gradient's shape" in foretold.summary()

@@ -6,7 +6,7 @@ import pytest
 
 from sparsekit.base.errors import UnknownNameError
 from sparsekit.widgets import what_if_figure
-from sparsekit.widgets.what_if import alive_if, holdings, live_memory
+from sparsekit.widgets.what_if import alive_if, live_memory, run_of
 
 
 def part(owner, role, stype, shape, component, size, dtype=None):
@@ -30,7 +30,7 @@ def model(typed=True, gradient_rows=None):
 
 def total(memory, **options):
     sizes = {}
-    for item in alive_if(holdings(memory), **options):
+    for item in alive_if(run_of(memory), **options).alive:
         sizes[item.role] = sizes.get(item.role, 0) + item.bytes
     return sizes
 
@@ -53,10 +53,9 @@ def test_each_switch_gives_the_bytes_of_the_changed_arrays(typed):
 def test_rows_of_a_dense_gradient_come_from_the_profile_or_are_bounded_by_the_batch():
     dense = {"at_peak": [item for item in model()["at_peak"] if item["role"] != "gradient"]}
     dense["at_peak"].append(part("weight", "gradient", "default", [1000, 8], "data", 32_000, "float32"))
-    bounded = next(one for one in holdings(dense) if one.role == "gradient")
-    assert (bounded.touched, bounded.exact) == (60.0, False)
+    assert run_of(dense).bounds == {1000: 60}
     assert total(dense, gradient="row_sparse")["gradient"] == 60 * 40
-    assert "bounded by its stored values" in what_if_figure(dense).alt
+    assert "The rows of weight that a batch reaches are bounded by its stored values" in what_if_figure(dense).alt
     said = {**dense, "gradient_rows": {"weight": 20}}
     assert total(said, gradient="row_sparse")["gradient"] == 20 * 40
     alone = {"at_peak": dense["at_peak"][-1:]}
@@ -89,4 +88,19 @@ ODD = [None, {}, {"at_peak": [
 @pytest.mark.parametrize("odd", ODD, ids=range(3))
 def test_odd_memory_is_drawn(odd):
     assert what_if_figure(odd).alt
-    assert "arrays" in live_memory(odd)
+    assert "model" in live_memory(odd)
+
+
+LIVES = {"kinds": [["activation", "", "default", [10, 8], "data", [10, 8], "float32", 320]], "moments": [[[0, 3]]],
+         "batch": 10, "bounds": {}}  # fmt: skip
+
+
+def test_moments_of_a_run_are_taken_and_other_things_in_their_place_are_not():
+    shown = run_of({**model(), "lives": LIVES})
+    assert shown.moments == [[(0, 3)]]
+    assert alive_if(shown, value_dtype="float64").bytes == sum(total(model(), value_dtype="float64").values())
+    for wrong in (7, "kinds", {}, {**LIVES, "kinds": [["a"]]}, {**LIVES, "moments": [[[1, 1]]]}, {**LIVES, "moments": None},
+                  {**LIVES, "kinds": [[*LIVES["kinds"][0][:6], "<b>", 320]]}, {**LIVES, "bounds": 3},
+                  {**LIVES, "kinds": [[*LIVES["kinds"][0][:3], ["x"], *LIVES["kinds"][0][4:]]]}):  # fmt: skip
+        assert run_of({**model(), "lives": wrong}).moments is None
+        assert live_memory({**model(), "lives": wrong})["model"]["moments"] is None

@@ -76,7 +76,7 @@ class MemoryView {
     this.peak = { time: memory.peak_time ?? 0, bytes: memory.peak_bytes ?? 0 };
     this.process = memory.process_peak_bytes;
     this.recorded = this.alive;
-    this.arrays = memory.arrays ?? [];
+    this.changes = memory.model?.kinds.length ? () => switches(memory.model, memory.at_peak, (alive) => this.suppose(alive)) : null;
     this.levels = ["role", ...(this.alive.some((item) => item.layer) ? ["layer"] : []), "owner"];
     this.start = this.samples[0]?.time ?? 0;
     this.last = this.samples.at(-1)?.time ?? 0;
@@ -102,7 +102,7 @@ class MemoryView {
         element("div", { class: "sk-main" }, this.area, this.status, this.table),
         element("div", { class: "sk-main" }, this.crumbs, this.tree)),
       this.list,
-      ...(this.arrays.length ? [switches(this.arrays, (alive) => this.suppose(alive))] : []),
+      ...(this.changes ? [this.changes()] : []),
     );
     this.area.addEventListener("pointermove", (event) => { if (event.buttons === 1 || !this.held) this.point(event); });
     this.area.addEventListener("pointerdown", (event) => { this.held = true; this.point(event); });

@@ -17,6 +17,7 @@ __all__ = [
     "ROLE_COLORS",
     "SERIES",
     "STRIPE",
+    "contrast",
     "ink_on",
     "lane_order",
     "operator_colors",
@@ -97,7 +98,13 @@ def _luminance(color: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of two colours (``#rrggbb``), 1 to 21, as the Web Content Accessibility Guidelines 2 define it."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
 def ink_on(color: str) -> str:
-    """Choose the text colour, dark or white, that contrasts more with ``color`` (``#rrggbb``)."""
-    light = _luminance(color) + 0.05
-    return INK if light / (_luminance(INK) + 0.05) >= 1.05 / light else "#ffffff"
+    """Choose the text colour that is read on ``color`` (``#rrggbb``): dark or white, black where both are too close to it."""
+    best = max((INK, "#ffffff"), key=lambda ink: contrast(ink, color))
+    return best if contrast(best, color) >= 4.5 else "#000000"

@@ -136,9 +136,12 @@ function luminance(color) {
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
 }
 
+// The text colour that is read on a colour: dark or white, or black where neither has a contrast of 4.5.
 export function inkOn(color) {
   const light = luminance(color) + 0.05;
-  return light / (luminance("#1c1f23") + 0.05) >= 1.05 / light ? "#1c1f23" : "#ffffff";
+  const [dark, white] = [light / (luminance("#1c1f23") + 0.05), 1.05 / light];
+  if (Math.max(dark, white) < 4.5) return "#000000";
+  return dark >= white ? "#1c1f23" : "#ffffff";
 }
 
 export function stillPreferred() {

@@ -50,10 +50,11 @@ export class Painter {
     context.beginPath();
     context.rect(GUTTER, 0, this.width - GUTTER, this.data.height);
     context.clip();
+    this.paintRange(context);
     for (const track of this.data.tracks) this.paintTrack(context, track, this.marked ? 0.18 : 1);
     for (const track of this.marked ?? []) this.paintTrack(context, track, 1);
     if (this.data.aligned) this.paintGaps(context);
-    this.paintRange(context);
+    this.paintEdges(context);
     this.paintSelected(context);
     context.restore();
     this.paintMap();
@@ -110,7 +111,8 @@ export class Painter {
       }
       context.fillRect(x, track.y, Math.max(w - (w > 4 ? 1 : 0), 1), ROW);
       if (fallback[event] && w > 2) this.paintHatch(context, x, track.y, w);
-      if (w > 12) this.paintLabel(context, event, x, track.y, w);
+      // Letters on a bar that stands back would not be read.
+      if (w > 12 && alpha === 1) this.paintLabel(context, event, x, track.y, w);
       i += 1;
     }
     context.globalAlpha = 1;
@@ -159,15 +161,19 @@ export class Painter {
     context.fillText(text, text.length === 1 ? left - 2 : left, y + ROW / 2 + 0.5);
   }
 
+  // Below the bars, whose letters would be hard to read through it.
   paintRange(context) {
     if (!this.range) return;
     const [a, b] = this.range.map((time) => this.x(time));
     context.fillStyle = this.colors.accent;
-    context.globalAlpha = 0.16;
+    context.globalAlpha = 0.25;
     context.fillRect(a, 0, b - a, this.data.height);
     context.globalAlpha = 1;
-    context.fillRect(a, 0, 1.5, this.data.height);
-    context.fillRect(b, 0, 1.5, this.data.height);
+  }
+
+  paintEdges(context) {
+    context.fillStyle = this.colors.accent;
+    for (const time of this.range ?? []) context.fillRect(this.x(time), 0, 1.5, this.data.height);
   }
 
   box(event) {

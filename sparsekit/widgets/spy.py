@@ -20,6 +20,8 @@ __all__ = ["LEVELS", "array_figure", "array_finding", "array_html", "cell_text",
 #: Light to dark in even steps of lightness, so that it reads in grey too: the densities of blocks, the highest darkest.
 LEVELS = ("#c6dbef", "#9ecae1", "#6baed6", "#3182bd", "#08519c", "#08306b")
 WIDTH = 1000.0
+#: Room of a component's first cells.
+STRIP = 490.0
 #: An array up to this size is drawn number by number.
 SMALL = (12, 16)
 #: As the same in an array's own display: rows and columns.
@@ -288,15 +290,19 @@ def _strips(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     strips.append(("data", list(values), color, parts.stored))
     says = {"indptr": "where each row starts, and where the last one ends", "data": "the stored values, row after row",
             "indices": "the column of each stored value" if parts.stype == "csr" else "the numbers of the rows that are stored"}
+    # One width for all, so that an index stands above its value.
+    longest = max((text_width(cell_text(cell), 11.5) for _, cells, *_ in strips for cell in cells), default=0.0)
+    wide = min(max(46.0, longest + 8), STRIP / 3)
+    fitting = max(1, int(STRIP / wide))
     for name, cells, colors, length in strips:
         size = format_bytes(parts.components[name])
         drawing.text(x, y, name, size=14, font_weight="bold")
         drawing.text(x + text_width(name, 14) + 10, y, fit(says[name], 330, 12), size=12, fill=MUTED)
         drawing.text(WIDTH - 20, y, size, size=13, font_weight="bold", text_anchor="end")
-        _strip(drawing, cells, colors, length, x, y + 10)
-        if name != "indptr":
-            labels = rows if len(cells) == len(rows) and name != "indices" else rows if parts.stype == "csr" else cells
-            _row_labels(drawing, labels, x, y + 58)
+        _strip(drawing, cells[:fitting], colors, length, x, y + 10, wide)
+        # The indices of a row-sparse array are the numbers of its rows.
+        if name == "data" or (name, parts.stype) == ("indices", "csr"):
+            _row_labels(drawing, list(rows)[:fitting], x, y + 58, wide)
         y += 88
     words = "Small figures are positions; cells of one colour belong to one row of the matrix."
     drawing.text(x, y, words, size=12, fill=MUTED)
@@ -307,17 +313,17 @@ def _color(row: Any) -> str:
     return SERIES[int(row) % len(SERIES)]
 
 
-def _row_labels(drawing: Drawing, rows: Any, x: float, y: float) -> None:
-    """Name the row where it begins: the second channel beside its colour."""
+def _row_labels(drawing: Drawing, rows: Sequence[Any], x: float, y: float, wide: float) -> None:
+    """Name the row where it begins, the second channel beside its colour; only its number where there is no room for more."""
     for i, row in enumerate(rows):
         if not i or rows[i - 1] != row:
-            words = fit(f"row {int(row):,}", 46 * max(1, sum(other == row for other in rows)), 10)
-            drawing.text(x + 46 * i, y, words, size=10, fill=INK, font_weight="bold")
+            room = wide * sum(other == row for other in rows) - 4
+            words = next((words for words in (f"row {int(row):,}", f"{int(row):,}") if text_width(words, 10) * 1.1 <= room), "")
+            drawing.text(x + wide * i, y, words, size=10, fill=INK, font_weight="bold")
 
 
-def _strip(drawing: Drawing, cells: Sequence[Any], colors: Sequence[str], length: int, x: float, y: float) -> None:
-    wide = 46.0
-    for i, (cell, color) in enumerate(zip(cells, colors, strict=True)):
+def _strip(drawing: Drawing, cells: Sequence[Any], colors: Sequence[str], length: int, x: float, y: float, wide: float) -> None:
+    for i, (cell, color) in enumerate(zip(cells, colors, strict=False)):
         drawing.rect(x + wide * i, y, wide - 2, 24, color, rx=2.0)
         drawing.text(x + wide * i + wide / 2 - 1, y + 16, fit(cell_text(cell), wide - 6, 11.5), size=11.5,
                      fill=ink_on(color), text_anchor="middle")  # fmt: skip

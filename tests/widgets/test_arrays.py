@@ -201,3 +201,17 @@ def test_a_live_view_is_one_call_away():
     data, _ = view._repr_mimebundle_()
     assert sorted(data) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
     assert "0 stored values" in data["text/html"]
+
+
+def test_no_number_of_a_component_is_cut_short_and_values_stand_below_their_indices():
+    columns = np.arange(999_999_000, 999_999_040)
+    wide = mx.nd.sparse.csr_matrix((np.ones(40, "float32"), columns, np.arange(0, 41, 2)), shape=(20, 10**9))
+    long = mx.nd.sparse.row_sparse_array((np.ones((30, 2)), np.arange(30) * 31_000_000), shape=(10**9, 2))
+    for array, first in ((wide, columns[:4]), (long, np.arange(4) * 31_000_000)):
+        svg = array_figure(array).svg
+        assert not re.search(r">[^<]*\d…<", svg)
+        for number in first:
+            assert f">{number}<" in svg
+    cells = re.findall(r'<text x="([\d.]+)"[^>]*>(1|9999990\d\d)</text>', array_figure(wide).svg)
+    starts = {words: [x for x, found in cells if found == words] for words in ("1", "999999000")}
+    assert starts["999999000"][0] in starts["1"]

@@ -248,8 +248,8 @@ class Inspector {
     context.fillText("column 0", x, y - 7);
     context.textAlign = "right";
     if (w > 130) context.fillText(formatCount(Math.max(0, this.columns - 1)), x + w, y - 7);
-    context.fillText("row 0", x - 5, y + 9);
-    if (h > 30) context.fillText(formatCount(Math.max(0, this.rows - 1)), x - 5, y + h - 1, x - 6);
+    context.fillText("row 0", x - 9, y + 9);
+    if (h > 30) context.fillText(formatCount(Math.max(0, this.rows - 1)), x - 9, y + h - 1, x - 10);
   }
 
   // A ring around the chosen element, and marks on the edges: shape as well as colour.

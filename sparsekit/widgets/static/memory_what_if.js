@@ -137,6 +137,9 @@ export function switches(model, recorded, changed) {
   const before = total(aliveIf(model, recorded, {}).alive);
   const options = {};
   const said = element("output", { class: "sk-status", role: "status", "aria-live": "polite" });
+  const limits = element("small", { role: "status" });
+  const found = model.moments ? "The peak of the whole run is found again for each choice."
+    : "For the moment of the recorded peak: this recording does not say what was alive at others, where the peak may come to lie.";
   const inputs = [];
   const update = () => {
     const touched = Object.values(options).some((value) => value !== null && value !== false && value !== 1);
@@ -144,8 +147,9 @@ export function switches(model, recorded, changed) {
     const after = total(alive);
     const change = after === before ? "the same" : `${formatShare(Math.abs(before - after), before)} ${after < before ? "less" : "more"}`;
     const where = model.moments ? "at the peak" : "alive at that moment";
-    const words = `${formatBytes(after)} instead of ${formatBytes(before)} ${where}: ${change}.${elsewhere ? " The peak comes at another moment than it did." : ""}${notes.map(sentence).join("")}`;
+    const words = `${formatBytes(after)} instead of ${formatBytes(before)} ${where}: ${change}.${elsewhere ? " The peak comes at another moment than it did." : ""}`;
     said.textContent = touched ? words : `${formatBytes(before)} alive at the peak, as it was.`;
+    limits.textContent = `${notes.map(sentence).join("")} ${found}`.trim();
     changed(touched ? alive : null, words);
   };
   const select = (name, label, choices) => {
@@ -168,11 +172,9 @@ export function switches(model, recorded, changed) {
     update();
   } }, "as it was");
   update();
-  const limits = model.moments ? "The peak of the whole run is found again for each choice."
-    : "For the moment of the recorded peak: this recording does not say what was alive at others, where the peak may come to lie.";
   return element("fieldset", { class: "sk-whatif" }, element("legend", {}, "What if"), element("div", { class: "sk-bar" },
     select("index_dtype", "indices", types(Object.keys(INDICES))), select("value_dtype", "values", types(Object.keys(VALUES))),
     select("gradient", "gradients", [["row_sparse", "row-sparse"], ["default", "dense"]]),
     select("lazy_state", "optimizer state", [["true", "touched rows only"]]),
-    model.batch ? element("label", {}, "batch ", slider, " ", shown) : null, reset), said, element("small", {}, limits));
+    model.batch ? element("label", {}, "batch ", slider, " ", shown) : null, reset), said, limits);
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import json
 import sys
 import time
 import warnings
@@ -20,8 +19,8 @@ from typing import Any, Self
 from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError
 from ..core import hooks
 from . import words
+from .mxnet_statistics import SORTS, Names, Statistics
 from .profiler import CAPACITY, Profiler, active
-from .table import aggregate
 
 __all__ = [
     "SETTINGS",
@@ -62,7 +61,7 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "lines": (True, "note the user's lines (sparsekit's own)"),
 }
 _config: dict[str, Any] = {name: default for name, (default, _) in SETTINGS.items()}
-_SORTS = ("total", "avg", "min", "max", "count")
+_names = Names()
 _UNKNOWN = "<unk>:"
 
 
@@ -181,7 +180,10 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
 
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
-    """The aggregate table as text.
+    """MXNet's statistics as text: operators, and by domain its tasks, frames, counters and markers, and memory.
+
+    Of a counter it says how many values there were, the last one (``Total``), the smallest, the largest and the mean, all
+    in the counter's own unit; of a marker how often it was set.  ``Profile.table`` says more of operators.
 
     Parameters
     ----------
@@ -199,19 +201,16 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     """
     if format not in ("table", "json"):
         raise UnknownNameError.of("format", format, ("table", "json"))
-    if sort_by not in _SORTS:
-        raise UnknownNameError.of("sort key", sort_by, _SORTS)
+    if sort_by not in SORTS:
+        raise UnknownNameError.of("sort key", sort_by, SORTS)
     held = _Shared.profiler
-    if held is None:
-        return "Nothing has been profiled.\n" if format == "table" else _as_json({}, {})
-    if format == "table":
-        text = f"\nProfile Statistics:\n{held.table(sort_by, ascending=ascending)!r}\n"
+    found = Statistics(held, _names)
+    found.sort(sort_by, ascending)
+    if format == "json":
+        text = found.json()
     else:
-        rows = aggregate(held._data().totals, ("name", "lane"))
-        column = {"total": "total", "avg": "mean", "min": "min", "max": "max", "count": "calls"}[sort_by]
-        rows.sort(key=lambda row: row[column], reverse=not ascending)
-        text = _as_json(_times(rows), held.memory)
-    if reset:
+        text = "Nothing has been profiled.\n" if held is None else found.table(held._footer())
+    if reset and held is not None:
         _restart(held)
     return text
 
@@ -222,25 +221,6 @@ def _restart(held: Profiler) -> None:
     _Shared.profiler = None
     if running:
         set_state("run")
-
-
-def _times(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        category = "operator" if row["lane"] in hooks.LANES[:5] else row["lane"]
-        name = row["name"] if row["lane"] not in ("backward",) else f"_backward_{row['name']}"
-        found.setdefault(category, {})[name] = {
-            "Count": row["calls"], "Total": row["total"] / 1000, "Min": row["min"] / 1000, "Max": row["max"] / 1000,
-            "Avg": row["mean"] / 1000}
-    return found
-
-
-def _as_json(times: dict[str, Any], memory: dict[str, Any]) -> str:
-    held = [total / 1000 for _, total, _ in memory.get("samples", ())]
-    use = {"Count": len(held), "Min": min(held), "Max": memory["peak_bytes"] / 1000,
-           "Avg": sum(held) / len(held)} if held else {}
-    return json.dumps({"Time": times, "Memory": {"Device Storage": {"Memory: cpu/0": use} if use else {}},
-                       "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)
 
 
 def _deprecated(old: str, new: str) -> None:
@@ -294,8 +274,8 @@ class Domain:
 class _Timed:
     """Something that is started and stopped, and appears as a span of the user's lane."""
 
-    def __init__(self, name: str, domain: Domain | None = None) -> None:
-        self.name, self.domain = str(name), domain
+    def __init__(self, name: str, domain: Domain | None, label: str) -> None:
+        self.name, self.domain, self._label = str(name), domain, label
         self._start: int | None = None
 
     def start(self) -> None:
@@ -307,7 +287,7 @@ class _Timed:
         start, self._start = self._start, None
         if start is not None and hooks.sink is not None:
             args = {"domain": self.domain.name} if self.domain is not None else {}
-            hooks.sink.span(self.name, "user", start, time.perf_counter_ns(), args)
+            hooks.sink.span(self._label, "user", start, time.perf_counter_ns(), args)
 
     def __enter__(self) -> Any:
         self.start()
@@ -321,28 +301,32 @@ class _Timed:
 
 
 class Task(_Timed):
-    """A piece of work: ``start`` and ``stop``, or a ``with`` block."""
+    """A piece of work: ``start`` and ``stop``, or a ``with`` block; recorded as ``domain::name``."""
 
     def __init__(self, domain: Domain, name: str) -> None:
-        super().__init__(name, domain)
+        super().__init__(name, domain, _names.join(str(domain), str(name)))
 
 
-class Frame(Task):
-    """One round of something repeated: ``start`` and ``stop``, or a ``with`` block."""
+class Frame(_Timed):
+    """One round of something repeated: ``start`` and ``stop``, or a ``with`` block; recorded as ``domain,frame::name``."""
+
+    def __init__(self, domain: Domain, name: str) -> None:
+        super().__init__(name, domain, _names.join(f"{domain},frame", str(name)))
 
 
 class Event(_Timed):
     """A piece of work that belongs to no domain."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
+        super().__init__(name, None, _names.alone("event", str(name)))
 
 
 class Counter:
-    """A number that changes: ``set_value``, ``increment``, ``+=``."""
+    """A number that changes: ``set_value``, ``increment``, ``+=``; recorded as ``domain::name``."""
 
     def __init__(self, domain: Domain, name: str, value: float | None = None) -> None:
         self.domain, self.name = domain, str(name)
+        self._label = _names.join(str(domain), self.name)
         self.value: float = 0
         if value is not None:
             self.set_value(value)
@@ -352,7 +336,7 @@ class Counter:
         self.value = value
         held = active()
         if held is not None:
-            held.counter(self.name, value)
+            held.counter(self._label, value)
 
     def increment(self, delta: float = 1) -> None:
         """Add ``delta``."""
@@ -375,16 +359,17 @@ class Counter:
 
 
 class Marker:
-    """An instant worth noting."""
+    """An instant worth noting; recorded as ``domain::name``."""
 
     def __init__(self, domain: Domain, name: str) -> None:
         self.domain, self.name = domain, str(name)
+        self._label = _names.join(str(domain), self.name)
 
     def mark(self, scope: str = "process") -> None:
         """Note that it is now."""
         held = active()
         if held is not None:
-            held.marker(self.name, scope)
+            held.marker(self._label, scope)
 
 
 @contextmanager

@@ -109,8 +109,10 @@ def test_domains_hold_tasks_frames_counters_and_markers(library):
     counter += 100
     held = api._Shared.needed()
     spans = [(record["name"], record["depth"], record["attrs"]) for record in held.records if record["kind"] == "span"]
-    assert spans == [("epoch", 0, {"domain": "training"}), ("batch", 1, {"domain": "training"}), ("alone", 0, {})]
-    assert [mark["value"] for mark in held.marks] == [15, 18, 17, "process"]
+    assert spans == [("training::epoch", 0, {"domain": "training"}), ("training,frame::batch", 1, {"domain": "training"}),
+                     ("alone", 0, {})]
+    assert [(mark["name"], mark["value"]) for mark in held.marks] == [
+        ("training::samples", 15), ("training::samples", 18), ("training::samples", 17), ("training::now", "process")]
     assert [str(part) for part in (domain, frame, counter)] == ["training", "batch", "samples"]
 
 

@@ -1,0 +1,140 @@
+"""What `profiler.dumps()` says of domains, beside what MXNet said of the same session."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from sparsekit import profiler
+from sparsekit.profiler import Profiler, api
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "profiler_api.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def fresh(library, monkeypatch):
+    monkeypatch.setattr(api._Shared, "profiler", None)
+    monkeypatch.setattr(api, "_config", {name: default for name, (default, _) in api.SETTINGS.items()})
+    yield
+    profiler.set_state("stop")
+
+
+@pytest.fixture
+def session(library):
+    """The session that MXNet was recorded in."""
+    scope = {}
+    exec(GOLDEN["session"], scope)
+    profiler.set_state("run")
+    scope["session"](profiler)
+    library.run("ones", (), library.dense(10))
+    profiler.set_state("stop")
+
+
+def sections(text):
+    found = {}
+    for section in re.split(r"\n\n", text.strip("\n")):
+        lines = section.split("\n")
+        lines = lines[lines.index("=================") - 1:] if "=================" in lines else lines
+        found[lines[0]] = lines[1:]
+    return found
+
+
+def row(line):
+    found = re.fullmatch(r"(\S.*?) +(\d+)( +\d+\.\d{4}){3,4}", line)
+    return [found[1], int(found[2]), len(line)] if found else line
+
+
+@pytest.mark.parametrize("section", GOLDEN["table"])
+def test_the_table_has_the_sections_and_rows_of_mxnet(session, section):
+    found = [row(line) for line in sections(profiler.dumps())[section]]
+    rows = sorted((line for line in found[3:] if line), key=str)
+    wanted = GOLDEN["table"][section]
+    assert found[:3] == wanted[:3]
+    if section.endswith("instant_marker"):  # MXNet leaves markers out
+        assert rows == [["here", 1, 109]]
+    elif section == "Device Storage":
+        assert rows == [["Memory: cpu/0", rows[0][1], 92]]
+    else:
+        assert rows == wanted[3:]
+
+
+def test_the_table_begins_as_that_of_mxnet(session):
+    assert profiler.dumps().split("\n")[:3] == GOLDEN["heading"]
+
+
+def test_json_has_the_categories_of_mxnet_and_counters_in_their_own_units(session):
+    document = json.loads(profiler.dumps(format="json"))
+    assert list(document) == GOLDEN["sections"]
+    assert {name: list(rows) for name, rows in document["Memory"].items()} == GOLDEN["memory"]
+    assert sorted(document["Memory"]["Device Storage"]["Memory: cpu/0"]) == GOLDEN["memory_keys"]
+    times = document["Time"]
+    assert set(times) == {*GOLDEN["json"], "operator"}
+    for category, rows in GOLDEN["json"].items():
+        if not category.endswith("instant_marker"):
+            assert set(times[category]) == set(rows)
+        for name, wanted in rows.items():
+            found = times[category][name]
+            assert found["Count"] == wanted["Count"]
+            # MXNet divides values by 1000, as if they were microseconds.
+            for key in ("Total", "Min", "Max"):
+                assert key not in wanted or found[key] == round(1000 * wanted[key])
+    # 5, 12 and 10: MXNet's average is half of what lies between the extremes.
+    assert times["first"]["samples"]["Avg"] == 9
+    assert times["second"]["samples"]["Avg"] == 100
+    assert times["first,instant_marker"]["here"]["Count"] == 1
+
+
+def test_domains_stay_apart_when_events_are_folded(library):
+    profiler.set_config(capacity=2)
+    profiler.set_state("run")
+    for name in ("one", "two", "two"):
+        for _ in range(5):
+            with profiler.Domain(name).new_task("work"):
+                pass
+    profiler.set_state("stop")
+    held = api._Shared.needed()
+    held._run.log._fold(len(held._run.log.start))
+    found = json.loads(profiler.dumps(format="json"))["Time"]
+    assert {name: rows["work"]["Count"] for name, rows in found.items()} == {"one": 5, "two": 10}
+
+
+def test_what_belongs_to_no_domain_is_the_users(library):
+    profiler.set_state("run")
+    held = api._Shared.needed()
+    held.counter("loss", 2.5, "nats")
+    held.counter("loss", 1.5)
+    held.marker("begin")
+    with held.span("loss"):
+        pass
+    profiler.set_state("stop")
+    found = json.loads(profiler.dumps(format="json"))["Time"]
+    assert found["user"]["loss (counter)"] == {"Count": 2, "Total": 1.5, "Min": 1.5, "Max": 2.5, "Avg": 2.0}
+    assert found["user"]["loss"]["Count"] == 1
+    assert found["user,instant_marker"]["begin"]["Count"] == 1
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "many", None])
+def test_values_that_are_no_numbers_harm_nothing(library, value):
+    profiler.set_state("run")
+    profiler.Domain("odd\nname").new_counter("\n").set_value(value)
+    profiler.set_state("stop")
+    assert json.loads(profiler.dumps(format="json"))["Time"]["odd\nname"]["\n"]["Count"] == 1
+    assert "odd name" in profiler.dumps()
+
+
+def test_domains_that_share_names_keep_their_series():
+    with Profiler() as prof:
+        profiler.Domain("a").new_counter("n").set_value(1)
+        profiler.Domain("b").new_counter("n").set_value(2)
+    assert [(mark["name"], mark["value"]) for mark in prof.marks] == [("a::n", 1), ("b::n", 2)]
+
+
+def test_a_table_of_too_many_marks_says_so(library, monkeypatch):
+    from sparsekit.profiler import mxnet_statistics
+
+    monkeypatch.setattr(mxnet_statistics, "MOST_NOTES", 1)
+    profiler.set_state("run")
+    profiler.Domain("a").new_marker("n").mark()
+    profiler.set_state("stop")
+    assert "were kept" in profiler.dumps()

@@ -45,19 +45,22 @@ def read_foreign(document: Any, name: str) -> Stored:
     spans = _spans(events)
     if not spans:
         raise _no_trace(name)
+    memory, marks = _memory(events), _marks(events)
+    # Counters and marks may come before the first span and after the last.
+    moments = [sample[0] for sample in memory["samples"]] + [mark["time"] for mark in marks]
+    begin = min(min(span[0] for span in spans), min(moments, default=math.inf))
     # GPU streams and threads of several processes get small numbers in the order in which they appear.
-    begin = min(span[0] for span in spans)
     tracks: dict[Any, int] = {}
     for span in spans:
         tracks.setdefault(_track(span[2]), len(tracks))
     kept = sorted(spans, key=lambda span: (tracks[_track(span[2])], span[0], -span[1]))
     records = _nested(kept, tracks, begin, origin)
     records.sort(key=lambda record: (record["start"], record["depth"], record["thread"]))
-    wall = max(record["start"] + record["duration"] for record in records)
-    return Stored(records=records, memory=_memory(events, begin), gradient_rows={}, densifications=[], densified=0,
-                  marks=_marks(events, begin, tracks), totals=_totals(records), wall=wall, folded=0, folded_totals={},
-                  accounted=accounted(records, {}, wall, 0.0), events=len(records), overhead=0.0,
-                  environment={"trace of": origin})
+    _shift(memory, marks, begin, tracks)
+    wall = max(max(record["start"] + record["duration"] for record in records), *(round(now - begin, 3) for now in moments), 0.0)
+    return Stored(records=records, memory=memory, gradient_rows={}, densifications=[], densified=0, marks=marks,
+                  totals=_totals(records), wall=wall, folded=0, folded_totals={}, events=len(records), overhead=0.0,
+                  accounted=accounted(records, {}, wall, 0.0), environment={"trace of": origin})
 
 
 def _no_trace(name: str) -> FileFormatError:
@@ -89,7 +92,7 @@ def _track(event: dict[str, Any]) -> Any:
 def _spans(events: list[Any]) -> list[tuple[float, float, dict[str, Any]]]:
     """Start, duration and event of all that has both, from ``X`` events and pairs of ``B`` and ``E``."""
     found: list[tuple[float, float, dict[str, Any]]] = []
-    open_: dict[Any, list[tuple[float, dict[str, Any]]]] = {}
+    open_ = _Open()
     for event in events:
         if not isinstance(event, dict) or _LANE_OF_CATEGORY.get(_text(event.get("cat"))) == "":
             continue
@@ -104,15 +107,37 @@ def _spans(events: list[Any]) -> list[tuple[float, float, dict[str, Any]]]:
                 found.append((start, duration, event))
         elif kind in ("B", "b"):
             if event.get("name") is not None:
-                open_.setdefault((kind, *_track(event)), []).append((start, event))
+                open_.begin((kind, *_track(event)), start, event)
         else:
-            begun = open_.get(("B" if kind == "E" else "b", *_track(event)), [])
-            # An end without a name closes the innermost; MXNet's have names, and need not nest.
-            place = next((i for i in reversed(range(len(begun))) if event.get("name") in (None, begun[i][1].get("name"))), None)
-            if place is not None and start >= begun[place][0]:
-                began, opened = begun.pop(place)
-                found.append((began, start - began, opened))
+            begun = open_.end(("B" if kind == "E" else "b", *_track(event)), start, event.get("name"))
+            if begun is not None:
+                found.append((begun[0], start - begun[0], begun[1]))
     return found
+
+
+class _Open:
+    """What has begun and not ended, on each track; every beginning is looked at once however many stay open."""
+
+    def __init__(self) -> None:
+        # Start, event and whether it is still open; the same list stands among all of its track and those of its name.
+        self._tracks: dict[Any, list[list[Any]]] = {}
+        self._names: dict[Any, list[list[Any]]] = {}
+
+    def begin(self, track: Any, start: float, event: dict[str, Any]) -> None:
+        entry = [start, event, True]
+        self._tracks.setdefault(track, []).append(entry)
+        self._names.setdefault((track, str(event["name"])), []).append(entry)
+
+    def end(self, track: Any, now: float, name: Any) -> list[Any] | None:
+        """Close the innermost of that name, or without a name the innermost; MXNet's have names, and need not nest."""
+        waiting = self._tracks.get(track, []) if name is None else self._names.get((track, str(name)), [])
+        while waiting and not waiting[-1][2]:
+            waiting.pop()
+        if not waiting or now < waiting[-1][0]:
+            return None
+        entry = waiting.pop()
+        entry[2] = False
+        return entry
 
 
 def _nested(spans: list[Any], tracks: dict[Any, int], begin: float, origin: str) -> list[dict[str, Any]]:
@@ -185,8 +210,18 @@ def _other(name: str, category: str, args: dict[str, Any], outer: str) -> dict[s
     return {"lane": "update" if name.endswith("_update") else "forward"}
 
 
-def _memory(events: list[Any], begin: float) -> dict[str, Any]:
-    """The curve of what torch says was allocated on the CPU, or MXNet's counters of its devices."""
+def _shift(memory: dict[str, Any], marks: list[dict[str, Any]], begin: float, tracks: dict[Any, int]) -> None:
+    """Let times count from ``begin``, and number the threads of marks."""
+    for sample in memory["samples"]:
+        sample[0] = round(sample[0] - begin, 3)
+    if memory["samples"]:
+        memory["peak_time"] = round(memory["peak_time"] - begin, 3)
+    for mark in marks:
+        mark["time"], mark["thread"] = round(mark["time"] - begin, 3), tracks.get(mark["thread"], 0)
+
+
+def _memory(events: list[Any]) -> dict[str, Any]:
+    """The curve of what torch says was allocated on the CPU, or MXNet's counters of its devices; times as they stand there."""
     samples: list[list[Any]] = []
     for event in events:
         if not isinstance(event, dict) or not isinstance(event.get("args"), dict):
@@ -199,14 +234,15 @@ def _memory(events: list[Any], begin: float) -> dict[str, Any]:
         else:
             continue
         if now is not None and held is not None and 0 <= held < 1 << 60:
-            samples.append([max(0.0, round(now - begin, 3)), int(held), {"workspace": int(held)}])
+            samples.append([now, int(held), {"workspace": int(held)}])
     samples.sort(key=lambda sample: sample[0])
     peak = max(samples, key=lambda sample: sample[1], default=[0.0, 0, {}])
     return {"peak_bytes": peak[1], "peak_time": peak[0], "samples": samples, "idle_bytes": 0, "at_peak": [],
             "process_peak_bytes": None, "temporaries": [], "process_samples": []}
 
 
-def _marks(events: list[Any], begin: float, tracks: dict[Any, int]) -> list[dict[str, Any]]:
+def _marks(events: list[Any]) -> list[dict[str, Any]]:
+    """Markers and counters, with times and threads as they stand there."""
     found = []
     for event in events:
         if (not isinstance(event, dict) or event.get("ph") not in ("i", "I", "n", "C") or event.get("name") in (None, "[memory]")
@@ -218,8 +254,7 @@ def _marks(events: list[Any], begin: float, tracks: dict[Any, int]) -> list[dict
         value = next((number for number in map(_number, args.values()) if number is not None), None) if counts else None
         if now is not None and not (counts and value is None):
             found.append({"kind": "counter" if counts else "marker", "name": _text(event["name"]),
-                          "time": max(0.0, round(now - begin, 3)), "value": value, "unit": "",
-                          "thread": tracks.get(_track(event), 0)})
+                          "time": now, "value": value, "unit": "", "thread": _track(event)})
     return found
 
 

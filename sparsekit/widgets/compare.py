@@ -232,6 +232,7 @@ class _Comparison:
         width = plot * run.length / self.length
         painter = LanePainter(drawing, self.palette, LEFT, width, run.window)
         painter.lanes(run.events, self._lanes(run), top, 0, {}, ROW, guides=False)
+        self.notes += [f"{run.name}: {painter.left_out}"] if painter.left_out else []
         for lane, (first, last) in painter.extents.items():
             drawing.text(LEFT - 10, (first + last) / 2 + 4, fit(lane, LEFT - 20, 12), size=12, text_anchor="end")
         magnified = bool(0 < width < SLIVER * plot and run.events)

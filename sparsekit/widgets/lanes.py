@@ -91,6 +91,8 @@ class LanePainter:
         self.scale = width / length if length > 0 else 0.0
         self.extents: dict[str, tuple[float, float]] = {}
         self.notes: list[str] = []
+        #: What is not drawn at all, in words.
+        self.left_out = ""
 
     def x(self, time: float) -> float:
         """Where ``time`` is, kept inside the stretch."""
@@ -128,7 +130,7 @@ class LanePainter:
         ``badges`` maps ``id(event)`` to the number drawn on it; ``stripe_end`` of 0 leaves
         the background as it is.
         """
-        blocks = self._blocks(events, place_rows(events))
+        blocks = self._blocks(events, place_rows(events), badges)
         y = top
         for i, lane in enumerate(lanes):
             depth = 1 + max((row for name, row in blocks if name == lane), default=0)
@@ -144,7 +146,9 @@ class LanePainter:
             self._row(found, inner, row_height - 2, badges)
         return y
 
-    def _blocks(self, events: Sequence[Event], rows: Sequence[int]) -> dict[tuple[str, int], list[Block]]:
+    def _blocks(
+        self, events: Sequence[Event], rows: Sequence[int], badges: Mapping[int, int]
+    ) -> dict[tuple[str, int], list[Block]]:
         by_row: dict[tuple[str, int], list[Event]] = {}
         for event, row in zip(events, rows, strict=True):
             by_row.setdefault((event.lane, row), []).append(event)
@@ -155,6 +159,8 @@ class LanePainter:
             if sum(map(len, blocks.values())) <= MOST_BLOCKS or pixels > 50:
                 break
             pixels *= 2
+        if sum(map(len, blocks.values())) > MOST_BLOCKS:
+            blocks = self._longest(blocks, badges)
         joined = [block for found in blocks.values() for block in found if block.size > 1]
         if joined:
             events_joined = sum(block.size for block in joined)
@@ -163,6 +169,21 @@ class LanePainter:
                 f"and are drawn as {format_count(len(joined))} blocks, in the colour of the longest in each."
             )
         return blocks
+
+    def _longest(
+        self, blocks: Mapping[tuple[str, int], list[Block]], badges: Mapping[int, int]
+    ) -> dict[tuple[str, int], list[Block]]:
+        """Keep the longest of what deep nesting, or many threads, paint over each other in the last row of a lane."""
+        everything = [block for found in blocks.values() for block in found]
+        everything.sort(key=lambda block: (id(block.event) not in badges, block.start - block.end))
+        hidden = {id(block) for block in everything[MOST_BLOCKS:]}
+        events_hidden = sum(block.size for block in everything[MOST_BLOCKS:])
+        self.left_out = (
+            f"{format_count(events_hidden)} events lie inside others, deeper than lanes have rows, or beside them, and are not "
+            f"drawn: the {format_count(MOST_BLOCKS)} longest are. The table counts all of them."
+        )
+        self.notes.append(self.left_out)
+        return {key: [block for block in found if id(block) not in hidden] for key, found in blocks.items()}
 
     def _row(self, blocks: Sequence[Block], y: float, height: float, badges: Mapping[int, int]) -> None:
         thin: dict[str, list[tuple[float, float, float, float]]] = {}

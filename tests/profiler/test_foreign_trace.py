@@ -1,12 +1,16 @@
 """Traces of torch.profiler and MXNet, recorded by tests/oracle/record_traces.py, and of nobody in particular."""
 
 import json
+from collections import Counter
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from sparsekit.base.errors import DataFileError, FileFormatError
 from sparsekit.profiler import load_trace
+from sparsekit.profiler.foreign_trace import read_foreign
+from sparsekit.widgets import timelines_figure
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -104,3 +108,65 @@ def test_the_list_form_is_read_too(tmp_path):
     path.write_text(path.read_text()[:-5])
     with pytest.raises(DataFileError, match="truncated"):
         load_trace(path)
+
+
+class Compared(str):
+    """A name that counts how often names like it are compared."""
+
+    __slots__ = ()
+    times: ClassVar[Counter] = Counter()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Compared.times["=="] += 1
+        return str.__eq__(self, other)
+
+
+def test_beginnings_that_nothing_ends_are_not_searched_again_and_again():
+    count = 2000
+    begun = [{"name": Compared(f"begun {n}"), "ph": "B", "ts": n} for n in range(count)]
+    ended = [{"name": Compared(f"ended {n}"), "ph": "E", "ts": count + n} for n in range(count)]
+    whole = {"name": Compared("whole"), "ph": "X", "ts": 0, "dur": 1}
+    Compared.times.clear()
+    assert len(read_foreign([*begun, *ended, whole], "t.json").records) == 1
+    assert Compared.times["=="] < 10 * count
+
+
+def test_ends_with_and_without_names_close_what_is_open(tmp_path):
+    steps = [("B", "a"), ("B", "b"), ("B", "a"), ("E", "b"), ("E", None), ("E", "a"), ("E", "a"), ("E", None), ("B", 5), ("E", 5)]
+    events = [{"ph": kind, "ts": now, **({} if name is None else {"name": name})} for now, (kind, name) in enumerate(steps)]
+    found = {(record["name"], record["start"]) for record in load_trace(write(tmp_path / "t.json", *events)).records}
+    assert found == {("a", 0), ("b", 1), ("a", 2), ("5", 8)}
+
+
+def test_time_begins_with_the_first_of_anything_and_ends_with_the_last(tmp_path):
+    events = [{"name": "x", "ph": "X", "ts": 100, "dur": 10}, {"name": "loss", "ph": "C", "ts": 70, "args": {"loss": 3}},
+              {"name": "Memory: cpu/0", "ph": "C", "ts": 60, "args": {"held": 8}, "cat": "Device Storage"},
+              {"name": "late", "ph": "i", "ts": 150}]
+    prof = load_trace(write(tmp_path / "t.json", *events))
+    assert prof.records[0]["start"] == 40
+    assert {mark["name"]: mark["time"] for mark in prof.marks} == {"loss": 10, "late": 90}
+    assert prof.memory["samples"][0][:2] == [0, 8]
+    assert (prof.memory["peak_time"], prof.wall) == (0, 90)
+    assert prof.accounted == 0  # an event of the user's own says nothing of where time went
+
+
+def test_marks_of_mxnet_keep_their_distance_to_the_operators():
+    document = json.loads((GOLDEN / "trace_mxnet.json").read_text())
+    loss = next(event for event in document["traceEvents"] if event.get("name") == "loss")
+    here = next(event for event in document["traceEvents"] if event.get("name") == "here")
+    times = {mark["name"]: mark["time"] for mark in reversed(load_trace(GOLDEN / "trace_mxnet.json").marks)}
+    assert times["here"] - times["loss"] == here["ts"] - loss["ts"]
+
+
+def test_events_nested_as_deep_as_you_like_give_a_small_page(tmp_path):
+    count = 20_000
+    events = [{"name": f"op{n % 50}", "cat": "operator", "ph": "X", "ts": n, "dur": 2 * (count - n)} for n in range(count)]
+    prof = load_trace(write(tmp_path / "t.json", *events))
+    shown = prof.timeline_figure()
+    assert len(shown.svg) < 500_000
+    assert "events lie inside others" in shown.svg
+    assert sum(int(row[3].replace(",", "")) for row in shown.rows) == count
+    both = timelines_figure({"one": prof.records, "two": prof.records}).svg
+    assert len(both) < 1_000_000
+    assert "one: 18," in both

@@ -111,7 +111,8 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
             take_turns(epochs, rounds, warm_up=2)
         report.add("one epoch, row-sparse gradient", "ms", epochs, against="sparsekit" if rivals else "")
         profiled = [Contender("profiler on", partial(own.ask, "epoch_profiled")),
-                    Contender("profiler off", partial(own.ask, "epoch"))]  # fmt: skip
+                    Contender("profiler off", partial(own.ask, "epoch")),
+                    Contender("profiler on, until totals are known", partial(own.ask, "epoch_digested"))]  # fmt: skip
         take_turns(profiled, rounds)
         report.add("one epoch, row-sparse gradient, under the profiler", "ms", profiled, against="profiler on")
         report.add("one batch of each variant", "ms", _variants(own, path, 2 if quick else 3))

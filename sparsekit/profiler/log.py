@@ -17,7 +17,7 @@ from .notes import COUNTER, DENSIFY, MARKER, SPAN
 
 __all__ = ["Log", "Total"]
 
-#: Densifications and marks kept in full; beyond that they are only counted.
+#: Densifications and marks kept in full, with their times; beyond that they are only counted.
 MOST_NOTES = 100_000
 
 NO_NODE = -1
@@ -76,6 +76,9 @@ class Log:
         self.densifications: list[tuple[int, int, Any]] = []
         self.densified = 0
         self.marks: list[dict[str, Any]] = []
+        # What came after those that are kept in full: how often each densification, how many marks.
+        self.more_densifications: dict[Any, int] = {}
+        self.more_marks = 0
         self.nesting = Nesting()
         self.folded: dict[Key, Total] = {}
         self.folded_events = 0
@@ -187,12 +190,13 @@ class Log:
     def _span(self, event: tuple[Any, ...], start: int, end: int) -> None:
         name, arguments = event[7]
         thread = self.thread(event[6])
-        key = (name, event[3], event[4], thread)
+        line = "" if event[10] is None else self._line(*event[10])
+        key = (name, event[3], event[4], thread, line)
         kind = self._kind_of.get(key)
         if kind is None:
             kind = self._add_kind(key, {
                 "name": name, "kind": "span", "lane": event[3], "layer": event[4], "attrs": {}, "fallback": False,
-                "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": "", "thread": thread})
+                "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": line, "thread": thread})
         if arguments:
             moved = arguments.get("bytes")
             if type(moved) is int and moved > 0:
@@ -222,12 +226,17 @@ class Log:
         self.densified += 1
         if len(self.densifications) < MOST_NOTES:
             self.densifications.append((now, self.thread(event[6]), event[7]))
+        else:
+            self.more_densifications[event[7]] = self.more_densifications.get(event[7], 0) + 1
 
     def _mark(self, event: tuple[Any, ...], now: int) -> None:
         if len(self.marks) < MOST_NOTES:
             name, value, unit = event[7]
+            line = "" if event[10] is None else self._line(*event[10])
             self.marks.append({"kind": event[0], "name": name, "time": now / 1000, "value": describe.plain(value),
-                               "unit": unit, "thread": self.thread(event[6])})
+                               "unit": unit, "thread": self.thread(event[6]), "line": line})
+        else:
+            self.more_marks += 1
 
     def _fold(self, count: int) -> None:
         """Turn the oldest events into totals."""

@@ -95,7 +95,7 @@ class Reader:
                     content = (entry, *first[1:])
                     if entry.__class__ is Piece:
                         self._stand_for(start, entry, entry.reference)
-                events.append((plan, start, end, lane, layer, node, thread, content, None, self._deaths, None, 0))
+                events.append((plan, start, end, lane, layer, node, thread, content, None, self._deaths, where, 0))
                 continue
             if first is MANY:
                 inputs: Any = [unfold(part) for part in second]

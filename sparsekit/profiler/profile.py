@@ -96,7 +96,7 @@ class Profile:
 
     @property
     def ledger(self) -> list[Any]:
-        """Each change from sparse to dense that nobody asked for, as ``Densification``."""
+        """Each change from sparse to dense that nobody asked for, as ``Densification``; the first 100,000 of them."""
         return [record for _, _, record in self._data().densifications]
 
     @property
@@ -106,7 +106,7 @@ class Profile:
 
     @property
     def marks(self) -> list[dict[str, Any]]:
-        """Markers and counter values: ``kind name time value thread``."""
+        """Markers and counter values: ``kind name time value unit thread line``; the first 100,000 of them."""
         return list(self._data().marks)
 
     @property
@@ -209,6 +209,11 @@ class Profile:
                      "times that, so look at their sums, not at single times." if short > calls / 2 else ".")
         if data.folded:
             text += f" {words.count(data.folded)} older events are in these totals only."
+        if data.more_marks:
+            text += f" {words.count(data.more_marks)} later markers and counter values are not kept."
+        if data.more_densifications:
+            number = sum(data.more_densifications.values())
+            text += f" {words.count(number)} later densifications are in the ledger's table only."
         return text
 
     def _shorter_than(self, time: float) -> tuple[int, int]:
@@ -225,6 +230,8 @@ class Profile:
         groups: dict[Any, int] = {}
         for record in self.ledger:
             groups[record] = groups.get(record, 0) + 1
+        for record, number in self._data().more_densifications.items():
+            groups[record] = groups.get(record, 0) + number
         cells = [[r.op, r.line, r.source, r.target, " × ".join(map(str, r.shape)), words.bytes_(r.bytes_before),
                   words.bytes_(r.bytes_after), words.count(n), r.remedy] for r, n in groups.items()]
         rows = [{**record._asdict(), "times": number} for record, number in groups.items()]

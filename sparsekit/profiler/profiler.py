@@ -202,8 +202,16 @@ class Profiler(Profile):
         self.stop()
 
     def _data(self) -> Any:
-        if not self._run.per_event and self.state == "finished":
-            self._run.per_event = cost_of_event(self._run.recorder.lines)
+        run = self._run
+        if not run.per_event and self.state in ("running", "paused", "finished") and (run.log.events or run.recorder.anything):
+            running = run.clock.running
+            if running:  # this is no part of the run
+                run.clock.stop()
+            try:
+                run.per_event = cost_of_event(run.recorder.lines)
+            finally:
+                if running:
+                    run.clock.start()
         return super()._data()
 
     @property

@@ -219,7 +219,8 @@ class _Reader:
         if isinstance(value, float) and not math.isfinite(value):
             raise self.wrong("'value' is not finite")
         return {"kind": kind, "name": self.text(event, "name"), "time": self.number(event, "ts"), "value": value,
-                "unit": self.text(event, "unit") if "unit" in event else "", "thread": self.thread(event)}
+                "unit": self.text(event, "unit") if "unit" in event else "", "thread": self.thread(event),
+                "line": self.text(event, "line") if "line" in event else ""}
 
     def total(self, item: dict[str, Any]) -> tuple[Key, Total]:
         made = Total()

@@ -27,6 +27,7 @@ import numpy as np
 from ..core import hooks
 from .collector import Collector
 from .notes import ASSIGN, DENSIFY, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
+from .undisturbed import undisturbed
 
 __all__ = ["Recorder"]
 
@@ -57,6 +58,8 @@ class Recorder:
     Attributes
     ----------
     reader : Reader
+    lock : Lock
+        Held by who digests, or reads what was digested.
     """
 
     def __init__(self, lines: bool, digest: Callable[[list[Any], Any], None], waiting: int = WAITING) -> None:
@@ -66,7 +69,7 @@ class Recorder:
         self.lines = lines
         self._waiting = waiting
         self._digest = digest
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self.reader = Reader()
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._collector, self._told = Collector(), 0
@@ -82,6 +85,11 @@ class Recorder:
     def waiting(self, waiting: int) -> None:
         self._waiting = waiting
         self._prepare()
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything waits to be handed over."""
+        return bool(self._notes)
 
     def begin(self) -> None:
         """Begin to note, or go on: forget how arrays are marked, as another recorder may have marked them meanwhile."""
@@ -102,7 +110,7 @@ class Recorder:
         """What is done now and then while noting: tell the collector, hand over; gives at how many items to come again."""
         self._collector.made(max(0, len(self._notes) - self._told) // ITEMS_AN_OBJECT)
         if len(self._notes) > self.waiting * STRIDE:
-            self.drain(True)
+            self.hand_over()
         self._told = len(self._notes)
         return min(self._told + STEP, self.waiting * STRIDE)
 
@@ -192,10 +200,8 @@ class Recorder:
                     # Nearly always a view of the input, which is known.
                     known = first.__class__ is int and left._store is base
                     given, layout = (VIEW, given, first if known else based(base), layout, dtype), VIEW
-                array._seen = start
             elif hasattr(store, "components"):
                 given, layout, dtype = described(store), SPARSE, None
-                store._seen = start
             else:
                 given, layout, dtype = meet(store), None, None
             if node is None:
@@ -216,6 +222,9 @@ class Recorder:
                         place = caller()
             extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, layout,
                     dtype, place, instruction))
+            if layout is not None:
+                # Only now: whoever is interrupted in between leaves no mark that no note explains.
+                (array if layout is not SPARSE else store)._seen = start
             if len(notes) > limit:
                 limit = more()
 
@@ -248,10 +257,11 @@ class Recorder:
         introduce, began = self._introduce, self._began
         parts = [(one._seen if one._seen >= began else introduce(one), owner) for one, owner in arrays]
         here = hooks.state.__dict__
+        place = (here["caller"] or hooks.caller()) if self.lines else None
         self._extend((READ, start, time.perf_counter_ns(), "io", here["layer"], None, here["thread"], (name, args), parts, None,
-                      None, None, None, 0))
+                      None, None, place, 0))
         if len(self._notes) > self.waiting * STRIDE:
-            self.drain(True)
+            self.hand_over()
 
     def densify(self, record: Any) -> None:
         """Note that a sparse array silently became dense."""
@@ -285,10 +295,11 @@ class Recorder:
             array._seen = now
 
     def _note(self, kind: str, start: int, end: int, lane: str, content: Any) -> None:
+        place = (hooks.state.caller or hooks.caller()) if self.lines and kind is not DENSIFY and lane != "profiler" else None
         self._extend((kind, start, end, lane, hooks.state.layer, None, hooks.state.thread, content, None, None, None,
-                      None, None, 0))
+                      None, place, 0))
         if len(self._notes) > self.waiting * STRIDE:
-            self.drain(True)
+            self.hand_over()
 
     def _base(self, base: Any) -> Any:
         """What stands for the array that a view's memory belongs to; None if that cannot be followed.
@@ -340,14 +351,25 @@ class Recorder:
         parts = tuple([meet(getattr(store, name)) for name in store.components])
         return store.stype, store.shape, parts, None if role is None or role[0]() is not store else role[1:]
 
-    def drain(self, tell: bool = False) -> None:
-        """Hand over the waiting events; returns at once if another thread is doing so.
+    def hand_over(self) -> None:
+        """Hand over the waiting events, unless somebody is doing so or reading what was handed over."""
 
-        ``tell`` notes the time it took as an event of the profiler lane.
-        """
-        if not self._lock.acquire(blocking=False):
-            return
-        begin = time.perf_counter_ns()
+        def work() -> int:
+            if not self.lock.acquire(blocking=False):
+                return 0
+            try:
+                begin = time.perf_counter_ns()
+                self.drain()
+                return begin
+            finally:
+                self.lock.release()
+
+        begin = undisturbed(work)
+        if begin:
+            self.span("digest", "profiler", begin, time.perf_counter_ns(), {})
+
+    def drain(self) -> None:
+        """Hand over the waiting events; to be called by who has the lock, and is not disturbed."""
         # Much is made here that stays; the garbage collector would look at all of it again and again.
         collects = gc.isenabled()
         gc.disable()
@@ -365,6 +387,3 @@ class Recorder:
         finally:
             if collects:
                 gc.enable()
-            self._lock.release()
-        if tell:
-            self.span("digest", "profiler", begin, time.perf_counter_ns(), {})

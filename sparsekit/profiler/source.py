@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .clock import Clock
 from .log import Key, Log, Total
 from .memory import process_bytes
 from .recorder import Recorder
+from .undisturbed import undisturbed
 
 __all__ = ["Run", "Stored", "accounted", "environment"]
 
@@ -37,6 +39,9 @@ class Stored:
         self.densifications: list[tuple[float, int, Any]] = fields["densifications"]
         self.densified: int = fields["densified"]
         self.marks: list[dict[str, Any]] = fields["marks"]
+        #: Number of marks that are not kept, and how often each densification came that is not.
+        self.more_marks: int = fields.get("more_marks", 0)
+        self.more_densifications: dict[Any, int] = fields.get("more_densifications", {})
         self.totals: dict[Key, Total] = fields["totals"]
         self.wall: float = fields["wall"]
         self.accounted: float = fields["accounted"]
@@ -99,7 +104,23 @@ class Run:
         self.note_process()
 
     def refresh(self) -> Stored:
-        """The data as of now."""
+        """The data as of now; nothing is lost if a signal's handler raises meanwhile."""
+        stored = self._stored
+        if stored is not None and not self.recorder.anything and self._seen == (self.log.events, self.clock.elapsed()):
+            return stored
+        fresh: Stored = self._alone(self._bring_up_to_date)
+        return fresh
+
+    def _alone(self, work: Callable[[], Any]) -> Any:
+        """Do something while no other thread digests or reads."""
+
+        def locked() -> Any:
+            with self.recorder.lock:
+                return work()
+
+        return undisturbed(locked)
+
+    def _bring_up_to_date(self) -> Stored:
         now = self.clock.elapsed()
         self.recorder.drain()
         self.log.memory.finish(self.recorder.reader.dead, now)
@@ -119,8 +140,9 @@ class Run:
             totals=totals, wall=now / 1000,
             densifications=[(time / 1000, thread, record) for time, thread, record in log.densifications],
             gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),
+            more_marks=log.more_marks, more_densifications=dict(log.more_densifications),
             folded=log.folded_events, folded_totals=dict(log.folded), events=log.events,
-            overhead=overhead, lives=log.memory.lives, environment=environment(),
+            overhead=overhead, lives=lambda: self._alone(log.memory.lives), environment=environment(),
             accounted=min(1.0, (log.covered() / 1000 + overhead) * 1000 / now) if now else 1.0)
 
 

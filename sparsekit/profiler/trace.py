@@ -152,7 +152,8 @@ def _arrows(records: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _mark(mark: dict[str, Any]) -> dict[str, Any]:
-    common = {"name": mark["name"], "cat": "user", "ts": mark["time"], "pid": PROCESS, "tid": mark["thread"] + 1}
+    common = {"name": mark["name"], "cat": "user", "ts": mark["time"], "pid": PROCESS, "tid": mark["thread"] + 1,
+              "line": mark.get("line", "")}
     value = mark["value"]
     if mark["kind"] == "counter" and isinstance(value, (int, float)) and math.isfinite(value):
         return {**common, "ph": "C", "args": {"value": value}, "unit": mark.get("unit", "")}

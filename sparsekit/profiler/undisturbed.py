@@ -1,0 +1,62 @@
+"""Work that nothing may cut in half: done to its end, whatever signals arrive meanwhile."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["undisturbed"]
+
+
+def undisturbed(work: Callable[[], Any]) -> Any:
+    """Do some work to its end, and give what it gives.
+
+    Python runs the handlers of signals, that of Ctrl-C among them, in the main thread only.  So there the work is
+    left to another thread, and what a handler raised meanwhile is raised when the work is done.
+
+    Parameters
+    ----------
+    work : callable
+        Without arguments.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    outcome: list[tuple[bool, Any]] = []
+    begun, once, done = False, _thread.allocate_lock(), _thread.allocate_lock()
+
+    def run() -> None:
+        if not once.acquire(False):
+            return  # begun twice: a signal came when the first had begun and nobody knew
+        try:
+            outcome.append((True, work()))
+        except BaseException as error:
+            outcome.append((False, error))
+
+    raised: BaseException | None = None
+    done.acquire()
+    while not outcome:
+        try:
+            if not begun:
+                try:
+                    _thread.start_new_thread(_and_release, (run, done))
+                except RuntimeError:  # no threads any more, at the interpreter's end
+                    run()
+                begun = True
+            # Never for long: who is interrupted right after this would wait for what has happened already.
+            done.acquire(timeout=0.05)
+        except BaseException as error:
+            raised = error
+    good, found = outcome[0]
+    if raised is not None:
+        raise raised
+    if not good:
+        raise found
+    return found
+
+
+def _and_release(run: Callable[[], None], lock: Any) -> None:
+    run()
+    if lock.locked():
+        lock.release()

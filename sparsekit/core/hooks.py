@@ -14,8 +14,9 @@
     array and the name that it is an input by.
 ``densify(record)``
     A ``Densification`` happened.
-``assign(array, role, owner)``
-    The NDArray ``array`` serves as ``role`` for ``owner`` from now on.
+``assign(array, role, owner, mark=0)``
+    The NDArray ``array`` serves as ``role`` for ``owner`` from now on; ``mark`` is ``_seen`` of the store that its
+    components come from.
 
 Times are ``time.perf_counter_ns()`` values.
 """

@@ -397,7 +397,8 @@ def test_a_recorder_sees_the_batches(monkeypatch):
 
     class Sink:
         def span(self, name, lane, start, end, arguments):
-            seen.append((name, lane, arguments["rows"]))
+            if lane == "io":  # and not the copies that make the batch
+                seen.append((name, lane, arguments["rows"]))
 
         def assign(self, array, role, owner):
             seen.append((array.stype, role, owner))

@@ -14,6 +14,7 @@ from .advice import advise
 from .compare import diff
 from .describe import storage
 from .log import Key, Total
+from .places import PLACES, Place, place_totals, unplaced
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import what_if
@@ -25,6 +26,9 @@ VOLATILE = ("compile", "profiler")
 
 #: Operators shorter than so many times what recording one takes are measured roughly.
 SHORT = 20
+
+#: Rows of a report's table of lines.
+MOST_LINES = 50
 
 _LEDGER_COLUMNS = ("operator", "line", "from", "to", "shape", "bytes before", "bytes after", "times", "remedy")
 
@@ -171,7 +175,10 @@ class Profile:
         Parameters
         ----------
         sort_by : {"self", "total", "avg", "min", "max", "count", "bytes", "flops", "name"}
-        group_by : {"op", "layer", "lane", "storage", "op+layer"}
+        group_by : {"op", "layer", "lane", "storage", "op+layer", "line", "cell"}
+            ``"line"`` is the line of yours that called an operator (of a backward operator, that of its forward operator),
+            ``"cell"`` the notebook cell (``In [3]``) or the file that line is in.  Of folded events the lines are no
+            longer known: they are one row, and the footer says so.
         ascending : bool, optional
             By default numbers descend and names ascend.
         rows : int, optional
@@ -182,6 +189,9 @@ class Profile:
         UnknownNameError
             If ``sort_by`` or ``group_by`` is none of those.
         """
+        if group_by in PLACES:
+            return totals_table(self._place_totals(), sort_by, group_by, ascending, rows,
+                                f"{self._footer()} {unplaced(self._data())}".strip())
         return totals_table(self._all_totals(), sort_by, group_by, ascending, rows, self._footer())
 
     def lanes(self) -> Table:
@@ -190,13 +200,22 @@ class Profile:
 
     def _all_totals(self) -> dict[Key, Total]:
         data = self._data()
-        own = Total()
+        return {**data.totals, Key("recording", "profiler", "", ""): self._own_cost()} if data.events else dict(data.totals)
+
+    def _own_cost(self) -> Total:
+        """What the profiler itself took, as if each event had taken the same."""
+        data, own = self._data(), Total()
         own.calls, own.total = data.events, round(data.overhead * 1000)
-        own.own, own.minimum, own.maximum = own.total, 0, 0
+        own.own, own.minimum = own.total, own.total // max(1, data.events)
+        own.maximum = own.minimum
+        return own
+
+    def _place_totals(self) -> dict[Place, Total]:
+        data = self._data()
+        totals = place_totals(data)
         if data.events:
-            own.minimum = own.maximum = own.total // data.events
-            return {**data.totals, Key("recording", "profiler", "", ""): own}
-        return dict(data.totals)
+            totals[Place("(the profiler)", "(the profiler)")] = self._own_cost()
+        return totals
 
     def _footer(self) -> str:
         data = self._data()
@@ -286,6 +305,9 @@ class Profile:
         sections: list[tuple[str, Any]] = [
             ("Summary", self.summary()), ("Timeline", {"timeline": self.records}), ("Memory", {"memory": self._memory_shown()}),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
+        if any(record["line"] for record in self.records):
+            sections.append(("By cell or file, and line", [self.table(group_by="cell", rows=MOST_LINES).plain(),
+                                                           self.table(group_by="line", rows=MOST_LINES).plain()]))
         if self.densified:
             sections.append(("Became dense", self.ledger_table().plain()))
         displays.call("html_report", title, sections, path=path)

@@ -15,6 +15,7 @@ from ..core import hooks
 from .describe import storage
 from .foreign_trace import read_foreign
 from .log import Key, Total
+from .nesting import without_compilation
 from .profile import Profile
 from .source import Stored
 
@@ -276,22 +277,7 @@ def _totals(records: list[dict[str, Any]], folded: dict[Key, Total]) -> dict[Key
     totals: dict[Key, Total] = {}
     for key, total in folded.items():
         totals.setdefault(key, Total()).merge(total)
-    for record, net in zip(records, _net(records), strict=True):
+    for record, net in zip(records, without_compilation(records), strict=True):
         key = Key(record["name"], record["lane"], record["layer"], storage(record["inputs"], record["outputs"]))
         totals.setdefault(key, Total()).add(net, round(record["self"] * 1000), record)
     return totals
-
-
-def _net(records: list[dict[str, Any]]) -> list[int]:
-    """Nanoseconds of each event without compilation; parents come before what they contain."""
-    nets: list[int] = []
-    around: dict[int, list[int]] = {}
-    for place, record in enumerate(records):
-        stack = around.setdefault(record["thread"], [])
-        del stack[record["depth"]:]
-        nets.append(round(record["duration"] * 1000))
-        if record["lane"] == "compile" and all(records[other]["lane"] != "compile" for other in stack):
-            for other in stack:
-                nets[other] -= nets[place]
-        stack.append(place)
-    return nets

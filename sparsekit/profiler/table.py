@@ -1,7 +1,8 @@
-"""Aggregate tables of a profile: by operator, layer, lane or storage types."""
+"""Aggregate tables of a profile: by operator, layer, lane, storage types, line or notebook cell."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +18,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "lane": ("lane",),
     "storage": ("name", "lane", "storage"),
     "op+layer": ("name", "lane", "layer"),
+    "line": ("line",),
+    "cell": ("cell",),
 }
 
 #: What rows may be sorted by, and the field that means.
@@ -29,7 +32,8 @@ COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("bytes", "moved", words.bytes_), ("flops", "useful FLOP", words.count),
 )
 
-_TITLES = {"name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types"}
+_TITLES = {"name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types", "line": "line",
+           "cell": "cell or file"}
 
 
 class Table:
@@ -109,12 +113,17 @@ def totals_table(totals: dict[Any, Any], sort_by: str = "self", group_by: str = 
         key = fields[0]
     descending = key not in fields if ascending is None else not ascending
     found.sort(key=lambda row: tuple(row[field] for field in fields))
-    found.sort(key=lambda row: row[key], reverse=descending)
+    found.sort(key=lambda row: _natural(row[key]), reverse=descending)
     shown = found if rows is None else found[:rows]
     if len(shown) < len(found):
         footer = f"{len(found) - len(shown)} more rows are not shown. {footer}".strip()
     columns = tuple(_TITLES[field] for field in fields) + tuple(title for _, title, _ in COLUMNS)
     return Table(columns, found, _cells(shown, fields), footer)
+
+
+def _natural(value: Any) -> Any:
+    """What to sort by: ``In [10]`` comes after ``In [9]``."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", value)] if isinstance(value, str) else value
 
 
 def _cells(rows: Iterable[dict[str, Any]], fields: tuple[str, ...]) -> list[list[str]]:

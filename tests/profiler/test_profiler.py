@@ -248,7 +248,7 @@ def test_a_capacity_must_be_a_number_of_events(capacity):
         Profiler(capacity=capacity)
 
 
-@pytest.mark.parametrize("group_by", ["op", "layer", "lane", "storage", "op+layer"])
+@pytest.mark.parametrize("group_by", ["op", "layer", "lane", "storage", "op+layer", "line", "cell"])
 @pytest.mark.parametrize("sort_by", ["total", "self", "avg", "min", "max", "count", "bytes", "flops", "name"])
 def test_tables_sort_and_group(profile, group_by, sort_by):
     field = {"avg": "mean", "count": "calls", "name": GROUPS[group_by][0]}.get(sort_by, sort_by)

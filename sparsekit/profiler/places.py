@@ -1,0 +1,49 @@
+"""Totals by where in the user's code an event came from: the line, and the notebook cell or the file it is in."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .log import Total
+from .nesting import without_compilation
+
+__all__ = ["FOLDED", "NOWHERE", "PLACES", "Place", "place_totals", "unplaced"]
+
+#: Groupings that ask for a place.
+PLACES = ("line", "cell")
+
+#: The row of events whose lines are no longer known, and of what no line of the user's called.
+FOLDED, NOWHERE = "(folded events)", "(no line)"
+
+
+class Place(NamedTuple):
+    """What totals by place are kept by."""
+
+    line: str
+    cell: str
+
+
+def place_totals(data: Any) -> dict[Place, Total]:
+    """Totals by line, of which each belongs to a cell ``In [3]`` or a file; folded events have a row of their own.
+
+    Backward operators count for the line of the forward operator that they belong to.
+    """
+    totals: dict[Place, Total] = {}
+    records = data.records
+    for record, net in zip(records, without_compilation(records), strict=True):
+        line = record["line"] or NOWHERE
+        cell = line.rpartition(":")[0] or line
+        totals.setdefault(Place(line, cell), Total()).add(net, round(record["self"] * 1000), record)
+    for total in data.folded_totals.values():
+        totals.setdefault(Place(FOLDED, FOLDED), Total()).merge(total)
+    return totals
+
+
+def unplaced(data: Any) -> str:
+    """What must be said beside a table by place: which events have none; empty where there is nothing to say."""
+    if data.folded:
+        return (f"Lines of folded events are not kept: the row {FOLDED} has all of them, and a larger capacity, "
+                "Profiler(capacity=…), leaves fewer.")
+    if data.records and not any(record["line"] for record in data.records):
+        return "No lines were recorded: Profiler(lines=True) notes them."
+    return ""

@@ -1,0 +1,120 @@
+"""Totals by line, and by notebook cell or file."""
+
+import pytest
+
+import sparsekit as mx
+from sparsekit.profiler import Profiler, load_trace
+from sparsekit.profiler.places import FOLDED, NOWHERE
+from sparsekit.profiler.profiler import Profile
+from sparsekit.profiler.source import Stored
+
+
+@pytest.fixture
+def profile():
+    x = mx.nd.ones((10, 10))
+    with Profiler() as prof:
+        for number in (2, 10):
+            source = "y = mx.nd.exp(x)\nfor _ in range(3):\n    mx.nd.dot(x, y)\n"
+            exec(compile(source, f"<ipython-input-{number}-0123456789ab>", "exec"), {"mx": mx, "x": x})
+        mx.nd.log(x)
+        with prof.span("part"):
+            pass
+    return prof
+
+
+def calls(table):
+    return {row[table.columns[0].partition(" ")[0]]: row["calls"] for row in table}
+
+
+def test_each_line_has_a_row(profile):
+    found = calls(profile.table(group_by="line"))
+    here = [name for name in found if name.startswith("test_places.py:")]
+    assert len(here) == 1
+    assert found == {"In [2]:1": 1, "In [2]:3": 3, "In [10]:1": 1, "In [10]:3": 3, here[0]: 1, NOWHERE: 1, "(the profiler)": 10}
+
+
+def test_each_cell_or_file_has_a_row_and_names_sort_by_number(profile):
+    table = profile.table("name", "cell")
+    assert [row["cell"] for row in table] == ["(no line)", "(the profiler)", "In [2]", "In [10]", "test_places.py"]
+    assert calls(table) == {NOWHERE: 1, "(the profiler)": 10, "In [2]": 4, "In [10]": 4, "test_places.py": 1}
+    assert "In [10]" in repr(table)
+    assert "<td>In [10]</td>" in table.html
+
+
+@pytest.mark.parametrize("group_by", ["line", "cell"])
+def test_rows_add_up_to_the_totals_by_operator(profile, group_by):
+    found, wanted = profile.table(group_by=group_by), profile.table()
+    for field in ("calls", "total", "self", "bytes", "flops"):
+        assert sum(row[field] for row in found) == pytest.approx(sum(row[field] for row in wanted), abs=1e-2)
+
+
+def test_a_backward_operator_counts_for_the_line_of_its_forward_operator():
+    x = mx.nd.ones((3,))
+    x.attach_grad()
+    with Profiler() as prof:
+        with mx.autograd.record():
+            y = mx.nd.exp(x)
+        y.backward()
+    forward = next(record["line"] for record in prof.records if record["name"] == "exp")
+    row = next(row for row in prof.table(group_by="line") if row["line"] == forward)
+    assert row["calls"] == sum(record["line"] == forward for record in prof.records) >= 2
+
+
+def test_folded_events_are_one_row_that_the_footer_explains(library):
+    with Profiler(capacity=10) as prof:
+        for _ in range(40):
+            library.run("add", (), library.dense(10))
+    prof._run.recorder.drain()
+    for group_by in ("line", "cell"):
+        table = prof.table(group_by=group_by)
+        found = {row[group_by]: row["calls"] for row in table if row[group_by] != "(the profiler)"}
+        assert found[FOLDED] == prof.folded > 0
+        assert sum(found.values()) == 40
+        assert "Lines of folded events are not kept" in table.footer
+        assert "Lines of folded events" in table.html
+    assert "Lines of folded" not in prof.table().footer
+
+
+def test_a_profile_without_lines_says_how_to_get_them(library):
+    with Profiler(lines=False) as prof:
+        library.run("add", (), library.dense(10))
+    table = prof.table(group_by="line")
+    assert calls(table)[NOWHERE] == 1
+    assert "Profiler(lines=True)" in table.footer
+
+
+def test_nothing_recorded_gives_an_empty_table():
+    with Profiler() as prof:
+        pass
+    assert len(prof.table(group_by="cell")) == 0
+
+
+def test_compilation_is_no_part_of_a_line_as_it_is_none_of_an_operator(library):
+    def record(name, lane, start, duration, own, depth, line):
+        return {"name": name, "kind": "op", "lane": lane, "start": start, "duration": duration, "self": own, "depth": depth,
+                "layer": "", "node": None, "attrs": {}, "fallback": False, "inputs": [], "outputs": [], "bytes": 8, "flops": 0,
+                "dense_flops": 0, "line": line, "thread": 0}
+    records = [record("dot", "forward", 0.0, 100.0, 10.0, 0, "a.py:1"), record("kernel", "compile", 5.0, 90.0, 90.0, 1, "")]
+    stored = Stored(records=records, memory={}, gradient_rows={}, densifications=[], densified=0, marks=[], totals={}, wall=100.0,
+                    accounted=1.0, folded=0, folded_totals={}, events=2, overhead=0.0, environment={})
+    found = {row["line"]: row["total"] for row in Profile(stored).table(group_by="line")}
+    assert found == {"a.py:1": 10.0, NOWHERE: 90.0, "(the profiler)": 0.0}
+
+
+def test_a_trace_read_back_has_the_same_lines(profile, tmp_path):
+    again = load_trace(profile.save_trace(tmp_path / "trace.json"))
+    assert calls(again.table(group_by="line")) == calls(profile.table(group_by="line"))
+
+
+def test_a_report_has_the_tables(profile, tmp_path):
+    page = profile.to_html(tmp_path / "page.html").read_text()
+    assert "By cell or file, and line" in page
+    assert "<td>In [2]:3</td>" in page
+
+
+def test_hostile_file_names_are_escaped():
+    with Profiler() as prof:
+        exec(compile("mx.nd.ones((1,))", "<script>alert(1)<script>.py", "exec"), {"mx": mx})
+    page = prof.table(group_by="line").html
+    assert "<script>" not in page
+    assert "&lt;script&gt;.py:1" in page

@@ -247,7 +247,7 @@ def test_a_recorder_sees_the_batches(monkeypatch):
         def call(self, *_):
             pass
 
-        op = call
+        op = span = call
 
     monkeypatch.setattr(hooks, "sink", Sink())
     next(NDArrayIter(sparse_rows(), np.arange(23), 4))

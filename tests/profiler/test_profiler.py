@@ -6,7 +6,7 @@ import pytest
 from sparsekit.base.errors import ProfilerError, UnknownNameError
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler, active
-from sparsekit.profiler.table import GROUPS
+from sparsekit.profiler.table import GROUPS, _natural
 
 
 def test_one_profiler_at_a_time(library):
@@ -254,9 +254,9 @@ def test_tables_sort_and_group(profile, group_by, sort_by):
     field = {"avg": "mean", "count": "calls", "name": GROUPS[group_by][0]}.get(sort_by, sort_by)
     table = profile.table(sort_by=sort_by, group_by=group_by)
     values = [row[field] for row in table]
-    assert values == sorted(values, reverse=sort_by != "name")
+    assert values == sorted(values, key=_natural, reverse=sort_by != "name")
     values = [row[field] for row in profile.table(sort_by=sort_by, group_by=group_by, ascending=True)]
-    assert values == sorted(values)
+    assert values == sorted(values, key=_natural)
     assert len(table) > 1
     assert "<table>" in table._repr_mimebundle_()["text/html"]
     assert table._repr_mimebundle_()["text/plain"] == repr(table)

@@ -48,12 +48,13 @@ class Finding(NamedTuple):
     where : str
         The event that triggered it: operator, layer and line.
     reason, remedy : str
+        A figure that differs from time to time is given as its range.
     saving : str
         What to expect, in bytes or time.
     amount : float
         The saving as a number, bytes or microseconds, for sorting.
     times : int
-        How often it happened.
+        How often it happened; ``amount``, ``saving`` and ``event`` are of the time when it cost most.
     lesson : str
         Notebook and section that teach the remedy; an entry of ``LESSONS``.
     event : dict or None
@@ -104,24 +105,43 @@ class Advice:
         return {"text/plain": repr(self), "text/html": self.table().html}
 
 
-RULES: list[Callable[[Any], Iterator[Finding]]] = []
+class _Met(NamedTuple):
+    """A finding whose reason names figures in braces, which do not make it another finding: name -> value and its writer."""
+
+    finding: Finding
+    figures: dict[str, tuple[float, Callable[[Any], str]]]
 
 
-def _rule(function: Callable[[Any], Iterator[Finding]]) -> Callable[[Any], Iterator[Finding]]:
+_Rule = Callable[[Any], Iterator[Finding | _Met]]
+
+RULES: list[_Rule] = []
+
+
+def _rule(function: _Rule) -> _Rule:
     RULES.append(function)
     return function
 
 
 def advise(profile: Any) -> Advice:
-    """Ask every rule; findings of the same rule at the same place are put together."""
-    grouped: dict[tuple[str, str, str], Finding] = {}
+    """Ask every rule; findings of the same rule at the same place, for the same reason, are put together."""
+    grouped: dict[tuple[str, str, str], list[_Met]] = {}
     for rule in RULES:
         for found in rule(profile):
-            key = found.rule, found.where, found.reason
-            held = grouped.get(key)
-            grouped[key] = found if held is None else held._replace(times=held.times + found.times)
+            met = found if isinstance(found, _Met) else _Met(found, {})
+            grouped.setdefault((met.finding.rule, met.finding.where, met.finding.reason), []).append(met)
     order = {rule.__name__.lstrip("_"): number for number, rule in enumerate(RULES)}
-    return Advice(sorted(grouped.values(), key=lambda f: (order[f.rule], -f.amount, f.where)))
+    return Advice(sorted(map(_together, grouped.values()), key=lambda f: (order[f.rule], -f.amount, f.where, f.reason)))
+
+
+def _together(met: list[_Met]) -> Finding:
+    """One finding of several: that of the largest saving, with the range of each figure."""
+    largest = max((one.finding for one in met), key=lambda finding: finding.amount)
+    reason = largest.reason
+    for name, (_, write) in met[0].figures.items():
+        values = [one.figures[name][0] for one in met]
+        ends = list(dict.fromkeys((write(min(values)), write(max(values)))))
+        reason = reason.replace(f"{{{name}}}", " to ".join(ends))
+    return largest._replace(reason=reason, times=sum(one.finding.times for one in met))
 
 
 def _at(record: dict[str, Any]) -> str:
@@ -131,6 +151,11 @@ def _at(record: dict[str, Any]) -> str:
 
 def _shape(array: dict[str, Any]) -> str:
     return "×".join(map(str, array["shape"]))
+
+
+def _length(array: dict[str, Any]) -> int:
+    """Rows of an array; 0 of one without axes, which a damaged trace may call sparse."""
+    return int(array["shape"][0]) if array["shape"] else 0
 
 
 def _sparse(array: dict[str, Any]) -> bool:
@@ -153,7 +178,7 @@ def _became_dense(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _dense_by_nature(profile: Any) -> Iterator[Finding]:
+def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
     """A small sparse array gives a large dense one of the same shape, with no warning, since no other result would be right."""
     for record in _operators(profile, "forward", "backward"):
         made = record["outputs"][0] if record["outputs"] else None
@@ -161,55 +186,74 @@ def _dense_by_nature(profile: Any) -> Iterator[Finding]:
         most = max(10 * given["bytes"], 16 * SMALL) if given else 0
         if made and given and not _sparse(made) and not record["fallback"] and made["bytes"] > most:
             extra = made["bytes"] - given["bytes"]
-            yield Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
-                          f"{words.bytes_(given['bytes'])}, and gives a dense one of {words.bytes_(made['bytes'])}: zeros do "
-                          "not stay zero.", "Compute what is meant by functions that keep zero, such as log1p(x) for "
-                          "log(1 + x), or on the stored values alone.", f"{words.bytes_(extra)} each time, and what follows "
-                          "from it", extra, 1, LESSONS["dense_by_nature"], record)
+            yield _Met(Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
+                               f"{{given}}, and gives a dense one of {words.bytes_(made['bytes'])}: zeros do "
+                               "not stay zero.", "Compute what is meant by functions that keep zero, such as log1p(x) for "
+                               "log(1 + x), or on the stored values alone.", f"{words.bytes_(extra)} each time, and what "
+                               "follows from it", extra, 1, LESSONS["dense_by_nature"], record),
+                       {"given": (given["bytes"], words.bytes_)})
 
 
 @_rule
-def _dense_gradient(profile: Any) -> Iterator[Finding]:
+def _dense_gradient(profile: Any) -> Iterator[Finding | _Met]:
     """A weight that only few rows of a sparse batch reach has a dense gradient."""
     forward: dict[Any, dict[str, Any]] = {}
     for record in _operators(profile, "forward", "backward"):
-        if record["lane"] == "forward" and record["inputs"] and record["inputs"][0]["stype"] == "csr":
-            forward[record["node"]] = record["inputs"][0]
-        batch = forward.get(record["node"]) if record["lane"] == "backward" and record["node"] is not None else None
-        for made in record["outputs"] if batch else ():
-            touched = min(batch["nnz"], made["shape"][0]) if batch and made["shape"] else 0
-            whole = made["stype"] == "default" and batch and made["shape"][:1] == batch["shape"][1:]
-            if whole and touched < made["shape"][0] / 4:
-                saved = made["bytes"] - touched * (made["bytes"] // made["shape"][0] + 8)
-                if saved > SMALL:
-                    yield Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch reaches at "
-                                  f"most {words.count(touched)} of its rows.", "Give the weight grad_stype='row_sparse'.",
-                                  f"at least {words.bytes_(saved)} of memory, and its writing in every step", saved, 1,
-                                  LESSONS["dense_gradient"], record)
+        if record["node"] is None:
+            continue
+        if record["lane"] == "forward":
+            if record["inputs"] and record["inputs"][0]["stype"] == "csr":
+                forward[record["node"]] = record
+            continue
+        started = forward.get(record["node"])
+        for made in record["outputs"] if started else ():
+            found = _hardly_reached(record, started, made) if started else None
+            if found:
+                yield found
+
+
+def _hardly_reached(record: dict[str, Any], started: dict[str, Any], made: dict[str, Any]) -> _Met | None:
+    """What is to say of the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer."""
+    batch = started["inputs"][0]
+    turned = started["name"] == "FullyConnected" and made["shape"][1:] == batch["shape"][1:]
+    place, what = (1, "columns") if turned else (0, "rows")
+    whole = len(batch["shape"]) == 2 and made["stype"] == "default" and made["shape"][place: place + 1] == batch["shape"][1:]
+    length = made["shape"][place] if whole else 0
+    touched = min(batch["nnz"], length)
+    saved = made["bytes"] - touched * (made["bytes"] // length + 8) if length else 0
+    if 4 * touched >= length or saved <= SMALL:
+        return None
+    remedy = ("Make the layer with Dense(…, weight_grad_stype='row_sparse'), which keeps its weight as (in_units, units); for a "
+              "weight of your own take dot(x, weight) with grad_stype='row_sparse'." if turned
+              else "Give the weight grad_stype='row_sparse'.")
+    return _Met(Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch reaches at most "
+                        f"{{touched}} of its {what}.", remedy, f"at least {words.bytes_(saved)} of memory, and its writing in "
+                        "every step", saved, 1, LESSONS["dense_gradient"], record), {"touched": (touched, words.count)})
 
 
 @_rule
-def _full_rows(profile: Any) -> Iterator[Finding]:
+def _full_rows(profile: Any) -> Iterator[Finding | _Met]:
     """A row-sparse gradient stores most rows."""
     for record in _operators(profile, "backward"):
         for made in record["outputs"]:
-            if made["stype"] == "row_sparse" and made["rows"] > made["shape"][0] / 2 and made["bytes"] > SMALL:
+            rows = made.get("rows", 0)
+            if made["stype"] == "row_sparse" and 2 * rows > _length(made) and made["bytes"] > SMALL:
                 saved = made["components"].get("indices", 0)
-                yield Finding("full_rows", _at(record), f"A row_sparse gradient of {_shape(made)} stores {made['rows']:,} rows, "
-                              "more than half.", "Use grad_stype='default': dense kernels need no row numbers.",
-                              f"{words.bytes_(saved)} of indices, and the time of merging rows", saved, 1,
-                              LESSONS["full_rows"], record)
+                yield _Met(Finding("full_rows", _at(record), f"A row_sparse gradient of {_shape(made)} stores {{rows}} rows, "
+                                   "more than half.", "Use grad_stype='default': dense kernels need no row numbers.",
+                                   f"{words.bytes_(saved)} of indices, and the time of merging rows", saved, 1,
+                                   LESSONS["full_rows"], record), {"rows": (rows, words.count)})
 
 
 @_rule
 def _eager_update(profile: Any) -> Iterator[Finding]:
     """An update with a row-sparse gradient still reads and writes every row."""
     for record in _operators(profile, "update"):
-        if record["attrs"].get("lazy_update") is False and any(a["stype"] == "row_sparse" for a in record["inputs"]):
-            gradient = next(a for a in record["inputs"] if a["stype"] == "row_sparse")
+        gradient = next((array for array in record["inputs"] if array["stype"] == "row_sparse"), None)
+        if record["attrs"].get("lazy_update") is False and gradient:
             whole = record["outputs"][0]["bytes"] if record["outputs"] else 0
-            if gradient["rows"] < gradient["shape"][0] / 4 and whole > SMALL:
-                yield Finding("eager_update", _at(record), f"lazy_update=False: all {gradient['shape'][0]:,} rows are updated, "
+            if 4 * gradient.get("rows", 0) < _length(gradient) and whole > SMALL:
+                yield Finding("eager_update", _at(record), f"lazy_update=False: all {_length(gradient):,} rows are updated, "
                               "and the gradient has few.", "Make the optimizer with lazy_update=True, if its meaning suits you.",
                               f"up to {words.bytes_(whole)} read and written a step", whole, 1, LESSONS["eager_update"], record)
 
@@ -232,17 +276,18 @@ def _wide_indices(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _hardly_sparse(profile: Any) -> Iterator[Finding]:
+def _hardly_sparse(profile: Any) -> Iterator[Finding | _Met]:
     """A sparse format that takes more memory than the dense array."""
     for record in _operators(profile):
         for array in record["inputs"]:
-            item = array["components"].get("data", 0) / array["nnz"] if array["nnz"] else 0
-            dense = math.prod(array["shape"]) * item
+            # In whole numbers: no float holds the product of what a damaged trace calls a shape.
+            dense = math.prod(array["shape"]) * array["components"].get("data", 0) // array["nnz"] if array["nnz"] else 0
             if _sparse(array) and array["bytes"] > max(dense, SMALL):
-                yield Finding("hardly_sparse", _at(record), f"A {array['stype']} array of {_shape(array)} with density "
-                              f"{array['density']:.2f} takes {words.bytes_(array['bytes'])}; dense it takes less.",
-                              "Convert it once with tostype('default').", words.bytes_(array["bytes"] - dense),
-                              array["bytes"] - dense, 1, LESSONS["hardly_sparse"], record)
+                extra = array["bytes"] - dense
+                yield _Met(Finding("hardly_sparse", _at(record), f"A {array['stype']} array of {_shape(array)} with density "
+                                   "{density} takes {bytes}; dense it takes less.", "Convert it once with tostype('default').",
+                                   words.bytes_(extra), extra, 1, LESSONS["hardly_sparse"], record),
+                           {"density": (array["density"], "{:.2f}".format), "bytes": (array["bytes"], words.bytes_)})
 
 
 @_rule

@@ -40,7 +40,7 @@ def count(value: Any) -> str:
 
 def share(value: float) -> str:
     """``"96.8 %"``; never rounded up to all of it."""
-    return f"{min(int(value * 1000), 1000) / 10:.1f} %"
+    return f"{int(min(value * 1000, 1000)) / 10:.1f} %"
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import sparsekit as mx
 from sparsekit.core import hooks
@@ -55,6 +57,85 @@ def test_a_dense_gradient_of_a_sparse_layer():
     assert "test_advice.py:" in found.where
     assert found.amount == FEATURES * UNITS * 4 - 12 * (UNITS * 4 + 8)
     assert "dense_gradient" not in rules(train("row_sparse", batch()))
+
+
+def dense_layer(weight_grad_stype, steps=1, rows=4, activation=None, hybridize=False):
+    """Profile a fully connected layer on csr batches that store other numbers of values each."""
+    net = mx.gluon.nn.Dense(UNITS, in_units=FEATURES, weight_grad_stype=weight_grad_stype, activation=activation)
+    net.initialize()
+    net.hybridize(hybridize)
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    with Profiler() as prof:
+        for step in range(steps):
+            data = batch(stored=3 + step, rows=rows)
+            with mx.autograd.record():
+                loss = net(data)
+            loss.backward()
+            trainer.step(4)
+    return prof
+
+
+@pytest.mark.parametrize(("activation", "hybridize"), [(None, False), ("relu", False), (None, True), ("relu", True)])
+def test_a_dense_gradient_of_a_fully_connected_layer_and_its_remedy(activation, hybridize):
+    prof = dense_layer("default", activation=activation, hybridize=hybridize)
+    found = rules(prof)["dense_gradient"]
+    assert f"{UNITS}×{FEATURES}, and a batch reaches at most 12 of its columns" in found.reason
+    assert "weight_grad_stype='row_sparse'" in found.remedy
+    assert found.amount == FEATURES * UNITS * 4 - 12 * (UNITS * 4 + 8)
+    mended = dense_layer("row_sparse", activation=activation, hybridize=hybridize)
+    assert "dense_gradient" not in rules(mended)
+    gradient = {name: sum(row["bytes"] for row in one.memory["at_peak"] if row["role"] == "gradient" and "weight" in row["owner"])
+                for name, one in (("dense", prof), ("row_sparse", mended))}
+    assert gradient["dense"] - gradient["row_sparse"] >= found.amount
+
+
+def test_a_dense_layer_on_dense_data_or_after_a_csr_one_needs_no_remedy():
+    net = mx.gluon.nn.Dense(UNITS, in_units=FEATURES)
+    net.initialize()
+    with Profiler() as prof:
+        with mx.autograd.record():
+            loss = net(mx.nd.ones((4, FEATURES)))
+        loss.backward()
+    assert "dense_gradient" not in rules(prof)
+
+
+def test_the_same_thing_in_each_step_is_one_finding_with_the_range_of_its_figures():
+    prof = dense_layer("default", steps=12)
+    (found,) = [finding for finding in prof.advice() if finding.rule == "dense_gradient"]
+    assert found.times == 12
+    assert "at most 12 to 56 of its columns" in found.reason
+    assert found.amount == FEATURES * UNITS * 4 - 12 * (UNITS * 4 + 8)
+    assert found.event["node"] == min(record["node"] for record in prof.records if record["node"] is not None)
+    net = Layer("row_sparse", 500)
+    net.initialize()
+    with Profiler() as prof:
+        for step in range(8):
+            data = batch(stored=70 + step, rows=4, features=500)
+            with mx.autograd.record():
+                loss = net(data)
+            loss.backward()
+    (found,) = [finding for finding in prof.advice() if finding.rule == "full_rows"]
+    assert (found.times, "stores 280 to 308 rows" in found.reason) == (8, True)
+    with Profiler() as prof:
+        for step in range(5):
+            mx.nd.sum(mx.nd.array(np.arange(2000).reshape(40, 50) > 40 * step).tostype("csr"), axis=1)
+    (found,) = [finding for finding in prof.advice() if finding.rule == "hardly_sparse"]
+    assert found.times == 5
+    assert " to " in found.reason
+
+
+def test_two_weights_on_one_line_are_two_findings():
+    weights = [mx.nd.ones((FEATURES, units)) for units in (8, 16)]
+    for weight in weights:
+        weight.attach_grad()
+    with Profiler() as prof:
+        for step in range(3):
+            data = batch(stored=3 + step)
+            with mx.autograd.record():
+                loss = [mx.nd.dot(data, weight) for weight in weights]
+            mx.autograd.backward(loss)
+    found = [finding for finding in prof.advice() if finding.rule == "dense_gradient"]
+    assert sorted(finding.times for finding in found) == [3, 3]
 
 
 def test_an_update_of_all_rows_for_a_few():
@@ -202,3 +283,81 @@ def test_advice_shows_itself_and_nothing_to_say_says_so():
         pass
     assert repr(prof.advice()) == f"Nothing to advise: {len(RULES)} rules were asked."
     assert prof.advice()._repr_mimebundle_()["text/html"]
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory):
+    """The document of a trace in which most rules have something to say, and a place to write it to."""
+    net = Layer("row_sparse", features=500)
+    dense = mx.gluon.nn.Dense(UNITS, in_units=FEATURES)
+    for block in (net, dense):
+        block.initialize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"lazy_update": False})
+    with mx.config.set(densify="allow"), Profiler() as prof:
+        for data, block in ((batch(stored=100, features=500), net), (batch(features=500), net), (batch(), dense)):
+            with mx.autograd.record():
+                loss = block(data)
+            loss.backward()
+        trainer.step(4)
+        mx.nd.sigmoid(batch(rows=8))
+        1 + batch(features=50_000)
+        for _ in range(4):
+            mx.nd.ones((100, 100)).tostype("csr")
+            span("copy cpu(0) -> gpu(0)", "transfer", 5, bytes=100_000)
+        span("compile", "compile", 15_000)
+        span("read", "io", 15_000)
+    path = prof.save_trace(tmp_path_factory.mktemp("damaged") / "run.json")
+    return json.loads(path.read_text(encoding="utf-8")), path
+
+
+_numbers = st.sampled_from([0, 1, 2, 3, 5e-324, 0.5, 5000, 10**9, 10**17, 999_999_999_999_999_999, 1e17])
+_shapes = st.lists(st.sampled_from([0, 1, 2, 500, 5000, 10**400]), max_size=3)
+_arrays = {"shape": _shapes, "nnz": _numbers, "bytes": _numbers, "density": _numbers, "rows": _numbers,
+           "stype": st.sampled_from(["default", "csr", "row_sparse", "", "{rows}"]),
+           "index_dtype": st.sampled_from([None, "int64", "int32", "odd"]),
+           "components": st.dictionaries(st.sampled_from(["data", "indices", "indptr", "odd"]), _numbers)}
+_fields = {"node": st.sampled_from([None, 0, 1, -5, 10**30]), "attrs": st.sampled_from([{}, {"lazy_update": False}]),
+           "inputs": st.just([]), "outputs": st.just([]), "kind": st.sampled_from(["op", "span"]), "bytes": _numbers,
+           "fallback": st.booleans(), "layer": st.just("{touched}"), "line": st.sampled_from(["", "a.py:3"])}
+_run = {"wall": _numbers, "accounted": _numbers}
+_peak = {"shape": _shapes, "bytes": _numbers, "dtype": st.sampled_from(["float64", "odd"]), "role": st.just("gradient")}
+
+
+def _edits(fields):
+    return st.tuples(st.integers(0, 10**6), st.one_of([st.tuples(st.just(name), values) for name, values in fields.items()]))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_record_that_can_be_read_stops_advice(damaged, data):
+    original, path = damaged
+    document = json.loads(json.dumps(original))
+    events = [event for event in document["traceEvents"] if event.get("ph") == "X"]
+    arrays = [array for event in events for side in ("inputs", "outputs") for array in event["args"][side]]
+    others = document["otherData"]
+    for targets, fields in ((arrays, _arrays), ([event["args"] for event in events], _fields), (events, {
+            "cat": st.sampled_from(["forward", "backward", "update", "io", "transfer", "compile"]), "dur": _numbers,
+            "name": st.sampled_from(["cast_storage", "FullyConnected", "copy"])}), ([others], _run),
+            (others["memory"]["at_peak"], _peak), ([others["memory"]], {"peak_bytes": _numbers})):
+        for place, (name, value) in data.draw(st.lists(_edits(fields), min_size=10, max_size=40)):
+            targets[place % len(targets)][name] = value
+    for place in data.draw(st.lists(st.integers(0, 10**6), max_size=3)):
+        arrays[place % len(arrays)].pop("rows", None)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    found = mx.profiler.load_trace(path).advice()
+    assert repr(found)
+    assert found._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize("array", [{"shape": []}, {"shape": [0, 8]}, {"components": {}}, {"rows": 10**17, "shape": [10**400, 2]}],
+                         ids=["no axes", "no rows", "no components", "huge"])
+def test_each_rule_bears_arrays_that_cannot_be(damaged, array):
+    document = json.loads(json.dumps(damaged[0]))
+    for event in document["traceEvents"]:
+        for side in ("inputs", "outputs") if event.get("ph") == "X" else ():
+            for held in event["args"][side]:
+                held.update(array)
+                if "rows" not in array:
+                    held.pop("rows", None)
+    damaged[1].write_text(json.dumps(document), encoding="utf-8")
+    assert repr(mx.profiler.load_trace(damaged[1]).advice())

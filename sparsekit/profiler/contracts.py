@@ -8,13 +8,13 @@ What they assert is the same on every machine, so notebooks and tests can rely o
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 from ..base.errors import ContractError, ProfilerError
 from . import words
+from .contract_arguments import check_arguments, checked
 from .profile import Profile
 from .profiler import Profiler
 
@@ -55,12 +55,18 @@ def expect(profile: Any = None) -> Expectation:
                             hint="with sparsekit.Profiler() as prof: ...; then expect(prof).")
     if isinstance(profile, Profiler) and profile.state in ("running", "paused"):
         raise ProfilerError("The profile is still being recorded.", hint="call expect(prof) after the `with` block.")
+    if isinstance(profile, Profiler) and profile.state == "new":
+        raise ProfilerError("The profiler has recorded nothing yet.",
+                            hint="with sparsekit.Profiler() as prof: ...; then expect(prof).")
     return Expectation(profile)
 
 
 @contextmanager
 def profile_for(check: Callable[[Expectation], Any]) -> Iterator[Profiler]:
     """Profile a block and hold it to contracts: ``with expect.profile(lambda e: e.no_densify()):``."""
+    if not callable(check):
+        raise ProfilerError(f"expect.profile() takes a function of an expectation, not {check!r}.",
+                            hint="with expect.profile(lambda e: e.no_densify()): ...")
     with Profiler() as prof:
         yield prof
     check(expect(prof))
@@ -72,7 +78,9 @@ expect.profile = profile_for  # type: ignore[attr-defined]
 class Expectation:
     """A chain of contracts; each method checks one, and gives the chain back.
 
-    Every method raises ``ContractError`` with what was found if the contract is broken.
+    Every method raises ``ContractError`` with what was found if the contract is broken, or if the profile cannot tell:
+    single calls are gone that were folded into totals, and other profilers do not record everything.  ``ProfilerError``
+    or ``UnknownNameError`` says that an argument is none, or that the contract would hold whatever happens.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -94,11 +102,13 @@ class Expectation:
         """No sparse array silently became dense."""
         return self._densified("no_densify()", 0)
 
+    @checked
     def densify_at_most(self, number: int) -> Expectation:
         """Sparse arrays silently became dense at most ``number`` times."""
         return self._densified(f"densify_at_most({number})", number)
 
     def _densified(self, contract: str, most: int) -> Expectation:
+        self._recorded("which arrays became dense")
         found, ledger = self._profile.densified, self._profile.ledger
         which = "; ".join(
             f"{r.op} at {r.line or 'an unknown line'}: {r.source} {tuple(r.shape)} -> {r.target}, "
@@ -107,29 +117,39 @@ class Expectation:
         return self._check(contract, found <= most, f"{found} happened: {which}{more}",
                            ledger[0].remedy if ledger else "")
 
+    @checked
     def peak_below(self, size: int | str) -> Expectation:
         """All arrays together never held ``size`` bytes or more; ``"2 MB"`` is 2,000,000."""
         memory = self._profile.memory
+        if not memory["samples"]:
+            self._recorded("what memory was held")
         largest = "; ".join(f"{row['role']} of {row['owner']} ({row['component']}), {words.bytes_(row['bytes'])}"
                             for row in memory["at_peak"][:3])
         return self._check(f"peak_below({size!r})", memory["peak_bytes"] < words.parse_bytes(size),
                            f"the peak was {words.bytes_(memory['peak_bytes'])}; largest then: {largest}")
 
+    @checked
     def calls(self, op: str, number: int | None = None, *, lane: str | None = None, layer: str | None = None,
               at_most: int | None = None, at_least: int | None = None) -> Expectation:
-        """``op`` ran exactly ``number`` times, or within bounds, counting one lane or layer if given."""
+        """``op`` ran exactly ``number`` times, or within bounds, counting one lane or layer if given.
+
+        A chain says so where what may run ``at_most`` so often never ran: its name may be another.
+        """
         rows = [row for row in self._profile.table(group_by="op+layer").rows if row["lane"] != "profiler"]
         found = sum(row["calls"] for row in rows if row["name"] == op and lane in (None, row["lane"])
                     and layer in (None, row["layer"]))
         holds = ((number is None or found == number) and (at_most is None or found <= at_most)
                  and (at_least is None or found >= at_least))
         contract = _call("calls", op, number, lane=lane, layer=layer, at_most=at_most, at_least=at_least)
+        contract += " (it never ran)" if holds and at_most and not found else ""
         ran = ", ".join(f"{row['name']} ({row['lane']}{', ' + row['layer'] if row['layer'] else ''}) {row['calls']}"
                         for row in sorted(rows, key=lambda row: (row["name"] != op, row["lane"], row["name"]))[:8])
         return self._check(contract, holds, f"it ran {found} times; what ran: {ran or 'nothing'}")
 
+    @checked
     def storage(self, op: str, types: str, *, lane: str | None = None) -> Expectation:
         """Every call of ``op`` had these storage types, such as ``"csr, default -> default"``."""
+        self._recorded("storage types")
         found: dict[str, int] = {}
         for row in self._profile.table(group_by="storage").rows:
             if row["name"] == op and lane in (None, row["lane"]) and row["storage"]:
@@ -138,6 +158,7 @@ class Expectation:
         return self._check(_call("storage", op, types, lane=lane), set(found) == {_tidy(types)},
                            f"found {seen or f'no call of {op}'}")
 
+    @checked
     def grad_rows(self, owner: str, at_most: int) -> Expectation:
         """No gradient of the parameter ``owner`` stored more than ``at_most`` rows."""
         found = self._gradient_rows(owner)
@@ -148,28 +169,49 @@ class Expectation:
                                "prof.memory['at_peak'] and of the layers.")
         return self._check(contract, found <= at_most, f"one stored {found} rows")
 
+    @checked
     def update_rows(self, at_most: int, op: str | None = None) -> Expectation:
-        """No update took a row_sparse gradient of more than ``at_most`` rows, and none a dense one or touched every row."""
-        most, dense = 0, 0
+        """No update took a row_sparse gradient of more than ``at_most`` rows, and none a dense one or touched every row.
+
+        There must have been an update, of ``op`` if given.
+        """
+        seen = most = dense = 0
         self._whole()
+        self._recorded("rows of gradients")
         for record in self._profile.records:
             if record["lane"] == "update" and op in (None, record["name"]) and len(record["inputs"]) > 1:
                 gradient = record["inputs"][1]
                 rows = None if record["attrs"].get("lazy_update") is False else gradient.get("rows")
+                seen += 1
                 dense += rows is None
                 most = max(most, rows or 0)
-        return self._check(_call("update_rows", at_most=at_most, op=op), not dense and most <= at_most,
+        contract = _call("update_rows", at_most=at_most, op=op)
+        if not seen:
+            return self._check(contract, False, f"no update{f' by {op}' if op else ''} was seen",
+                               "profile a whole step, trainer.step() included; names are those of prof.table().")
+        return self._check(contract, not dense and most <= at_most,
                            f"{dense} updates took a dense gradient or were not lazy, "
                            f"and the largest row_sparse one stored {most} rows")
 
+    @checked
     def bytes_moved_below(self, size: int | str, *, op: str | None = None, lane: str | None = None) -> Expectation:
-        """Operators read and wrote fewer than ``size`` bytes in all."""
+        """Operators read and wrote fewer than ``size`` bytes in all; ``op``, if given, must have run."""
+        self._recorded("all bytes that were moved")
         rows = [row for row in self._profile.totals if op in (None, row["name"]) and lane in (None, row["lane"])]
         moved = sum(row["bytes"] for row in rows)
         most = sorted(rows, key=lambda row: -row["bytes"])[:3]
         by = ", ".join(f"{row['name']} ({row['lane']}) {words.bytes_(row['bytes'])}" for row in most)
-        return self._check(_call("bytes_moved_below", size, op=op, lane=lane), moved < words.parse_bytes(size),
+        contract = _call("bytes_moved_below", size, op=op, lane=lane)
+        if op is not None and not rows:
+            return self._check(contract, False, f"{op} never ran", "names are those of prof.table().")
+        return self._check(contract, moved < words.parse_bytes(size),
                            f"{words.bytes_(moved)} were moved, most by {by}")
+
+    def _recorded(self, what: str) -> None:
+        """Refuse to judge by a trace in which nothing could be found: every contract would hold."""
+        origin = self._profile.environment.get("trace of")
+        if origin is not None:
+            raise ContractError(f"A trace of {origin} does not say {what}.", hint="calls() judges any trace.")
 
     def _whole(self) -> None:
         """Refuse to judge single calls where only their totals are left."""
@@ -215,7 +257,7 @@ class Promise(Expectation):
 
         @functools.wraps(method)
         def promise(*args: Any, **kwargs: Any) -> Expectation:
-            inspect.signature(method).bind(None, *args, **kwargs)  # a mistake shows where it is made
+            check_arguments(method, args, kwargs)  # a mistake shows where it is made
             self._promised.append(lambda expectation: method(expectation, *args, **kwargs))
             return self
 
@@ -236,13 +278,16 @@ class Promise(Expectation):
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate a function: each call is profiled and held to the contracts."""
+        if not self._promised:
+            raise ProfilerError("expect() decorates a function with no contract to hold it to.",
+                                hint="@expect().no_densify(), for instance.")
 
         @functools.wraps(function)
-        def checked(*args: Any, **kwargs: Any) -> Any:
+        def held(*args: Any, **kwargs: Any) -> Any:
             with self:
                 return function(*args, **kwargs)
 
-        return checked
+        return held
 
     def __repr__(self) -> str:
         return super().__repr__() if self._done else f"{len(self._promised)} contracts to hold"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..base import displays
 from ..base.errors import ProfilerError, UnknownNameError
@@ -60,16 +63,20 @@ def parse_bytes(size: float | str) -> int:
     ------
     UnknownNameError
         If the unit is none of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
+    ProfilerError
+        If it is no size at all: nothing finite, negative, or neither number nor text.
     """
-    if isinstance(size, (int, float)):
-        return int(size)
-    found = re.fullmatch(r"\s*([\d_,]*\.?\d+)\s*([A-Za-z]*)\s*", size)
-    if not found:
+    amount: Any = size
+    found = re.fullmatch(r"\s*([\d_,]*\.?\d+)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
+    if found:
+        unit = found[2].lower() or "b"
+        if unit not in _UNITS:
+            raise UnknownNameError.of("unit of bytes", found[2], ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"))
+        amount = float(found[1].replace(",", "").replace("_", "")) * _UNITS[unit]
+    number = isinstance(amount, (int, float, np.integer, np.floating)) and not isinstance(amount, bool)
+    if not number or not math.isfinite(amount) or amount < 0:
         raise ProfilerError(f"{size!r} is no size.", hint='write a number and a unit, such as "2 MB".')
-    unit = found[2].lower() or "b"
-    if unit not in _UNITS:
-        raise UnknownNameError.of("unit of bytes", found[2], ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"))
-    return int(float(found[1].replace(",", "").replace("_", "")) * _UNITS[unit])
+    return int(amount)
 
 
 def write_bytes(path: str | os.PathLike[str], write: Callable[[Any], None]) -> Path:

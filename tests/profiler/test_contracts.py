@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from sparsekit.base.errors import ContractError, ProfilerError, UnknownNameError
@@ -98,7 +99,8 @@ def test_only_a_finished_profile_is_held_to_contracts(library):
 
 @pytest.mark.parametrize(("text", "size"), [
     ("2 MB", 2_000_000), ("1.5 GiB", 3 << 29), ("10", 10), ("7 B", 7),
-    ("1,000 kB", 1_000_000), (5, 5), (2.0, 2), (".5kb", 500)])
+    ("1,000 kB", 1_000_000), (5, 5), (2.0, 2), (".5kb", 500),
+    (1 << 70, 1 << 70), (np.float32(2.5), 2), (np.int64(3), 3), ("1.1 kB", 1100)])
 def test_sizes(text, size):
     assert parse_bytes(text) == size
 
@@ -158,3 +160,93 @@ def test_a_mistake_in_a_contract_shows_where_it_is_made():
         expect().peak_below()
     with pytest.raises(AttributeError):
         expect().no_such_contract()
+
+
+MISTAKES = [
+    (lambda e: e.calls("dot"), ProfilerError, r"calls\('dot'\) holds however often it ran"),
+    (lambda e: e.calls("dot", at_least=0), ProfilerError, "holds however often it ran"),
+    (lambda e: e.calls("dot", lane="forward", layer="dense0"), ProfilerError, "holds however often"),
+    (lambda e: e.calls(3), ProfilerError, r"op=3 of calls\(\) is no name"),
+    (lambda e: e.calls("", 1), ProfilerError, "is no name"),
+    (lambda e: e.calls(None, 1), ProfilerError, "is no name"),
+    (lambda e: e.calls("dot", "3"), ProfilerError, r"number='3' of calls\(\) is no number"),
+    (lambda e: e.calls("dot", -1), ProfilerError, "is no number"),
+    (lambda e: e.calls("dot", True), ProfilerError, "is no number"),
+    (lambda e: e.calls("dot", 1.5), ProfilerError, "is no number"),
+    (lambda e: e.calls("dot", at_most=float("nan")), ProfilerError, "is no number"),
+    (lambda e: e.calls("dot", 3, at_most=5), ProfilerError, "not both"),
+    (lambda e: e.calls("dot", at_most=1, at_least=2), ProfilerError, "can never hold"),
+    (lambda e: e.calls("dot", 3, lane="forwards"), UnknownNameError, "no lane named 'forwards'"),
+    (lambda e: e.calls("dot", 3, lane=[]), UnknownNameError, "no lane"),
+    (lambda e: e.calls("dot", 3, layer=0), ProfilerError, "is no name of a layer"),
+    (lambda e: e.densify_at_most(-1), ProfilerError, r"number=-1 of densify_at_most\(\) is no number"),
+    (lambda e: e.densify_at_most(None), ProfilerError, "is no number"),
+    (lambda e: e.peak_below(float("nan")), ProfilerError, "nan is no size"),
+    (lambda e: e.peak_below(float("inf")), ProfilerError, "inf is no size"),
+    (lambda e: e.peak_below(None), ProfilerError, "None is no size"),
+    (lambda e: e.peak_below(-5), ProfilerError, "-5 is no size"),
+    (lambda e: e.peak_below(True), ProfilerError, "True is no size"),
+    (lambda e: e.peak_below("-2 MB"), ProfilerError, "is no size"),
+    (lambda e: e.peak_below("9" * 400 + " TB"), ProfilerError, "is no size"),
+    (lambda e: e.peak_below([1]), ProfilerError, "is no size"),
+    (lambda e: e.peak_below(1j), ProfilerError, "is no size"),
+    (lambda e: e.peak_below(0), ProfilerError, "nothing is below 0 bytes"),
+    (lambda e: e.peak_below("0 MB"), ProfilerError, "nothing is below 0 bytes"),
+    (lambda e: e.storage("dot", None), ProfilerError, "are no storage types"),
+    (lambda e: e.storage("dot", "csr, default"), ProfilerError, "are no storage types"),
+    (lambda e: e.storage("dot", "crs -> default"), UnknownNameError, "no storage type named 'crs'"),
+    (lambda e: e.storage(None, "csr -> default"), ProfilerError, "is no name"),
+    (lambda e: e.grad_rows("dense0.weight", at_most=None), ProfilerError, "is no number"),
+    (lambda e: e.grad_rows(7, at_most=1), ProfilerError, "is no name"),
+    (lambda e: e.update_rows(at_most="many"), ProfilerError, "is no number"),
+    (lambda e: e.update_rows(5, op=""), ProfilerError, "is no name"),
+    (lambda e: e.bytes_moved_below(float("nan")), ProfilerError, "is no size"),
+    (lambda e: e.bytes_moved_below("1 MB", op=3), ProfilerError, "is no name"),
+    (lambda e: e.bytes_moved_below("1 MB", lane="all"), UnknownNameError, "no lane"),
+]
+
+
+@pytest.mark.parametrize(("check", "error", "message"), MISTAKES)
+def test_every_mistake_is_named_where_it_is_made(clean, check, error, message):
+    with pytest.raises(error, match=message) as caught:
+        check(expect(clean))
+    assert caught.value.hint
+    with pytest.raises(error, match=message):
+        check(expect())
+
+
+def test_a_contract_on_what_is_not_there_does_not_hold(clean, library):
+    with pytest.raises(ContractError, match="no update by sdg_update was seen"):
+        expect(clean).update_rows(5, op="sdg_update")
+    with pytest.raises(ContractError, match="dto never ran"):
+        expect(clean).bytes_moved_below("1 MB", op="dto")
+    with Profiler() as prof:
+        library.run("add", (), library.dense(2))
+    with pytest.raises(ContractError, match="no update was seen"):
+        expect(prof).update_rows(5)
+    assert repr(expect(clean).calls("dto", at_most=3)) == "1 contract holds: calls('dto', at_most=3) (it never ran)"
+    assert repr(expect(clean).calls("dto", at_most=0)) == "1 contract holds: calls('dto', at_most=0)"
+
+
+def test_numbers_of_numpy_are_numbers(clean):
+    expect(clean).calls("dot", np.int64(6)).grad_rows("dense0.weight", at_most=np.int32(6)).peak_below(np.int64(2_000_000))
+
+
+@pytest.mark.parametrize("check", [
+    lambda e: e.no_densify(), lambda e: e.densify_at_most(3), lambda e: e.peak_below("1 GB"),
+    lambda e: e.storage("x", "default -> default"), lambda e: e.update_rows(5), lambda e: e.bytes_moved_below("1 GB")])
+def test_what_another_profiler_did_not_record_is_not_judged(tmp_path, check):
+    path = tmp_path / "t.json"
+    path.write_text('[{"name": "x", "ph": "X", "ts": 1, "dur": 2}]')
+    with pytest.raises(ContractError, match="A trace of another profiler does not say"):
+        check(expect(load_trace(path)))
+    expect(load_trace(path)).calls("x", 1)
+
+
+def test_nothing_that_never_ran_is_held_to_anything():
+    with pytest.raises(ProfilerError, match="has recorded nothing yet"):
+        expect(Profiler())
+    with pytest.raises(ProfilerError, match="takes a function of an expectation"), expect.profile("no_densify"):
+        pass
+    with pytest.raises(ProfilerError, match="with no contract"):
+        expect()(print)

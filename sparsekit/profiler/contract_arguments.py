@@ -1,0 +1,103 @@
+"""What contracts may be given: nothing that holds whatever happens, and every mistake named where it is made."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, TypeVar
+
+from ..base.errors import ProfilerError, UnknownNameError
+from ..core import hooks
+from . import words
+
+__all__ = ["check_arguments", "checked"]
+
+STORAGE_TYPES = ("default", "csr", "row_sparse")
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def checked(method: Method) -> Method:
+    """Let a contract look at its arguments before it looks at the profile."""
+
+    @functools.wraps(method)
+    def contract(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_arguments(method, args, kwargs)
+        return method(self, *args, **kwargs)
+
+    return contract  # type: ignore[return-value]  # of the same signature
+
+
+def check_arguments(method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse what a contract cannot mean; its parameters say by their names what they take.
+
+    Raises
+    ------
+    ProfilerError
+        If a number, a size or a name is none, or the contract would hold whatever happens.
+    UnknownNameError
+        If there is no such lane, storage type or unit of bytes.
+    TypeError
+        If the contract does not take these arguments.
+    """
+    given = inspect.signature(method).bind(None, *args, **kwargs).arguments
+    parameters = inspect.signature(method).parameters
+    for name, value in given.items():
+        if name in _CHECKS and not (value is None and parameters[name].default is None):
+            _CHECKS[name](f"{name}={value!r} of {method.__name__}()", value)
+    if method.__name__ == "calls":
+        _bounds(given)
+
+
+def _bounds(given: dict[str, Any]) -> None:
+    op, exact, most, least = (given.get(name) for name in ("op", "number", "at_most", "at_least"))
+    hint = f"calls({op!r}, 3), calls({op!r}, at_most=3) or calls({op!r}, at_least=1), for instance."
+    if exact is None and most is None and not least:
+        raise ProfilerError(f"calls({op!r}{'' if least is None else ', at_least=0'}) holds however often it ran.", hint=hint)
+    if exact is not None and not (most is None and least is None):
+        raise ProfilerError(f"calls({op!r}, {exact}, …) takes an exact number or bounds, not both.", hint=hint)
+    if most is not None and least is not None and most < least:
+        raise ProfilerError(f"calls({op!r}, at_most={most}, at_least={least}) can never hold.", hint=hint)
+
+
+def _count(what: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise ProfilerError(f"{what} is no number of times or rows.", hint="an integer from 0 on.")
+
+
+def _name(what: str, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise ProfilerError(f"{what} is no name.", hint="names are those of prof.table(), in quotation marks.")
+
+
+def _layer(what: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ProfilerError(f"{what} is no name of a layer.",
+                            hint="names are those of prof.table(group_by='layer'); '' is what ran in no layer.")
+
+
+def _lane(what: str, value: Any) -> None:
+    if value not in hooks.LANES:
+        raise UnknownNameError.of("lane", value, hooks.LANES)
+
+
+def _size(what: str, value: Any) -> None:
+    if not words.parse_bytes(value):
+        raise ProfilerError(f"{what}: nothing is below 0 bytes.", hint='write a number and a unit, such as "2 MB".')
+
+
+def _types(what: str, value: Any) -> None:
+    sides = value.replace("→", "->").split("->") if isinstance(value, str) else ()
+    if len(sides) != 2:
+        raise ProfilerError(f"{what} are no storage types of a call.", hint='write them as "csr, default -> default".')
+    for word in ",".join(sides).split(","):
+        if word.strip() and word.strip() not in STORAGE_TYPES:
+            raise UnknownNameError.of("storage type", word.strip(), STORAGE_TYPES)
+
+
+#: Name of a parameter -> what refuses values that it cannot have.
+_CHECKS: dict[str, Callable[[str, Any], None]] = {
+    "op": _name, "owner": _name, "layer": _layer, "lane": _lane, "number": _count, "at_most": _count, "at_least": _count,
+    "size": _size, "types": _types}

@@ -257,6 +257,19 @@ def test_a_profile_has_times_of_the_device():
     assert profile.memory["devices"]["gpu(0)"]["used"] == 1 << 20
 
 
+def test_a_profile_has_what_travels_to_and_from_the_device_single_numbers_too():
+    sparse = csr()
+    with mx.Profiler() as profile:
+        made = nd.array(np.ones((4, 2), "float32"), ctx=GPU)
+        made.asnumpy()
+        sparse.asscipy()
+        made.copyto(nd.zeros((4, 2), ctx=mx.gpu(1)))
+        made.sum().asscalar()
+    assert [(one["name"], one["bytes"]) for one in profile.records if one["lane"] == "transfer"] == [
+        ("copy numpy -> cpu(0)", 32), ("copy cpu(0) -> gpu(0)", 32), ("copy gpu(0) -> numpy", 32),
+        ("copy gpu(0) -> scipy", 12 + 12 + 16), ("copy gpu(0) -> gpu(1)", 32), ("copy gpu(0) -> numpy", 4)]
+
+
 def test_the_row_sparse_gradient_stays_on_the_device():
     fake_cupy.counts.update(get=0)
     x, weight = csr(), nd.ones((4, 2), ctx=GPU)

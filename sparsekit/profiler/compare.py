@@ -81,13 +81,14 @@ def _listed(given: Any) -> list[Any]:
 class _Group:
     """The calls of one operator in one place, on arrays of the same kinds."""
 
-    __slots__ = ("bytes", "calls", "flops", "own", "samples", "shapes", "storage", "time")
+    __slots__ = ("bytes", "calls", "flops", "layer", "own", "samples", "shapes", "storage", "time")
 
     def __init__(self, record: dict[str, Any]) -> None:
         self.calls = self.bytes = self.flops = 0
         self.time = 0.0
         self.own: list[float] = []
         self.samples: dict[Any, float] = {}
+        self.layer: str = record["layer"]
         self.storage = storage(record["inputs"], record["outputs"])
         self.shapes = _shapes(record)
 
@@ -185,10 +186,10 @@ class Diff:
     Attributes
     ----------
     rows : list of dict
-        Keys: ``layer name lane change`` ("same kind", "other storage", "gone", "new"), ``storage shapes``, and by
-        ``before``/``after`` pairs ``calls bytes time flops`` (per step or run; time in microseconds), ``by_calls``,
-        ``by_bytes``, ``by_speed`` (parts of the change of time, which they add up to), ``interval`` (shift, low, high
-        of one repeat's time, or None) and ``verdict``.
+        Keys: ``layer`` (as the later run calls it, if it is there), ``name lane change`` ("same kind", "other storage",
+        "gone", "new"), ``storage shapes``, and by ``before``/``after`` pairs ``calls bytes time flops`` (per step or run;
+        time in microseconds), ``by_calls``, ``by_bytes``, ``by_speed`` (parts of the change of time, which they add up
+        to), ``interval`` (shift, low, high of one repeat's time, or None) and ``verdict``.
     unit : str
         What a repeat is: "step", "run" or "call".
     """
@@ -219,7 +220,7 @@ class Diff:
         assert shown is not None  # one of them is there
         by_calls, by_bytes, by_speed = _causes(numbers["calls"], numbers["bytes"], numbers["time"])
         types = shown.storage if left is None or left.storage == shown.storage else f"{left.storage}  ⇒  {shown.storage}"
-        row = {"layer": key[0].replace("#:", ""), "name": key[1], "lane": key[2], "change": change, "storage": types,
+        row = {"layer": shown.layer, "name": key[1], "lane": key[2], "change": change, "storage": types,
                "shapes": shown.shapes, **numbers, "by_calls": by_calls, "by_bytes": by_bytes, "by_speed": by_speed,
                "interval": interval}
         row["verdict"] = _verdict(row)

@@ -140,3 +140,25 @@ def test_two_empty_runs_are_the_same():
         pass
     assert empty.diff(empty).verdict == SAME
     assert empty.diff(empty)._repr_mimebundle_()["text/html"]
+
+
+NAMES = ["l2loss0", "dense0_weight", "net0_w", "block1.dense0", "a#:0", "plain", ""]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_layers_have_the_names_that_the_user_wrote(library, name):
+    def one(layer, again=""):
+        with Profiler() as prof:
+            for hooks.state.layer in (layer, again) if again else (layer,):
+                library.run("dot", (), library.dense(2))
+            hooks.state.layer = ""
+        return prof
+
+    comparison = one(name).diff(one(name))
+    assert [row["layer"] for row in comparison.rows] == [name]
+    assert f"{name or '(no layer)'}: dot" in repr(comparison)
+    renamed = name.replace("0", "7").replace("2", "5")
+    later = one(name).diff(one(renamed)).rows
+    assert [(row["layer"], row["change"]) for row in later] == [(renamed, "same kind")]
+    gone = one(name, "other3").diff(one(renamed)).rows
+    assert {(row["layer"], row["change"]) for row in gone} == {(renamed, "same kind"), ("other3", "gone")}

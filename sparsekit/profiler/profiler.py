@@ -30,6 +30,21 @@ def active() -> Profiler | None:
     return _active if _active is not None and _active.state == "running" else None
 
 
+def check_options(capacity: Any = CAPACITY, lines: Any = True) -> None:
+    """Refuse a capacity that is no number of events, and for ``lines`` anything but True and False.
+
+    Raises
+    ------
+    ProfilerError
+        If one of them is that.
+    """
+    if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 2:
+        raise ProfilerError(f"capacity is a number of events, at least 2, not {capacity!r}.",
+                            hint=f"the default is {CAPACITY:,}.")
+    if not isinstance(lines, bool):
+        raise ProfilerError(f"lines is True or False, not {lines!r}.", hint="lines=False records no lines, and costs less.")
+
+
 class Profiler(Profile):
     """Record every operator of the library: time, memory, storage types and sparsity.
 
@@ -48,7 +63,7 @@ class Profiler(Profile):
     Raises
     ------
     ProfilerError
-        If another profiler records already, or this one has been used.
+        If an argument is not what it must be; by ``start()``, if another profiler records already, or this one has been used.
 
     Examples
     --------
@@ -66,9 +81,7 @@ class Profiler(Profile):
                                 hint="profiler.schedule(wait=1, warmup=1, active=3) makes one.")
         if on_ready is not None and not callable(on_ready):
             raise ProfilerError("on_ready= takes a function of a profile.", hint="on_ready=print, for instance.")
-        if not isinstance(capacity, int) or capacity < 2:
-            raise ProfilerError(f"capacity is a number of events, at least 2, not {capacity!r}.",
-                                hint=f"the default is {CAPACITY:,}.")
+        check_options(capacity, lines)
         self._run = Run(capacity, lines)
         super().__init__(self._run)
         self.state = "new"

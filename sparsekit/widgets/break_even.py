@@ -6,14 +6,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.errors import UnknownNameError
+from ..base.errors import ParameterError, UnknownNameError
 from .charts import DASHES, Line, Plot, key
 from .crossover_model import DTYPES, FORMATS, INDEX_DTYPES, Grid, Setting, break_evens, estimate_time, load_grid, memory
 from .display import Display
+from .options import known, share, whole
 from .pack import plain
 from .svg import Drawing, fit, wrap
 from .theme import MUTED, SERIES
-from .units import format_bytes, format_count, format_density, format_duration, format_ratio, format_share, number
+from .units import format_bytes, format_count, format_density, format_duration, format_ratio, format_share
 
 __all__ = ["crossover_figure", "crossover_payload", "curves"]
 
@@ -28,18 +29,23 @@ DENSITIES = tuple(10.0 ** (-6 + i / 10) for i in range(61))
 
 def _setting(options: Mapping[str, Any]) -> Setting:
     default = Setting()
+    known("option of the crossover", options, (*default._fields, "grid"))
     dtype, index = str(options.get("dtype") or default.dtype), str(options.get("index_dtype") or default.index_dtype)
     if dtype not in DTYPES:
         raise UnknownNameError.of("element type", dtype, DTYPES)
     if index not in INDEX_DTYPES:
         raise UnknownNameError.of("index type", index, INDEX_DTYPES)
-    rows, units, batch = (max(1, round(number(options.get(name), getattr(default, name)))) for name in ("rows", "units", "batch"))
-    density = min(1.0, max(0.0, number(options.get("density"), default.density)))
-    return Setting(dtype, index, rows, units, batch, density)
+    sizes = {"rows": "features", "units": "columns of the weight", "batch": "samples"}
+    rows, units, batch = (whole(name, options.get(name, getattr(default, name)), what) for name, what in sizes.items())
+    return Setting(dtype, index, rows, units, batch, share("density", options.get("density", default.density)))
 
 
 def _grid(options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
     facts = options.get("grid") or load_grid()
+    parts = [facts.get(name) if isinstance(facts, Mapping) else None for name in ("axes", "times")]
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise ParameterError("grid= holds no measured times.", hint="`sparsekit bench crossover --json FILE` writes some; "
+                             "leave it out to take those that come along.")
     return Grid(facts["axes"], facts["times"]), facts
 
 
@@ -120,7 +126,9 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     Raises
     ------
     UnknownNameError
-        If there is no such element or index type.
+        If there is no such element or index type, or no such option.
+    ParameterError
+        If a size is no whole number from 1 on, or the density none from 0 to 1.
     """
     setting = _setting(options)
     grid, facts = _grid(options)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.errors import ShapeError, UnsupportedError
 from .display import Display
+from .options import whole
 from .pack import plain
 from .parts import Parts, len_of, read_array, take_slice
 from .spy import cell_text
@@ -96,12 +97,11 @@ def _gradient(found: Mapping[int, list[list[Any]]], upstream: Any, given: Parts 
         return rows
     if upstream is None:
         return {}
-    head = upstream.asnumpy() if hasattr(upstream, "asnumpy") else np.asarray(upstream)
     sums = {}
     for column, entries in found.items():
-        total = np.zeros(min(units, head.shape[1]), dtype=np.float64)
+        total = np.zeros(min(units, upstream.shape[1]), dtype=np.float64)
         for row, value in entries:
-            total = total + float(value) * head[row, :units]
+            total = total + float(value) * upstream[row, :units]
         sums[column] = plain(total.tolist())
     return sums
 
@@ -172,7 +172,26 @@ def _agrees(touched: np.ndarray, gradient: Parts | None) -> bool | None:
     return bool(np.array_equal(touched, take_slice(gradient.indices, 0, len_of(gradient.indices))))
 
 
-def xray_payload(batches: Any, units: int = 1, gradient: Any = None, upstream: Any = None) -> dict[str, Any]:
+def _units(units: int | None, batch: Parts, gradient: Parts | None, upstream: np.ndarray | None) -> int:
+    """Columns of the weight: as asked for, as the arrays given have them, else one; they must agree."""
+    found = {} if units is None else {"units=": whole("units", units, "columns of a weight")}
+    if gradient is not None:
+        if gradient.rows != batch.columns:
+            raise ShapeError(f"The gradient has {gradient.rows:,} rows, the batch {batch.columns:,} columns.",
+                             hint="give the gradient of the weight that this batch is multiplied with.")  # fmt: skip
+        found["the gradient"] = gradient.columns
+    if upstream is not None:
+        if upstream.ndim != 2 or len(upstream) != batch.rows:
+            raise ShapeError(f"upstream= has shape {upstream.shape}, the batch {batch.rows:,} rows.",
+                             hint="give the gradient of the output, shape (samples, units).")  # fmt: skip
+        found["upstream="] = upstream.shape[1]
+    if len(set(found.values())) > 1:
+        words = ", ".join(f"{name} {count:,}" for name, count in found.items())
+        raise ShapeError(f"The numbers of units differ: {words}.", hint="leave out units= where arrays say it.")
+    return max(1, next(iter(found.values()), 1))
+
+
+def xray_payload(batches: Any, units: int | None = None, gradient: Any = None, upstream: Any = None) -> dict[str, Any]:
     """Give what the X-ray shows as plain data; arguments as for ``xray_figure``."""
     parts = _batches(batches)[-MOST_STEPS:]
     earlier = len(batches) - len(parts) if isinstance(batches, (list, tuple)) else 0
@@ -183,11 +202,11 @@ def xray_payload(batches: Any, units: int = 1, gradient: Any = None, upstream: A
     given = read_array(gradient) if gradient is not None else None
     if given is not None and given.stype != "row_sparse":
         raise UnsupportedError(f"The gradient is {given.stype}.", hint="give the row_sparse gradient of the weight.")
-    if given is not None:
-        units = given.columns
+    head = None if upstream is None else upstream.asnumpy() if hasattr(upstream, "asnumpy") else np.asarray(upstream)
     facts: dict[str, Any] = {
-        "features": parts[0].columns, "units": max(1, int(units)), "value_bytes": np.dtype(parts[0].dtype).itemsize,
-        "index_bytes": np.dtype(parts[0].index_dtype).itemsize, "gradient": given, "upstream": upstream,
+        "features": parts[0].columns, "units": _units(units, parts[-1], given, head),
+        "value_bytes": np.dtype(parts[0].dtype).itemsize,
+        "index_bytes": np.dtype(parts[0].index_dtype).itemsize, "gradient": given, "upstream": head,
     }  # fmt: skip
     steps = []
     for i, batch in enumerate(parts):
@@ -220,7 +239,8 @@ def _finding(data: Mapping[str, Any]) -> str:
     return words
 
 
-def xray_figure(batches: Any, units: int = 1, gradient: Any = None, upstream: Any = None, title: str = "") -> Display:
+def xray_figure(batches: Any, units: int | None = None, gradient: Any = None, upstream: Any = None,
+                title: str = "") -> Display:  # fmt: skip
     """Draw one batch from its csr rows to the lazy update of an optimizer.
 
     Read from left to right: the batch (turned, so that each of its rows is a column), the weight rows that its
@@ -232,8 +252,8 @@ def xray_figure(batches: Any, units: int = 1, gradient: Any = None, upstream: An
     batches : csr array, or list of them
         The batch to look at, shape (samples, features); of a list the last one, and those before it, oldest first,
         say how old each row's state is.
-    units : int
-        Columns of the weight (features, units).
+    units : int, optional
+        Columns of the weight (features, units); by default those of the arrays given, else one.
     gradient : row_sparse array, optional
         The weight's gradient of the last batch, shape (features, units): its values are shown, and its rows
         compared with those touched.
@@ -251,7 +271,9 @@ def xray_figure(batches: Any, units: int = 1, gradient: Any = None, upstream: An
     UnsupportedError
         If a batch is not csr, or the gradient not row_sparse.
     ShapeError
-        If batches have different numbers of columns.
+        If batches have different numbers of columns, or other arrays do not fit the last one.
+    ParameterError
+        If ``units`` is no whole number from 1 on.
     """
     data = xray_payload(batches, units, gradient, upstream)
     finding = _finding(data)

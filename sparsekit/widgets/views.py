@@ -39,7 +39,7 @@ def inspect(array: Any, title: str = "Inside the array") -> Any:
     return InspectorWidget(inspector_payload(array), array_figure(array, title), title)
 
 
-def xray(batches: Any, units: int = 1, gradient: Any = None, upstream: Any = None,
+def xray(batches: Any, units: int | None = None, gradient: Any = None, upstream: Any = None,
          title: str = "What one batch does to the weight") -> Any:  # fmt: skip
     """Step through one batch: csr rows, touched weight rows, row-sparse gradient, lazy update.
 
@@ -56,8 +56,8 @@ def xray(batches: Any, units: int = 1, gradient: Any = None, upstream: Any = Non
 
     Raises
     ------
-    UnsupportedError, ShapeError
-        If the batches are not csr arrays of one width.
+    UnsupportedError, ShapeError, ParameterError
+        If the batches are not csr arrays of one width, or what else is given does not fit them.
     MissingPackageError
         If anywidget is not installed.
     """
@@ -84,8 +84,8 @@ def crossover(title: str = "Where sparse storage pays", **options: Any) -> Any:
 
     Raises
     ------
-    UnknownNameError
-        If there is no such element or index type.
+    UnknownNameError, ParameterError
+        As for ``crossover_figure``.
     MissingPackageError
         If anywidget is not installed.
     """

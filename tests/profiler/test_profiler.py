@@ -242,7 +242,7 @@ def test_a_profile_of_arrays_frees_them(library):
     assert watched() is None
 
 
-@pytest.mark.parametrize("capacity", [0, 1, -5, 2.5, "many"])
+@pytest.mark.parametrize("capacity", [0, 1, -5, 2.5, "many", True, None, float("nan")])
 def test_a_capacity_must_be_a_number_of_events(capacity):
     with pytest.raises(ProfilerError, match="number of events"):
         Profiler(capacity=capacity)
@@ -271,3 +271,10 @@ def test_unknown_sorts_and_groups_are_named(profile):
         profile.table(sort_by="duration")
     with pytest.raises(UnknownNameError, match="'operator'"):
         profile.table(group_by="operator")
+
+
+@pytest.mark.parametrize("lines", ["no", 0, 1, None, []])
+def test_lines_are_noted_or_not(lines):
+    with pytest.raises(ProfilerError, match="lines is True or False") as caught:
+        Profiler(lines=lines)
+    assert caught.value.hint

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import UnknownNameError
+from sparsekit.base.errors import ParameterError, UnknownNameError
 from sparsekit.widgets import crossover_figure
+from sparsekit.widgets.break_even import crossover_payload
 from sparsekit.widgets.crossover_model import FORMATS, Grid, Setting, break_evens, estimate_time, load_grid, memory
 
 
@@ -105,7 +106,7 @@ def test_the_picture_states_the_finding():
 
 
 @pytest.mark.parametrize("options", [
-    {"density": 0}, {"density": 1}, {"density": math.nan}, {"rows": math.inf}, {"rows": 0, "units": -3, "batch": "x"},
+    {"density": 0}, {"density": 1}, {"rows": 1, "units": 1, "batch": 1}, {"rows": 1e6, "batch": np.int64(8)},
     {"rows": 10**12, "units": 10**6, "batch": 10**6, "density": 1e-9}, {"dtype": "float16"}])  # fmt: skip
 def test_odd_settings_are_drawn(options):
     assert crossover_figure(**options).rows
@@ -116,3 +117,20 @@ def test_unknown_types_are_named():
         crossover_figure(dtype="float33")
     with pytest.raises(UnknownNameError, match="int16"):
         crossover_figure(index_dtype="int16")
+
+
+@pytest.mark.parametrize("options", [
+    {"density": 5}, {"density": -0.1}, {"density": math.nan}, {"density": "much"}, {"density": None}, {"density": True},
+    {"rows": -1}, {"rows": 0}, {"rows": math.inf}, {"rows": 2.5}, {"rows": 10**400}, {"units": -3}, {"units": True},
+    {"batch": "x"}, {"batch": None}, {"grid": {"axes": 3}}, {"grid": "here"}])  # fmt: skip
+@pytest.mark.parametrize("display", [crossover_figure, crossover_payload])
+def test_what_cannot_be_meant_is_refused_by_name(display, options):
+    with pytest.raises(ParameterError, match=f"{next(iter(options))}=") as caught:
+        display(**options)
+    assert caught.value.hint
+
+
+def test_options_that_there_are_none_of_are_named():
+    with pytest.raises(UnknownNameError, match="'densty'") as caught:
+        crossover_figure(densty=0.5)
+    assert "'density'" in caught.value.hint

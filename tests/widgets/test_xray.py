@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import ShapeError, UnsupportedError
+from sparsekit.base.errors import ParameterError, ShapeError, UnsupportedError
 from sparsekit.widgets import xray_figure
 from sparsekit.widgets.gradient_xray import xray_payload
 
@@ -116,3 +116,29 @@ def test_empty_batches_are_drawn():
     assert "touch 0 of 9 weight rows" in xray_figure([empty, empty], title="<b>").alt
     assert "<b>" not in xray_figure(empty, title="<b>").svg
     assert "0 of 0" in xray_figure(mx.nd.sparse.zeros("csr", (0, 0))).alt
+
+
+@pytest.mark.parametrize("units", [0, -1, 2.5, "3", True, float("nan"), [2]])
+def test_units_that_cannot_be_are_refused(units):
+    with pytest.raises(ParameterError, match=r"units=.* is no number of columns") as caught:
+        xray_figure(batches(1), units=units)
+    assert caught.value.hint
+
+
+def test_units_are_those_of_the_arrays_given():
+    gradient = mx.nd.sparse.row_sparse_array((np.ones((1, 2)), [0]), shape=(30, 2))
+    upstream = np.ones((4, 3), np.float32)
+    assert [xray_payload(batches(1), **given)["units"] for given in (
+        {}, {"units": 5}, {"gradient": gradient}, {"upstream": upstream}, {"upstream": upstream, "units": 3})] == [1, 5, 2, 3, 3]
+    with pytest.raises(ShapeError, match="the gradient 2, upstream= 3"):
+        xray_payload(batches(1), gradient=gradient, upstream=upstream)
+    with pytest.raises(ShapeError, match="units= 7, upstream= 3"):
+        xray_payload(batches(1), 7, upstream=upstream)
+
+
+@pytest.mark.parametrize("upstream", [np.ones(4), np.ones((5, 3)), np.ones((4, 3, 1)), 3])
+def test_arrays_that_do_not_fit_the_batch_are_refused(upstream):
+    with pytest.raises(ShapeError, match="upstream= has shape"):
+        xray_figure(batches(1), upstream=upstream)
+    with pytest.raises(ShapeError, match="The gradient has 31 rows, the batch 30 columns"):
+        xray_figure(batches(1), gradient=mx.nd.sparse.zeros("row_sparse", (31, 2)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import sys
 import time
 import warnings
@@ -20,7 +21,7 @@ from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, Unsup
 from ..core import hooks
 from . import words
 from .mxnet_statistics import SORTS, Names, Statistics
-from .profiler import CAPACITY, Profiler, active
+from .profiler import CAPACITY, Profiler, active, check_options
 
 __all__ = [
     "SETTINGS",
@@ -103,15 +104,19 @@ def set_config(**kwargs: Any) -> None:
     UnknownNameError
         If there is no such setting.
     ProfilerError
-        If the file name does not end in ``.json`` or ``.json.gz``.
+        If the file name does not end in ``.json`` or ``.json.gz``, or ``capacity``, ``lines`` or ``continuous_dump`` is none.
     """
     for name in kwargs:
         if name not in SETTINGS:
             raise UnknownNameError.of("profiler setting", name, SETTINGS)
     _check_process(kwargs.get("profile_process", "worker"))
     filename = kwargs.get("filename", "profile.json")
-    if not str(filename).endswith((".json", ".json.gz")):
+    if not isinstance(filename, (str, os.PathLike)) or not str(filename).endswith((".json", ".json.gz")):
         raise ProfilerError(f"filename={filename!r} is no name of a trace.", hint="end it in .json or .json.gz.")
+    check_options(kwargs.get("capacity", CAPACITY), kwargs.get("lines", True))
+    if kwargs.get("continuous_dump", False) not in (True, False):
+        raise ProfilerError(f"continuous_dump is True or False, not {kwargs['continuous_dump']!r}.",
+                            hint="True writes the trace also when the program ends without dump().")
     _config.update(kwargs)
     if kwargs.get("continuous_dump"):
         atexit.unregister(_dump_at_exit)
@@ -387,15 +392,17 @@ def scope(name: str = _UNKNOWN, append_mode: bool = True) -> Iterator[str]:
 def autostart() -> None:
     """Profile the whole script: at its end print the table and write ``sparsekit-profile.json.gz``.
 
-    Called when the package is imported with ``SPARSEKIT_PROFILE=1``; any other non-empty value but
-    ``0`` is the name of the trace to write.
+    Called when the package is imported with ``SPARSEKIT_PROFILE=1``.  A value that ends in ``.json`` or ``.json.gz`` is
+    the name of the trace to write; ``0``, ``false``, ``no`` and ``off`` profile nothing; any other but ``1``, ``true``,
+    ``yes`` and ``on`` is warned of.
     """
-    import os
-
     asked = os.environ.get("SPARSEKIT_PROFILE", "")
-    if asked in ("", "0") or _Shared.profiler is not None or hooks.sink is not None:
+    if asked.lower() in ("", "0", "false", "no", "off") or _Shared.profiler is not None or hooks.sink is not None:
         return
     name = asked if asked.endswith((".json", ".json.gz")) else "sparsekit-profile.json.gz"
+    if name != asked and asked.lower() not in ("1", "true", "yes", "on"):
+        warnings.warn(f"SPARSEKIT_PROFILE={asked!r} is no name of a trace, which ends in .json or .json.gz: {name} will be "
+                      "written.", RuntimeWarning, stacklevel=2)
     set_state("run")
     atexit.register(_finish, name)
 

@@ -138,6 +138,17 @@ def test_unknown_words_are_named(call):
         call()
 
 
+@pytest.mark.parametrize("setting", [
+    {"capacity": -1}, {"capacity": "x"}, {"capacity": True}, {"capacity": None}, {"lines": "no"}, {"lines": 0},
+    {"continuous_dump": "no"}, {"continuous_dump": None}, {"filename": 3}, {"filename": b"a.json"}, {"filename": "a.txt"}])
+def test_settings_that_cannot_be_are_refused_and_change_nothing(setting):
+    before = dict(api._config)
+    with pytest.raises(ProfilerError, match=next(iter(setting))) as caught:
+        profiler.set_config(profile_all=True, **setting)
+    assert caught.value.hint
+    assert api._config == before
+
+
 def test_dump_without_a_run_is_named():
     with pytest.raises(ProfilerError, match="Nothing has been profiled"):
         profiler.dump()
@@ -157,12 +168,14 @@ if hooks.sink is not None:
 
 
 @pytest.mark.parametrize(("value", "written"), [
-    ("1", ["sparsekit-profile.json.gz"]), ("mine.json", ["mine.json"]), ("0", []), ("", [])])
+    ("1", ["sparsekit-profile.json.gz"]), ("mine.json", ["mine.json"]), ("0", []), ("", []), ("off", []),
+    ("mine", ["sparsekit-profile.json.gz"])])
 def test_a_script_is_profiled_by_an_environment_variable(tmp_path, value, written):
     folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(api.__file__))))
     done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=True,
                           env={**os.environ, "SPARSEKIT_PROFILE": value, "PYTHONPATH": folder})
     assert [file.name for file in tmp_path.iterdir()] == written
     assert ("add" in done.stderr) == bool(written)
+    assert ("'mine' is no name of a trace" in done.stderr) == (value == "mine")
     if written:
         assert [r["name"] for r in profiler.load_trace(tmp_path / written[0]).records] == ["add"]

@@ -167,6 +167,9 @@ def copied(source: Any, target: Any, start: int, size: int) -> None:
         sink.span(f"copy {source} -> {target}", "transfer", start, time.perf_counter_ns(), {"bytes": size})
 
 
+#: Packages whose code is nobody's own, though it may stand between the user's and ours.
+_NOT_USERS = ("sparsekit", "contextlib", "numba", "functools")
+
 #: File names of code objects -> whether they are the library's own.
 _inner: dict[str, bool] = {}
 
@@ -196,7 +199,7 @@ def caller(frame: Any = None, depth: int = 2) -> tuple[Any, int] | None:
         hidden = inner(code.co_filename)
         if hidden is None:
             module = frame.f_globals.get("__name__", "")
-            hidden = _inner[code.co_filename] = module.partition(".")[0] in ("sparsekit", "contextlib")
+            hidden = _inner[code.co_filename] = module.partition(".")[0] in _NOT_USERS
         if not hidden:
             return code, frame.f_lasti
         frame = frame.f_back

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import sparsekit as mx
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler
 from sparsekit.profiler.source import Run
@@ -140,3 +141,41 @@ def test_off_means_no_recorder(library):
     library.run("add", (), library.dense(1))
     assert hooks.sink is None
     assert prof.records == []
+
+
+def test_spans_and_marks_have_the_line_that_they_come_from():
+    with Profiler() as prof:
+        array = mx.nd.array(np.ones((4, 2)))
+        array.asnumpy()
+        with prof.span("mine"):
+            prof.marker("here")
+        prof.counter("count", 1)
+        list(mx.io.NDArrayIter(np.ones((4, 2), np.float32), batch_size=2))
+        hooks.sink.span("compile it", "compile", 0, 1, {})
+    lines = {(record["lane"], record["name"]): record["line"] for record in prof.records if record["kind"] == "span"}
+    name = test_spans_and_marks_have_the_line_that_they_come_from.__code__
+    for key, number in ((("transfer", "copy numpy -> cpu(0)"), None), (("transfer", "copy cpu(0) -> numpy"), 3),
+                        (("user", "mine"), 4), (("io", "NDArrayIter"), 7), (("compile", "compile it"), 8)):
+        file, line = lines[key].split(":")
+        assert file == "test_recorder.py"
+        assert number is None or int(line) == name.co_firstlineno + number
+    assert [mark["line"] for mark in prof.marks] == [f"test_recorder.py:{name.co_firstlineno + place}" for place in (5, 6)]
+    with Profiler(lines=False) as prof:
+        mx.nd.array(np.ones((4, 2))).asnumpy()
+        prof.marker("here")
+    assert {record["line"] for record in prof.records} == {""}
+    assert prof.marks[0]["line"] == ""
+
+
+def test_more_marks_and_densifications_than_are_kept_are_counted_and_said(monkeypatch, library):
+    monkeypatch.setattr("sparsekit.profiler.log.MOST_NOTES", 10)
+    record = hooks.Densification("relu", "a.py:1", "csr", "default", (2, 3), 10, 24, "why", "what")
+    with Profiler() as prof:
+        library.run("add", (), library.dense(1))
+        for _ in range(30):
+            prof.marker("here")
+            hooks.sink.densify(record)
+    assert (prof.densified, len(prof.ledger), len(prof.marks)) == (30, 10, 10)
+    assert [row["times"] for row in prof.ledger_table().rows] == [30]
+    assert "20 later markers and counter values are not kept." in str(prof.table())
+    assert "20 later densifications are in the ledger's table only." in str(prof.table())

@@ -137,7 +137,7 @@ EMPTY = {
     "inspector": {"stype": "csr", "shape": (0, 0), "data": np.zeros(0), "indices": np.zeros(0, int), "indptr": np.zeros(1, int)},
     "xray": {"batches": {"stype": "csr", "shape": (2, 9), "data": np.zeros(0), "indices": np.zeros(0, int),
                          "indptr": np.zeros(3, int)}},
-    "crossover": {"density": math.nan, "rows": math.inf},
+    "crossover": {"density": 0.0, "rows": 1},
     "monitor": {},
 }  # fmt: skip
 

@@ -23,7 +23,9 @@ def runs(rounds):
     return gc.get_stats()[0]["collections"] - before
 
 
-def test_the_collector_runs_as_often_as_without_a_profiler_and_no_more():
+def test_the_collector_runs_as_often_as_without_a_profiler_and_no_more(request):
+    request.addfinalizer(lambda usual=gc.get_threshold(): gc.set_threshold(*usual))
+    gc.set_threshold(700, 10, 10)
     runs(1000)
     without = runs(20_000)
     with mx.Profiler():

@@ -11,11 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["FLOATS", "INDICES", "IN_PLACE", "Change", "Kind", "Sizes", "batch_of", "bounds_of", "item_size", "kind_of"]
+__all__ = ["FLOATS", "INDICES", "IN_PLACE", "LASTING", "Change", "Kind", "Part", "Sizes", "batch_of", "bounds_of", "item_size",
+           "kind_of"]
 
 #: All that decides the size of a piece of memory: role, owner, storage type, shape, component, shape of the component,
 #: element type, bytes.
 Kind = tuple[str, str, str, tuple[int, ...], str, tuple[int, ...], str, int]
+
+#: Roles of arrays that outlive a step, and of those that pass.
+LASTING, PASSING = ("parameter", "gradient", "optimizer state"), ("activation", "workspace")
 
 INDICES = {"int32": 4, "int64": 8}
 FLOATS = {"float16": 2, "float32": 4, "float64": 8}
@@ -34,8 +38,8 @@ class Change(NamedTuple):
         Of the indices of all sparse arrays.
     value_dtype : {"float16", "float32", "float64"} or None
         Of all floating-point values.
-    gradient : {"row_sparse", "default"} or None
-        Storage type of the gradients of parameters with more than one dimension.
+    gradient : {"row_sparse", "default"}, mapping of str to these, or None
+        Storage type of the gradients of parameters with more than one dimension: of all, or by parameter.
     lazy_state : bool
         Optimizer state only for rows that a gradient touched.
     batch_size : int or None
@@ -44,9 +48,22 @@ class Change(NamedTuple):
 
     index_dtype: str | None = None
     value_dtype: str | None = None
-    gradient: str | None = None
+    gradient: str | Mapping[str, str] | None = None
     lazy_state: bool = False
     batch_size: int | None = None
+
+    def gradient_of(self, owner: str) -> str | None:
+        """The storage type that the gradient of a parameter is to have; None if it stays what it is."""
+        return self.gradient.get(owner) if isinstance(self.gradient, Mapping) else self.gradient
+
+
+class Part(NamedTuple):
+    """A component that a piece of memory would consist of, or that would come with it."""
+
+    role: str
+    stype: str
+    component: str
+    bytes: int
 
 
 class Sizes:
@@ -65,6 +82,10 @@ class Sizes:
         Length of a parameter -> rows of it that a batch reaches at most.
     rows : int or mapping, optional
         What to take instead, for all parameters or by parameter.
+    data_sets : iterable of tuple
+        Shapes of inputs of which batches are rows: they stay as they are.
+    apart : iterable of tuple
+        Shapes of row-sparse gradients whose dense ones would be made elsewhere and copied, not written in place.
 
     Attributes
     ----------
@@ -75,19 +96,37 @@ class Sizes:
     """
 
     def __init__(self, change: Change, kinds: Iterable[Kind], batch: int = 0, known: Mapping[str, int] | None = None,
-                 bounds: Mapping[int, int] | None = None, rows: Any = None) -> None:
+                 bounds: Mapping[int, int] | None = None, rows: Any = None, data_sets: Iterable[Any] = (),
+                 apart: Iterable[Any] = ()) -> None:
         kinds = list(kinds)
         self.change, self.batch, self.known, self.bounds, self.rows = change, batch, known or {}, bounds or {}, rows
+        self.data_sets = {tuple(shape) for shape in data_sets}
         #: Shapes of dense gradients that would be row_sparse -> their parameters.
         self.thinner = {kind[3]: kind[1] for kind in kinds if kind[0] == "gradient" and kind[2] == "default" and len(kind[3]) > 1
-                        } if change.gradient == "row_sparse" else {}
+                        and change.gradient_of(kind[1]) == "row_sparse"}
         self.notes: list[str] = []
         self.missing: list[str] = []
         self.factor = change.batch_size / batch if change.batch_size is not None and batch else 1.0
         if self.factor != 1.0 and any(kind[2] != "default" for kind in kinds):
             self.note("stored values and touched rows are taken to grow with the batch; rows that samples share make them fewer")
+        lasting = {kind[3] for kind in kinds if kind[0] in LASTING}
+        if self.factor != 1.0 and any(kind[0] in PASSING and kind[3] and kind[3][0] not in (1, batch) and kind[3] not in lasting
+                                      for kind in kinds):
+            self.note("results of another length than the batch's are taken to stay as they are")
         self._index = INDICES.get(change.index_dtype or "", 0)
         self._value = FLOATS.get(change.value_dtype or "", 0)
+        self._denser(kinds, {tuple(shape) for shape in apart})
+
+    def _denser(self, kinds: list[Kind], apart: set[Any]) -> None:
+        """Find the row_sparse gradients that would be dense, and which of them every backward pass would write in place."""
+        found = {kind[1]: kind for kind in kinds if (kind[0], kind[2], kind[4]) == ("gradient", "row_sparse", "data")
+                 and self.change.gradient_of(kind[1]) == "default"}
+        held = {kind[1] for kind in kinds if kind[0] == "parameter"}
+        #: Parameters -> shapes of their gradients that would be one array, there as long as the parameter.
+        self.buffers = {owner: kind[3] for owner, kind in found.items() if owner in held and kind[3] not in apart
+                        and math.prod(kind[3]) * self._item(kind[6]) >= IN_PLACE}
+        #: Shapes of gradients that would be dense -> whether they are written in place.
+        self._wider = {kind[3]: owner in self.buffers for owner, kind in found.items()}
 
     def note(self, text: str) -> None:
         """Say something once."""
@@ -96,39 +135,51 @@ class Sizes:
 
     def all(self, kinds: Iterable[Kind]) -> list[int]:
         """Bytes of each kind, and a note if arrays cross the size from which the library works otherwise."""
-        kinds = list(kinds)
-        found = [sum(size for _, size in self.parts(kind)) for kind in kinds]
-        if any((kind[7] < IN_PLACE) != (new < IN_PLACE) for kind, new in zip(kinds, found, strict=True)):
+        found = [(kind, self.parts(kind)) for kind in kinds]
+        if any((kind[7] < IN_PLACE) != (sum(part.bytes for part in parts if part.role == kind[0]) < IN_PLACE)
+               for kind, parts in found if parts):
             self.note("some arrays cross 64 KiB, from where gradients are computed in place and have no copy")
-        return found
+        return [sum(part.bytes for part in parts) for _, parts in found]
 
-    def parts(self, kind: Kind) -> tuple[tuple[str, int], ...]:
-        """Components and their bytes that a piece of memory of this kind would consist of: one, or values and row numbers."""
+    def parts(self, kind: Kind) -> tuple[Part, ...]:
+        """What a piece of memory of this kind would consist of, and what would come with it."""
         role, owner, stype, shape, component, part, dtype, old = kind
         if self.change.lazy_state and role == "optimizer state" and stype == "default" and len(shape) > 1 and self._lazily(owner):
             rows = self.rows_of(owner, shape[0])
             if rows is not None:
                 self.note("optimizer state is counted for the rows of one gradient: those of other batches come on top")
-                return self._stored(rows, shape, dtype)
-        thinner = role == "gradient" and len(shape) > 1
-        if role == "workspace" and shape in self.thinner:
+                return self._stored(rows, kind)
+        thinner = role == "gradient" and stype == "default" and len(shape) > 1 and self.change.gradient_of(owner) == "row_sparse"
+        if role == "workspace" and stype == "default" and shape in self.thinner:
             self.note("working memory of a gradient's shape is taken to be that gradient on its way")
             thinner, owner = True, self.thinner[shape]
-        if self.change.gradient == "row_sparse" and stype == "default" and thinner:
+        if thinner:
             rows = self.rows_of(owner, shape[0])
             if rows is not None:
-                return self._stored(rows, shape, dtype)
-        if self.change.gradient == "default" and role == "gradient" and stype == "row_sparse":
-            return ((component, math.prod(shape) * self._item(dtype) if component == "data" else 0),)
+                self.note("a row_sparse gradient's predecessor, which is there until the new one is handed over, is not counted")
+                return self._stored(rows, kind)
+        if stype == "row_sparse" and self._fuller(role, owner, shape):
+            whole = component == "data" and not (owner in self.buffers if role == "gradient" else self._wider[shape])
+            return (Part(role, "default", component, math.prod(shape) * self._item(dtype)),) if whole else ()
         lengths = self._lengths(role, stype, shape, component, part)
         item = self._index if self._index and component != "data" else self._item(dtype)
-        return ((component, int(old if lengths == part and item == item_size(dtype) else math.prod(lengths) * item)),)
+        size = int(old if lengths == part and item == item_size(dtype) else math.prod(lengths) * item)
+        return (Part(role, stype, component, size), *self._buffer(kind))
 
-    def stype(self, kind: Kind) -> str:
-        """The storage type that it would have."""
-        if len(self.parts(kind)) > 1:
-            return "row_sparse"
-        return "default" if self.change.gradient == "default" and kind[0] == "gradient" else kind[2]
+    def _fuller(self, role: str, owner: str, shape: tuple[int, ...]) -> bool:
+        """Whether a row_sparse array would be dense, as a gradient or on its way to be one."""
+        asked = role == "gradient" and self.change.gradient_of(owner) == "default"
+        wider = asked or (role == "workspace" and shape in self._wider)
+        if wider and not self._wider.get(shape):
+            self.note("dense gradients that are computed apart and copied are counted as often as there were row_sparse ones")
+        return wider
+
+    def _buffer(self, kind: Kind) -> tuple[Part, ...]:
+        """The dense gradient that would come with a parameter: one array, which every backward pass writes to."""
+        role, owner, _, _, component, _, dtype, _ = kind
+        if role != "parameter" or component != "data" or owner not in self.buffers:
+            return ()
+        return (Part("gradient", "default", "data", math.prod(self.buffers[owner]) * self._item(dtype)),)
 
     def rows_of(self, owner: str, length: int) -> int | None:
         """Rows that a row-sparse gradient of a parameter would store; None, and a note, if nothing tells."""
@@ -144,8 +195,10 @@ class Sizes:
             return None
         return min(length, math.ceil(int(given) * self.factor))
 
-    def _stored(self, rows: int, shape: tuple[int, ...], dtype: str) -> tuple[tuple[str, int], ...]:
-        return ("data", rows * math.prod(shape[1:]) * self._item(dtype)), ("indices", rows * (self._index or 8))
+    def _stored(self, rows: int, kind: Kind) -> tuple[Part, ...]:
+        role, _, _, shape, _, _, dtype, _ = kind
+        return (Part(role, "row_sparse", "data", rows * math.prod(shape[1:]) * self._item(dtype)),
+                Part(role, "row_sparse", "indices", rows * (self._index or 8)))
 
     def _lazily(self, owner: str) -> bool:
         """Whether a parameter's state would be kept by row: not if its gradient is dense, unless all are or rows were given."""
@@ -159,7 +212,7 @@ class Sizes:
             return part
         if stype == "row_sparse":
             return (min(shape[0], math.ceil(part[0] * self.factor)), *part[1:])
-        if shape[0] != self.batch or (role == "gradient" and stype == "default"):
+        if shape[0] != self.batch or (role == "gradient" and stype == "default") or (role == "input" and shape in self.data_sets):
             return part
         if component == "indptr":
             return (math.floor(self.batch * self.factor + 0.5) + 1,)
@@ -213,7 +266,7 @@ def batch_of(kinds: Iterable[Kind]) -> int:
     return max(counts, key=lambda rows: (counts[rows], -rows)) if counts else 0
 
 
-def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int) -> dict[int, int]:
+def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int, data_sets: Iterable[Any] = ()) -> dict[int, int]:
     """How many rows of a parameter a batch reaches at most, by the parameter's length: as many as csr batches store values.
 
     Parameters
@@ -223,17 +276,22 @@ def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int) -> di
     together : iterable of Kind
         Of what was alive at one moment, of which the inputs of equal width may be parts of one batch.
     batch : int
+    data_sets : iterable of tuple
+        Shapes of inputs that are no batches.
     """
+    sets = {tuple(shape) for shape in data_sets}
     found: dict[int, int] = {}
-    for width, stored in _stored_values(kinds, batch):
+    for width, stored in _stored_values(kinds, batch, sets):
         found[width] = max(stored, found.get(width, 0))
     sums: dict[int, int] = {}
-    for width, stored in _stored_values(together, batch):
+    for width, stored in _stored_values(together, batch, sets):
         sums[width] = sums.get(width, 0) + stored
     return {width: max(found.get(width, 0), sums.get(width, 0)) for width in sorted({*found, *sums})}
 
 
-def _stored_values(kinds: Iterable[Kind], batch: int) -> Iterable[tuple[int, int]]:
+def _stored_values(kinds: Iterable[Kind], batch: int, data_sets: set[Any]) -> Iterable[tuple[int, int]]:
+    """Width and stored values of csr batches: inputs, and slices of inputs, whose indices are views and take no memory."""
     for role, _, stype, shape, component, part, *_ in kinds:
-        if (role, stype, component) == ("input", "csr", "indices") and len(shape) == 2 and shape[0] == batch and part:
+        if (stype, component) == ("csr", "data") and len(shape) == 2 and shape[0] == batch and part and (
+                role == "activation" or (role == "input" and shape not in data_sets)):
             yield shape[1], part[0]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.sizes import Kind, batch_of, bounds_of, kind_of
+from .batches import Batches, apart_of, batches_of
 
 __all__ = ["Kind", "Lives"]
 
@@ -31,17 +32,32 @@ class Lives:
 
     def __init__(self, kinds: list[Kind], order: Any, base: dict[int, int]) -> None:
         self.kinds, self.order, self.base = kinds, np.array(order, np.int64), dict(base)
+        self._batches = Batches()
+        #: Shapes of row-sparse gradients that no product wrote.
+        self.apart: tuple[tuple[int, ...], ...] = ()
 
     @cached_property
     def batch(self) -> int:
         """Rows of a batch; 0 if nothing came in as data."""
-        return batch_of(self.kinds)
+        return self._batches.rows or batch_of(self.kinds)
+
+    @property
+    def data_sets(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of inputs of which batches are rows."""
+        return self._batches.data_sets
+
+    def seen(self, records: Iterable[dict[str, Any]]) -> Lives:
+        """Learn from what operators took and gave what the batches are, and which gradients are made apart; gives itself."""
+        records = list(records)
+        self.apart = apart_of(records)
+        self._batches = batches_of(records, {kind[3] for kind in self.kinds if kind[0] == "input"})
+        return self
 
     def bounds(self, at_peak: Iterable[Mapping[str, Any]]) -> dict[int, int]:
         """Length of a parameter -> rows of it that a csr batch reaches at most; ``at_peak`` is what was alive at the peak."""
         together = (kind_of(row["role"], row["owner"], row["stype"], tuple(row["shape"]), row["component"], row["dtype"],
                             row["bytes"]) for row in at_peak)
-        return bounds_of(self.kinds, together, self.batch)
+        return bounds_of(self.kinds, together, self.batch, self.data_sets)
 
     def peak(self, sizes: Any) -> tuple[int, Any]:
         """Most bytes at once if each kind has these sizes, and how many arrays of each kind were alive then."""
@@ -101,12 +117,13 @@ class Lives:
         return (role, owner, stype, None if loose else shape, component, part[1:], dtype), part[0] if part else 0
 
     def plain(self, at_peak: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """What a display needs to find the peak again: ``kinds moments batch bounds`` as plain data."""
+        """What a display needs to find the peak again: ``kinds moments batch data_sets apart bounds`` as plain data."""
         moments = self.moments()
         used = {number for moment in moments or () for number in moment}
-        used.update(number for number, kind in enumerate(self.kinds) if kind[0] == "gradient")
+        used.update(number for number, kind in enumerate(self.kinds) if kind[0] in ("parameter", "gradient"))
         numbers = {number: place for place, number in enumerate(sorted(used))}
         return {"kinds": [self.kinds[number] for number in numbers], "batch": self.batch, "bounds": self.bounds(at_peak),
+                "data_sets": [list(shape) for shape in self.data_sets], "apart": [list(shape) for shape in self.apart],
                 "moments": None if moments is None else [[[numbers[number], count] for number, count in moment.items()]
                                                          for moment in moments]}
 

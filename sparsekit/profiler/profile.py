@@ -17,7 +17,7 @@ from .log import Key, Total
 from .places import PLACES, Place, place_totals, unplaced
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
-from .what_if import what_if
+from .what_if import lives_of, what_if
 
 __all__ = ["Profile"]
 
@@ -283,8 +283,7 @@ class Profile:
 
     def _memory_shown(self) -> dict[str, Any]:
         """The memory with what a display's what-if switches need to know beside it."""
-        find = self._data().lives
-        lives = None if find is None else find()
+        lives = lives_of(self)
         memory = {**self.memory, "gradient_rows": self.gradient_rows}
         return memory if lives is None else {**memory, "lives": lives.plain(memory["at_peak"])}
 

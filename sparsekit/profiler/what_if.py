@@ -8,18 +8,21 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ProfilerError, UnknownNameError
-from ..base.sizes import FLOATS, INDICES, Change, Sizes
+from ..base.sizes import FLOATS, INDICES, LASTING, Change, Sizes
 from . import words
 from .table import Table
 
-__all__ = ["CHANGES", "WhatIf", "what_if"]
+__all__ = ["CHANGES", "WhatIf", "lives_of", "what_if"]
 
 #: What may be changed.
 CHANGES = ("index_dtype", "value_dtype", "gradient", "lazy_state", "batch_size")
 
+GRADIENTS = ("row_sparse", "default")
 
-def what_if(profile: Any, *, index_dtype: str | None = None, value_dtype: str | None = None, gradient: str | None = None,
-            lazy_state: bool = False, batch_size: int | None = None, rows: int | Mapping[str, int] | None = None) -> WhatIf:
+
+def what_if(profile: Any, *, index_dtype: str | None = None, value_dtype: str | None = None,
+            gradient: str | Mapping[str, str] | None = None, lazy_state: bool = False, batch_size: int | None = None,
+            rows: int | Mapping[str, int] | None = None) -> WhatIf:
     """Work out the memory of a changed model without running it.
 
     Every array that lived during the run gets the size that it would have, and the allocations and frees are
@@ -32,15 +35,19 @@ def what_if(profile: Any, *, index_dtype: str | None = None, value_dtype: str | 
         Of the indices of all sparse arrays.
     value_dtype : {"float16", "float32", "float64"}, optional
         Of all floating-point values.
-    gradient : {"row_sparse", "default"}, optional
-        Storage type of the gradients of parameters.  The rows of one that was dense are not known: give ``rows``, or
-        what a csr batch stores is taken as their bound, and parameters without one stay as they are; ``notes`` say so.
+    gradient : {"row_sparse", "default"} or dict, optional
+        Storage type of the gradients of parameters: of all, or of those named, ``{"dense0_weight": "row_sparse"}``.  The
+        rows of one that was dense are not known: give ``rows``, or what a csr batch stores is taken as their bound, and
+        parameters without one stay as they are; ``notes`` say so.  One that was row_sparse becomes a single array
+        that each backward pass writes to.
     lazy_state : bool
         Optimizer state only for rows that a gradient touched, with their int64 numbers, of parameters with row-sparse
         gradients, or of all if none was.  The most rows of one gradient are taken, so that it is a lower bound.
     batch_size : int, optional
-        Rows of a batch.  Arrays whose first length is the batch's become longer in proportion; so do the stored
-        values of sparse ones and the rows of row-sparse gradients, as if further samples were like these.
+        Rows of a batch.  The batch is what operators of forward passes took: inputs, or rows cut from them; its rows as
+        they were are in ``batch``.  Arrays whose first length is the batch's become longer in proportion; so do the
+        stored values of sparse ones and the rows of row-sparse gradients, as if further samples were like these.  A
+        data set that batches are cut from stays as it is.
     rows : int or dict, optional
         Rows that a gradient stores, of all parameters or by parameter.
 
@@ -51,27 +58,57 @@ def what_if(profile: Any, *, index_dtype: str | None = None, value_dtype: str | 
     Raises
     ------
     UnknownNameError
-        If a type is none of those offered.
+        If a type is none of those offered, or a parameter none of the run's.
     ProfilerError
-        If the profile comes from a file, which holds no single allocations, or if nothing tells a number that is needed.
+        If the profile comes from a file, which holds no single allocations, if nothing tells a number that is needed, or
+        if a number of rows cannot be.
     """
     for value, offered, what in ((index_dtype, INDICES, "index type"), (value_dtype, FLOATS, "value type"),
-                                 (gradient, ("row_sparse", "default"), "storage type of gradients")):
-        if value is not None and value not in offered:
-            raise UnknownNameError.of(what, value, offered)
-    if batch_size is not None and (isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1):
+                                 *((stype, GRADIENTS, "storage type of gradients") for stype in _values(gradient))):
+        if value is not None and (not isinstance(value, str) or value not in offered):
+            raise UnknownNameError.of(what, str(value), offered)
+    if batch_size is not None and not _count(batch_size, 1):
         raise ProfilerError(f"batch_size={batch_size!r} is no number of rows.", hint="give a positive integer.")
-    find = profile._data().lives
-    lives = None if find is None else find()
+    wrong = next((number for number in _values(rows) if number is not None and not _count(number, 0)), None)
+    if wrong is not None:
+        raise ProfilerError(f"rows={wrong!r} is no number of rows.", hint="give an integer that is not negative.")
+    lives = lives_of(profile)
     if lives is None:
         raise ProfilerError("This profile does not hold the life of each array.",
                             hint="ask the profiler itself, not a trace; beyond some millions of arrays profile fewer steps.")
+    _check_names(lives.kinds, gradient, rows)
     batch, bounds = lives.batch, lives.bounds(profile.memory["at_peak"])
     if batch_size is not None and not batch:
         raise ProfilerError("No input was seen whose rows are the batch.", hint="read batches with an iterator or a DataLoader, "
                             "so that they are known as inputs.")
     change = Change(index_dtype, value_dtype, gradient, lazy_state, batch_size)
-    return WhatIf(lives, Sizes(change, lives.kinds, batch, profile.gradient_rows, bounds, rows))
+    return WhatIf(lives, Sizes(change, lives.kinds, batch, profile.gradient_rows, bounds, rows, lives.data_sets, lives.apart))
+
+
+def lives_of(profile: Any) -> Any:
+    """The lives of a profile's arrays, which know its batches; None if it does not hold them."""
+    find = profile._data().lives
+    lives = None if find is None else find()
+    return None if lives is None else lives.seen(profile.records)
+
+
+def _values(given: Any) -> list[Any]:
+    return list(given.values()) if isinstance(given, Mapping) else [given]
+
+
+def _count(value: Any, least: int) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
+
+
+def _check_names(kinds: Any, gradient: Any, rows: Any) -> None:
+    """Refuse names that are no parameter's, and those of parameters whose gradient has no rows to leave out."""
+    shapes = {kind[1]: kind[3] for kind in kinds if kind[0] in LASTING}
+    for name in (name for given in (gradient, rows) if isinstance(given, Mapping) for name in given):
+        if name not in shapes:
+            raise UnknownNameError.of("parameter", str(name), shapes)
+        if len(shapes[name]) < 2:
+            raise ProfilerError(f"{name!r} has shape {shapes[name]}: its gradient is dense.",
+                                hint="name parameters with at least two axes.")
 
 
 class WhatIf:
@@ -81,6 +118,8 @@ class WhatIf:
     ----------
     before, after : int
         Bytes at the peak.
+    batch : int
+        Rows of a batch as it was, so far as that was found out; else 0.
     rows : list of dict
         Keys ``role owner before after``: bytes of what was alive at either peak.
     notes : list of str
@@ -90,21 +129,24 @@ class WhatIf:
     def __init__(self, lives: Any, sizes: Sizes) -> None:
         old = np.array([kind[7] for kind in lives.kinds], np.int64)
         new = np.array(sizes.all(lives.kinds), np.int64)
-        if sizes.missing and not (sizes.rows or sizes.known or sizes.bounds):
-            owner = sizes.missing[0] or "a parameter"
+        asked = sizes.change.gradient if isinstance(sizes.change.gradient, Mapping) else ()
+        unknown = [name for name in sizes.missing if name in asked]
+        if unknown or (sizes.missing and sizes.rows is None and not (sizes.known or sizes.bounds)):
+            owner = (unknown or sizes.missing)[0] or "a parameter"
             raise ProfilerError(f"How many rows a row_sparse gradient of {owner} stores is not known.",
                                 hint="give rows=, for all parameters or as {name: rows}.")
-        self.notes = sizes.notes
-        self.change = {name: value for name, value in (*sizes.change._asdict().items(), ("rows", sizes.rows)) if value}
+        self.notes, self.batch = sizes.notes, sizes.batch
+        self.change = {name: value for name, value in (*sizes.change._asdict().items(), ("rows", sizes.rows))
+                       if value is not None and value is not False}
         self.before: int
         self.after: int
         (self.before, alive_before), (self.after, alive_after) = lives.peak(old), lives.peak(new)
         sums: dict[tuple[str, str], list[int]] = {}
         for number, kind in enumerate(lives.kinds):
-            if alive_before[number] or alive_after[number]:
-                held = sums.setdefault((kind[0], kind[1]), [0, 0])
-                held[0] += int(alive_before[number] * old[number])
-                held[1] += int(alive_after[number] * new[number])
+            if alive_before[number]:
+                sums.setdefault((kind[0], kind[1]), [0, 0])[0] += int(alive_before[number] * old[number])
+            for part in sizes.parts(kind) if alive_after[number] else ():
+                sums.setdefault((part.role, kind[1]), [0, 0])[1] += int(alive_after[number] * part.bytes)
         self.rows = [{"role": role, "owner": owner, "before": before, "after": after}
                      for (role, owner), (before, after) in sorted(sums.items(), key=lambda item: (-max(item[1]), item[0]))]
 
@@ -115,7 +157,8 @@ class WhatIf:
 
     def summary(self) -> str:
         """The answer in a sentence, and how exact it is."""
-        asked = ", ".join(f"{name}={value!r}" for name, value in self.change.items()) or "no change"
+        asked = ", ".join(f"{name}={value!r}{f' instead of {self.batch}' if name == 'batch_size' else ''}"
+                          for name, value in self.change.items()) or "no change"
         text = f"With {asked} the peak is {words.bytes_(self.after)} instead of {words.bytes_(self.before)}"
         return f"{text}; {'; '.join(self.notes)}." if self.notes else f"{text}, exactly."
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..base.errors import UnknownNameError
-from ..base.sizes import FLOATS, INDICES, Change, Kind, Sizes, batch_of, bounds_of, item_size, kind_of
+from ..base.sizes import FLOATS, INDICES, LASTING, Change, Kind, Sizes, batch_of, bounds_of, item_size, kind_of
 from .display import Display
 from .memory import Alive, alive_of, memory_payload
 from .memory_bars import peaks_figure
@@ -16,9 +16,6 @@ from .pack import plain
 from .units import format_bytes, format_ratio, number
 
 __all__ = ["SWITCHES", "Run", "Supposed", "alive_if", "live_memory", "run_of", "what_if_figure"]
-
-#: Roles whose arrays are kinds of their own for each owner.
-LASTING = ("parameter", "gradient", "optimizer state")
 
 #: What is changed, one switch at a time, where nothing is asked for: words and options.
 SWITCHES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -46,6 +43,10 @@ class Run(NamedTuple):
         Parameter -> rows of its gradient.
     bounds : dict
         Length of a parameter -> rows that a batch reaches at most.
+    data_sets : list of tuple
+        Shapes of inputs of which batches are rows.
+    apart : list of tuple
+        Shapes of row-sparse gradients that no product wrote.
     """
 
     alive: list[Alive]
@@ -55,6 +56,8 @@ class Run(NamedTuple):
     batch: int
     known: dict[str, int]
     bounds: dict[int, int]
+    data_sets: list[tuple[int, ...]]
+    apart: list[tuple[int, ...]]
 
 
 class Supposed(NamedTuple):
@@ -82,7 +85,7 @@ def run_of(memory: Mapping[str, Any] | None) -> Run:
     memory = memory if isinstance(memory, Mapping) else {}
     found = alive_of(memory)
     rows = [_kind(item, raw) for item, raw in found]
-    kinds, moments, batch, bounds = _lives(memory.get("lives"))
+    kinds, moments, batch, bounds, sets, apart = _lives(memory.get("lives"))
     if moments is None:
         batch = batch_of(rows)
         bounds = bounds_of(rows, rows, batch)
@@ -92,7 +95,7 @@ def run_of(memory: Mapping[str, Any] | None) -> Run:
     known = {str(owner): int(number(rows)) for owner, rows in said.items()} if isinstance(said, Mapping) else {}
     known.update({kind[1]: kind[5][0] for kind in rows if kind[1] not in known
                   and (kind[0], kind[2], kind[4]) == ("gradient", "row_sparse", "indices")})
-    return Run([item for item, _ in found], places, list(numbers), moments, batch, known, bounds)
+    return Run([item for item, _ in found], places, list(numbers), moments, batch, known, bounds, sets, apart)
 
 
 def _kind(item: Alive, raw: Mapping[str, Any]) -> Kind:
@@ -108,18 +111,22 @@ def _shape(value: Any) -> tuple[int, ...]:
         return ()
 
 
-def _lives(found: Any) -> tuple[list[Kind], list[list[tuple[int, int]]] | None, int, dict[int, int]]:
+def _lives(found: Any) -> tuple[
+    list[Kind], list[list[tuple[int, int]]] | None, int, dict[int, int], list[tuple[int, ...]],
+    list[tuple[int, ...]]
+]:  # fmt: skip
     """The moments that a profiler gives; those of a file are not believed unless they are what they should be."""
     try:
         kinds = [(str(role), str(owner), str(stype), tuple(map(int, shape)), str(component), tuple(map(int, part)), str(dtype),
                   int(size)) for role, owner, stype, shape, component, part, dtype, size in found["kinds"]]
         moments = [[(int(kind), int(count)) for kind, count in moment] for moment in found["moments"]]
         bounds = {int(length): int(rows) for length, rows in found["bounds"].items()}
+        sets, apart = ([tuple(map(int, shape)) for shape in found.get(name, [])] for name in ("data_sets", "apart"))
         if any(item_size(kind[6]) < 1 for kind in kinds) or any(not 0 <= kind < len(kinds) for one in moments for kind, _ in one):
-            return [], None, 0, {}
-        return kinds, moments, int(found["batch"]), bounds
+            return [], None, 0, {}, [], []
+        return kinds, moments, int(found["batch"]), bounds, sets, apart
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
-        return [], None, 0, {}
+        return [], None, 0, {}, [], []
 
 
 def alive_if(run: Run, index_dtype: str | None = None, value_dtype: str | None = None, gradient: str | None = None,
@@ -144,15 +151,16 @@ def alive_if(run: Run, index_dtype: str | None = None, value_dtype: str | None =
     if value_dtype is not None and value_dtype not in FLOATS:
         raise UnknownNameError.of("element type", value_dtype, FLOATS)
     rows = max(1, math.floor(run.batch * batch + 0.5)) if batch != 1.0 else None
-    sizes = Sizes(Change(index_dtype, value_dtype, gradient, lazy_state, rows), run.kinds, run.batch, run.known, run.bounds)
+    change = Change(index_dtype, value_dtype, gradient, lazy_state, rows)
+    sizes = Sizes(change, run.kinds, run.batch, run.known, run.bounds, data_sets=run.data_sets, apart=run.apart)
     each = sizes.all(run.kinds)
     there = sum(each[place] for place in run.numbers)
     best = max(run.moments or [], key=lambda moment: sum(each[kind] * count for kind, count in moment), default=[])
     elsewhere = sum(each[kind] * count for kind, count in best) > there
     recorded = ((item, run.kinds[place], 1) for item, place in zip(run.alive, run.numbers, strict=True))
     items = _named(run, best) if elsewhere else recorded
-    alive = [item._replace(stype=sizes.stype(kind), component=component, bytes=float(size * count))
-             for item, kind, count in items for component, size in sizes.parts(kind) if size > 0]
+    alive = [item._replace(role=part.role, stype=part.stype, component=part.component, bytes=float(part.bytes * count))
+             for item, kind, count in items for part in sizes.parts(kind) if part.bytes > 0]
     return Supposed(alive, sizes.notes, elsewhere)
 
 
@@ -173,7 +181,7 @@ def live_memory(memory: Mapping[str, Any] | None) -> dict[str, Any]:
               "item": item_size(dtype), "floating": dtype in FLOATS, "bytes": size}
              for role, owner, stype, shape, component, part, dtype, size in run.kinds]
     model = {"kinds": kinds, "numbers": run.numbers, "moments": run.moments, "batch": run.batch, "known": run.known,
-             "bounds": run.bounds}
+             "bounds": run.bounds, "data_sets": run.data_sets, "apart": run.apart}
     return {**memory_payload(memory), "model": plain(model)}
 
 

@@ -5,6 +5,7 @@ import { element, formatBytes, formatShare } from "./common.js";
 const VALUES = { float16: 2, float32: 4, float64: 8 };
 const INDICES = { int32: 4, int64: 8 };
 const IN_PLACE = 65536;
+const LASTING = ["parameter", "gradient", "optimizer state"];
 
 const product = (lengths) => lengths.reduce((found, length) => found * length, 1);
 const nearest = (value) => Math.floor(value + 0.5);
@@ -22,14 +23,34 @@ class Sizes {
         if (kind.role === "gradient" && kind.stype === "default" && kind.shape.length > 1) this.thinner.set(String(kind.shape), kind.owner);
       }
     }
+    this.sets = new Set(model.data_sets.map(String));
     if (this.factor !== 1 && model.kinds.some((kind) => kind.stype !== "default")) {
       this.note("stored values and touched rows are taken to grow with the batch; rows that samples share make them fewer");
     }
+    const lasting = new Set(model.kinds.filter((kind) => LASTING.includes(kind.role)).map((kind) => String(kind.shape)));
+    if (this.factor !== 1 && model.kinds.some(({ role, shape }) => ["activation", "workspace"].includes(role) && shape.length
+      && shape[0] !== 1 && shape[0] !== model.batch && !lasting.has(String(shape)))) {
+      this.note("results of another length than the batch's are taken to stay as they are");
+    }
+    this.denser();
     this.parts = model.kinds.map((kind) => this.partsOf(kind));
-    this.each = this.parts.map((parts) => parts.reduce((sum, [, bytes]) => sum + bytes, 0));
-    if (model.kinds.some((kind, i) => (kind.bytes < IN_PLACE) !== (this.each[i] < IN_PLACE))) {
+    const sum = (parts) => parts.reduce((total, part) => total + part.bytes, 0);
+    this.each = this.parts.map(sum);
+    if (model.kinds.some((kind, i) => this.parts[i].length
+      && (kind.bytes < IN_PLACE) !== (sum(this.parts[i].filter((part) => part.role === kind.role)) < IN_PLACE))) {
       this.note("some arrays cross 64 KiB, from where gradients are computed in place and have no copy");
     }
+  }
+
+  // The row_sparse gradients that would be dense, and which of them every backward pass would write in place.
+  denser() {
+    const found = this.gradient !== "default" ? []
+      : this.kinds.filter(({ role, stype, component }) => role === "gradient" && stype === "row_sparse" && component === "data");
+    const held = new Set(this.kinds.filter((kind) => kind.role === "parameter").map((kind) => kind.owner));
+    const apart = new Set(this.apart.map(String));
+    this.buffers = new Map(found.filter((kind) => held.has(kind.owner) && !apart.has(String(kind.shape))
+      && product(kind.shape) * this.item(kind) >= IN_PLACE).map((kind) => [kind.owner, kind.shape]));
+    this.wider = new Map(found.map((kind) => [String(kind.shape), this.buffers.has(kind.owner)]));
   }
 
   note(text) { if (!this.notes.includes(text)) this.notes.push(text); }
@@ -43,21 +64,39 @@ class Sizes {
         return this.stored(rows, kind);
       }
     }
-    let [thinner, owner] = [role === "gradient" && shape.length > 1, kind.owner];
-    if (role === "workspace" && this.thinner.has(String(shape))) {
+    let [thinner, owner] = [role === "gradient" && stype === "default" && shape.length > 1 && this.gradient === "row_sparse", kind.owner];
+    if (role === "workspace" && stype === "default" && this.thinner.has(String(shape))) {
       this.note("working memory of a gradient's shape is taken to be that gradient on its way");
       [thinner, owner] = [true, this.thinner.get(String(shape))];
     }
-    if (this.gradient === "row_sparse" && stype === "default" && thinner) {
+    if (thinner) {
       const rows = this.rowsOf(owner, shape[0]);
-      if (rows !== null) return this.stored(rows, kind);
+      if (rows !== null) {
+        this.note("a row_sparse gradient's predecessor, which is there until the new one is handed over, is not counted");
+        return this.stored(rows, kind);
+      }
     }
-    if (this.gradient === "default" && role === "gradient" && stype === "row_sparse") {
-      return [[component, component === "data" ? product(shape) * this.item(kind) : 0]];
+    if (stype === "row_sparse" && this.fuller(kind)) {
+      const whole = component === "data" && !(role === "gradient" ? this.buffers.has(kind.owner) : this.wider.get(String(shape)));
+      return whole ? [{ role, stype: "default", component, bytes: product(shape) * this.item(kind) }] : [];
     }
     const lengths = this.lengths(kind);
     const item = this.index_dtype && component !== "data" ? INDICES[this.index_dtype] : this.item(kind);
-    return [[component, lengths === kind.part && item === kind.item ? kind.bytes : product(lengths) * item]];
+    const bytes = lengths === kind.part && item === kind.item ? kind.bytes : product(lengths) * item;
+    return [{ role, stype, component, bytes }, ...this.buffer(kind)];
+  }
+
+  fuller({ role, shape }) {
+    const wider = (role === "gradient" && this.gradient === "default") || (role === "workspace" && this.wider.has(String(shape)));
+    if (wider && !this.wider.get(String(shape))) {
+      this.note("dense gradients that are computed apart and copied are counted as often as there were row_sparse ones");
+    }
+    return wider;
+  }
+
+  buffer(kind) {
+    if (kind.role !== "parameter" || kind.component !== "data" || !this.buffers.has(kind.owner)) return [];
+    return [{ role: "gradient", stype: "default", component: "data", bytes: product(this.buffers.get(kind.owner)) * this.item(kind) }];
   }
 
   rowsOf(owner, length) {
@@ -75,7 +114,9 @@ class Sizes {
   }
 
   stored(rows, kind) {
-    return [["data", rows * product(kind.shape.slice(1)) * this.item(kind)], ["indices", rows * (INDICES[this.index_dtype] ?? 8)]];
+    const { role, shape } = kind;
+    return [{ role, stype: "row_sparse", component: "data", bytes: rows * product(shape.slice(1)) * this.item(kind) },
+      { role, stype: "row_sparse", component: "indices", bytes: rows * (INDICES[this.index_dtype] ?? 8) }];
   }
 
   lazily(owner) {
@@ -88,17 +129,12 @@ class Sizes {
     if (this.factor === 1 || ["parameter", "optimizer state"].includes(role) || !shape.length || !part.length) return part;
     if (stype === "row_sparse") return [Math.min(shape[0], Math.ceil(part[0] * this.factor)), ...part.slice(1)];
     if (shape[0] !== this.length || (role === "gradient" && stype === "default")) return part;
+    if (role === "input" && this.sets.has(String(shape))) return part;
     if (component === "indptr") return [nearest(this.length * this.factor) + 1];
     return [nearest(part[0] * this.factor), ...part.slice(1)];
   }
 
   item(kind) { return this.value_dtype && kind.floating ? VALUES[this.value_dtype] : kind.item; }
-
-  stype(place) {
-    if (this.parts[place].length > 1) return "row_sparse";
-    const { role, stype } = this.kinds[place];
-    return this.gradient === "default" && role === "gradient" ? "default" : stype;
-  }
 }
 
 // What would be alive at the peak, component by component; `recorded` is what was.
@@ -114,8 +150,8 @@ export function aliveIf(model, recorded, options) {
   }
   const elsewhere = most > there;
   const items = elsewhere ? named(model, recorded, best) : recorded.map((item, i) => [item, model.numbers[i], 1]);
-  const alive = items.flatMap(([item, place, count]) => sizes.parts[place].filter(([, bytes]) => bytes > 0)
-    .map(([component, bytes]) => ({ ...item, stype: sizes.stype(place), component, bytes: bytes * count })));
+  const alive = items.flatMap(([item, place, count]) => sizes.parts[place].filter((part) => part.bytes > 0)
+    .map((part) => ({ ...item, ...part, bytes: part.bytes * count })));
   return { alive, notes: sizes.notes, elsewhere };
 }
 

@@ -1,0 +1,75 @@
+"""What a run's events tell of its batches and gradients, which its allocations alone do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+__all__ = ["CUTTING", "Batches", "apart_of", "batches_of"]
+
+#: Operators that choose rows of an array, or cut it in pieces.
+CUTTING = frozenset({"slice", "slice_axis", "slice_like", "_getitem", "_index", "take", "SliceChannel", "_split_v2"})
+
+
+class Batches(NamedTuple):
+    """What was found out.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of a batch; 0 if nothing tells.
+    data_sets : tuple of tuple
+        Shapes of inputs that only serve to be cut into batches.
+    """
+
+    rows: int = 0
+    data_sets: tuple[tuple[int, ...], ...] = ()
+
+
+def batches_of(records: Iterable[dict[str, Any]], inputs: Iterable[tuple[int, ...]]) -> Batches:
+    """Find the batches among what the operators of forward passes took.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        ``prof.records``.
+    inputs : iterable of tuple
+        Shapes of the arrays that came in as data.
+
+    Returns
+    -------
+    Batches
+        As many rows as data, or what was cut from it, had most often when something was computed of it.
+    """
+    given = {tuple(shape) for shape in inputs if shape}
+    data, cut, again = set(given), set(), set()
+    taken: dict[tuple[int, ...], int] = {}
+    for record in records:
+        if record["kind"] != "op" or record["lane"] != "forward":
+            continue
+        shapes = [tuple(array["shape"]) for array in record["inputs"]]
+        if record["name"] not in CUTTING:
+            for shape in shapes:
+                if shape in data:
+                    taken[shape] = taken.get(shape, 0) + 1
+        elif shapes and shapes[0] in data:
+            cut.add(shapes[0])
+            made = {tuple(array["shape"]) for array in record["outputs"]}
+            pieces = {shape for shape in made if len(shape) == len(shapes[0]) and shape[1:] == shapes[0][1:]}
+            again |= pieces & {shapes[0]}
+            data |= pieces
+    counts: dict[int, int] = {}
+    for shape, times in taken.items():
+        counts[shape[0]] = counts.get(shape[0], 0) + times
+    rows = max(counts, key=lambda length: (counts[length], -length)) if counts else 0
+    return Batches(rows, tuple(sorted(shape for shape in cut & given if shape in again or shape not in taken)))
+
+
+def apart_of(records: Iterable[dict[str, Any]]) -> tuple[tuple[int, ...], ...]:
+    """Shapes of row_sparse arrays of backward passes that something else than a product made.
+
+    A product writes a dense gradient in place.  Lookups do not, nor does who adds the gradients of several uses.
+    """
+    found = {tuple(made["shape"]) for record in records if record["kind"] == "op" and record["lane"] == "backward"
+             and record["name"] != "dot" for made in record["outputs"] if made["stype"] == "row_sparse"}
+    return tuple(sorted(found))

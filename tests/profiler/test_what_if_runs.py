@@ -1,0 +1,262 @@
+"""Answers about gradients and batches beside runs of the changed models, to the byte."""
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import ProfilerError, UnknownNameError
+from sparsekit.profiler.batches import batches_of
+from sparsekit.widgets.what_if import alive_if, run_of
+
+FEATURES, ROWS, STORED, UNITS = 3000, 120, 6, 32
+
+
+def matrix(spread=False):
+    """CSR data; ``spread`` has as many values in each row, no column twice within any 60 rows."""
+    if spread:
+        columns = np.arange(ROWS * STORED) * 7 % FEATURES
+    else:
+        draw = np.random.default_rng(1)
+        columns = np.concatenate([draw.choice(FEATURES, STORED, replace=False) for _ in range(ROWS)])
+    columns = np.sort(columns.reshape(ROWS, STORED), axis=1).ravel()
+    return mx.nd.sparse.csr_matrix((np.ones(ROWS * STORED, "float32"), columns, np.arange(ROWS + 1) * STORED),
+                                   shape=(ROWS, FEATURES))
+
+
+class Product(mx.gluon.HybridBlock):
+    """A csr layer; ``uses`` of its weight."""
+
+    def __init__(self, grad_stype, units=UNITS, uses=1):
+        super().__init__(prefix="layer_")
+        self.uses = uses
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(FEATURES, units), grad_stype=grad_stype)
+
+    def hybrid_forward(self, F, x, weight):
+        made = F.dot(x, weight)
+        return made if self.uses == 1 else made + F.dot(F.sqrt(x), weight)
+
+
+def deep(grad_stype):
+    net = mx.gluon.nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(Product(grad_stype), mx.gluon.nn.Activation("relu"), mx.gluon.nn.Dense(300, in_units=UNITS, activation="relu"),
+                mx.gluon.nn.Dense(1, in_units=300))
+    return net
+
+
+def embedding(grad_stype):
+    net = mx.gluon.nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(mx.gluon.nn.Embedding(FEATURES, UNITS, sparse_grad=grad_stype == "row_sparse"))
+    return net
+
+
+MODELS = {"product": Product, "deep": deep, "embedding": embedding, "small": lambda grad_stype: Product(grad_stype, 2),
+          "two uses": lambda grad_stype: Product(grad_stype, uses=2)}
+
+
+def train(model="product", grad_stype="row_sparse", optimizer="sgd", rows=30, hybridize=False, warm=False, inside=False,
+          grad_req="write", data=None):
+    """Profile an epoch over batches that are slices of the data."""
+    net = MODELS[model](grad_stype)
+    if data is None:
+        data = mx.nd.array(np.arange(ROWS * 5).reshape(ROWS, 5) % FEATURES) if model == "embedding" else matrix()
+    labels = mx.nd.ones((ROWS, 1))
+
+    def begin():
+        net.initialize()
+        net.hybridize(hybridize)
+        net.collect_params().setattr("grad_req", grad_req)
+        return mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.1})
+
+    def epoch(trainer):
+        for start in range(0, ROWS, rows):
+            with mx.autograd.record():
+                out = net(data[start:start + rows])
+                loss = mx.nd.square(mx.nd.sum(out, axis=tuple(range(1, out.ndim))) - labels[start:start + rows].reshape((-1,)))
+            loss.backward()
+            trainer.step(rows)
+
+    trainer = None if inside else begin()
+    if warm:
+        epoch(trainer)
+    with mx.Profiler() as prof:
+        epoch(begin() if inside else trainer)
+    return prof
+
+
+SETTINGS = [{}, {"hybridize": True}, {"warm": True}, {"inside": True}, {"optimizer": "adam"},
+            {"optimizer": "adam", "hybridize": True, "warm": True}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("model", ["product", "deep"])
+def test_dense_gradients_that_products_write_in_place_are_foretold_exactly(model, settings):
+    asked = train(model, "row_sparse", **settings).what_if(gradient="default")
+    assert asked.after == train(model, "default", **settings).memory["peak_bytes"]
+    assert asked.notes == []
+    assert asked.summary().endswith("exactly.")
+    gradient = sum(row["after"] for row in asked.rows if row["role"] == "gradient" and "layer_weight" in row["owner"])
+    assert gradient == FEATURES * UNITS * 4
+    assert sum(row["after"] for row in asked.rows) == asked.after
+
+
+@pytest.mark.parametrize("settings", [{}, {"optimizer": "adam"}, {"hybridize": True}, {"grad_req": "add"}], ids=str)
+@pytest.mark.parametrize("model", ["embedding", "small", "two uses"])
+def test_where_a_gradient_is_computed_apart_the_answer_says_that_it_is_not_exact(model, settings):
+    asked = train(model, "row_sparse", **settings).what_if(gradient="default")
+    real = train(model, "default", **settings).memory["peak_bytes"]
+    assert asked.after == pytest.approx(real, rel=0.25)
+    assert any("computed apart" in note for note in asked.notes)
+    assert "exactly" not in asked.summary()
+
+
+def test_the_display_foretells_the_same_dense_gradient_at_any_moment():
+    prof = train("deep", optimizer="adam")
+    found = alive_if(run_of(prof._memory_shown()), gradient="default")
+    assert found.bytes == prof.what_if(gradient="default").after
+    assert [item.stype for item in found.alive if item.role == "gradient" and "layer_weight" in item.owner] == ["default"]
+    # A saved profile knows the moment of its peak only.
+    assert alive_if(run_of(prof.memory), gradient="default").bytes == found.bytes
+
+
+@pytest.mark.parametrize("rows", [10, 15, 30, 60, 120])
+@pytest.mark.parametrize("settings", [{}, {"optimizer": "adam"}, {"hybridize": True}, {"grad_stype": "default"},
+                                      {"model": "embedding"}], ids=str)
+def test_another_batch_is_foretold_exactly_where_batches_are_slices(rows, settings):
+    data = None if "model" in settings else matrix(spread=True)
+    asked = train(**settings, data=data).what_if(batch_size=rows)
+    real = train(**settings, data=data, rows=rows)
+    assert asked.batch == 30
+    if rows == 30:
+        assert asked.after == asked.before == real.memory["peak_bytes"]
+        assert asked.summary().endswith("exactly.")
+    elif rows < 60 or settings.get("grad_stype") == "default":
+        assert asked.after == real.memory["peak_bytes"]
+    else:  # only two batches, or one: no gradient is handed over while all is alive
+        assert asked.after >= real.memory["peak_bytes"]
+    assert f"batch_size={rows} instead of 30" in asked.summary()
+
+
+def test_the_data_set_stays_as_it_is_even_if_the_batch_is_all_of_it():
+    data = matrix()
+    asked = train(rows=ROWS, data=data).what_if(batch_size=2 * ROWS)
+    assert asked.batch == ROWS
+    inputs = {row["role"]: (row["before"], row["after"]) for row in asked.rows if row["role"] == "input"}
+    assert inputs["input"][0] == inputs["input"][1] == data.nbytes + ROWS * 4
+
+
+def reader(kind, rows):
+    dense = np.random.default_rng(0).random((ROWS, 40)).astype("float32")
+    if kind == "whole":
+        yield mx.nd.array(dense)
+    elif kind == "slices":
+        data = mx.nd.array(dense)
+        yield from (data[start:start + rows] for start in range(0, ROWS, rows))
+    elif kind == "chosen":
+        data = mx.nd.array(dense)
+        yield from (data.take(mx.nd.arange(start, start + rows)) for start in range(0, ROWS, rows))
+    elif kind == "iterator":
+        yield from (batch.data[0] for batch in mx.io.NDArrayIter(mx.nd.array(dense), batch_size=rows))
+    elif kind == "loader":
+        yield from mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.array(dense)), batch_size=rows)
+    else:
+        yield from (mx.nd.array(dense[start:start + rows]) for start in range(0, ROWS, rows))
+
+
+@pytest.mark.parametrize("kind", ["slices", "chosen", "iterator", "loader", "made", "whole"])
+def test_the_batch_is_found_however_it_was_read(kind):
+    net = mx.gluon.nn.Dense(3, in_units=40)
+    net.initialize()
+    with mx.Profiler() as prof:
+        for batch in reader(kind, 24):
+            with mx.autograd.record():
+                loss = net(batch).sum()
+            loss.backward()
+    assert prof.what_if(batch_size=7).batch == (ROWS if kind == "whole" else 24)
+
+
+def test_results_of_another_length_are_said_to_stay():
+    data = mx.nd.ones((30, 8))
+    with mx.Profiler() as prof:
+        for start in range(0, 30, 10):
+            mx.nd.square(data[start:start + 10]).reshape((-1,)).exp()
+    assert any("another length" in note for note in prof.what_if(batch_size=20).notes)
+    assert not any("another length" in note for note in prof.what_if(batch_size=10).notes)
+
+
+def test_events_tell_batches_from_data_sets():
+    def event(name, taken, made, lane="forward"):
+        arrays = [[{"shape": list(shape)} for shape in shapes] for shapes in (taken, made)]
+        return {"kind": "op", "name": name, "lane": lane, "inputs": arrays[0], "outputs": arrays[1]}
+
+    cut = [event("slice", [(400, 9)], [(50, 9)]), event("dot", [(50, 9), (9, 2)], [(50, 2)])]
+    assert batches_of(cut, [(400, 9)]) == (50, ((400, 9),))
+    # What is used once as a whole, and a row of it, are no batches.
+    odd = [event("exp", [(400, 9)], [(400, 9)]), event("_getitem", [(400, 9)], [(9,)])]
+    assert batches_of([*cut, *cut, *odd], [(400, 9)]) == (50, ())
+    assert batches_of([event("dot", [(50, 9)], [(50, 2)], "backward")], [(50, 9)]) == (0, ())
+    assert batches_of([], [()]) == (0, ())
+
+
+# Which parameters
+
+
+@pytest.fixture(scope="module")
+def dense_deep():
+    return train("deep", "default", data=matrix(spread=True))
+
+
+def named(prof, part):
+    return next(row["owner"] for row in prof.memory["at_peak"] if row["role"] == "parameter" and part in row["owner"])
+
+
+def test_the_gradient_of_one_parameter_can_be_changed(dense_deep):
+    layer, other = named(dense_deep, "layer_weight"), named(dense_deep, "dense0_weight")
+    for more in ({}, {"rows": 30 * STORED}, {"rows": {layer: 30 * STORED}}):
+        asked = dense_deep.what_if(gradient={layer: "row_sparse"}, **more)
+        found = {row["owner"]: (row["before"], row["after"]) for row in asked.rows if row["role"] == "gradient"}
+        assert found[layer] == (FEATURES * UNITS * 4, 30 * STORED * (UNITS * 4 + 8))
+        assert found[other][0] == found[other][1] > 0
+        assert not any(other in note for note in asked.notes)
+        assert repr({layer: "row_sparse"}) in asked.summary()
+    real = train("deep", "row_sparse", data=matrix(spread=True)).memory["peak_bytes"]
+    predecessor = 30 * STORED * (UNITS * 4 + 8)
+    assert 0 <= real - asked.after <= predecessor
+    assert any("predecessor" in note for note in asked.notes)
+
+
+def test_both_storage_types_can_be_asked_for_at_once(dense_deep):
+    layer, other = named(dense_deep, "layer_weight"), named(dense_deep, "dense0_weight")
+    asked = dense_deep.what_if(gradient={layer: "row_sparse", other: "default"}, rows=10)
+    assert asked.after < asked.before
+    sparse = train("deep", "row_sparse")
+    assert sparse.what_if(gradient={other: "default"}).saved == 0
+    assert sparse.what_if(gradient={layer: "default"}).after == sparse.what_if(gradient="default").after
+
+
+@pytest.mark.parametrize(("change", "error", "match"), [
+    ({"gradient": {"net_layer_wieght": "row_sparse"}}, UnknownNameError, "layer_weight"),
+    ({"gradient": {"layer_weight": "csr"}}, UnknownNameError, "row_sparse"),
+    ({"gradient": 3}, UnknownNameError, "row_sparse"),
+    ({"gradient": "row_sparse", "rows": {"layer_wieght": 3}}, UnknownNameError, "layer_weight"),
+    ({"gradient": "row_sparse", "rows": -1}, ProfilerError, "rows=-1"),
+    ({"gradient": "row_sparse", "rows": {"BIAS": 3}}, ProfilerError, "at least two axes"),
+    ({"gradient": {"BIAS": "row_sparse"}}, ProfilerError, "at least two axes"),
+    ({"gradient": "row_sparse", "rows": {"LAYER": -3}}, ProfilerError, "rows=-3"),
+    ({"gradient": "row_sparse", "rows": 2.5}, ProfilerError, "rows=2.5"),
+    ({"gradient": "row_sparse", "rows": True}, ProfilerError, "rows=True"),
+    ({"gradient": {"OTHER": "row_sparse"}}, ProfilerError, "give rows="),
+    ({"batch_size": True}, ProfilerError, "batch_size=True")], ids=str)
+def test_names_and_rows_that_cannot_be_are_errors(dense_deep, change, error, match):
+    real = {"LAYER": named(dense_deep, "layer_weight"), "BIAS": named(dense_deep, "dense0_bias"),
+            "OTHER": named(dense_deep, "dense1_weight")}
+    change = {key: {real.get(name, name): value for name, value in given.items()} if isinstance(given, dict) else given
+              for key, given in change.items()}
+    with pytest.raises(error, match=match):
+        dense_deep.what_if(**change)
+
+
+def test_no_rows_at_all_is_a_number_of_rows(dense_deep):
+    assert dense_deep.what_if(gradient="row_sparse", rows=0).after < dense_deep.what_if(gradient="row_sparse", rows=1).after

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
-from .base import displays
 from .base.errors import DataFileError, SparsekitError
 from .base.optional import optional_import
 from .base.version import __version__
@@ -253,7 +252,7 @@ def view_trace(arguments: argparse.Namespace) -> int:
     check_writable(page)
     profile = importlib.import_module("sparsekit.profiler").load_trace(trace)
     if page.suffix == ".svg":
-        displays.call("timeline_figure", profile.records).save(page)
+        profile.timeline_figure().save(page)
     else:
         profile.to_html(page)
     print(f"Wrote {page}")

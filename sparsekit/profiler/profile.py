@@ -275,7 +275,7 @@ class Profile:
 
     def timeline(self, **options: Any) -> Any:
         """The live timeline, a widget; needs the extra ``lab``."""
-        return displays.call("TimelineWidget", self.records, **options)
+        return displays.call("TimelineWidget", self.records, **{"marks": self._instants(), **options})
 
     def memory_view(self, **options: Any) -> Any:
         """The live memory view, a widget; needs the extra ``lab``."""
@@ -289,7 +289,11 @@ class Profile:
 
     def timeline_figure(self, **options: Any) -> Any:
         """The static picture of the timeline, with its table."""
-        return displays.call("timeline_figure", records=self.records, **options)
+        return displays.call("timeline_figure", records=self.records, **{"marks": self._instants(), **options})
+
+    def _instants(self) -> list[dict[str, Any]]:
+        """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""
+        return [*self.marks, *({**event, "kind": "densification", "name": event["op"]} for event in self.ledger_events)]
 
     def memory_figure(self, **options: Any) -> Any:
         """The static picture of memory over time, with the table of what was alive at the peak."""
@@ -302,7 +306,8 @@ class Profile:
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
         sections: list[tuple[str, Any]] = [
-            ("Summary", self.summary()), ("Timeline", {"timeline": self.records}), ("Memory", {"memory": self._memory_shown()}),
+            ("Summary", self.summary()), ("Timeline", {"timeline": self.records, "marks": self._instants()}),
+            ("Memory", {"memory": self._memory_shown()}),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
         if any(record["line"] for record in self.records):
             sections.append(("By cell or file, and line", [self.table(group_by="cell", rows=MOST_LINES).plain(),

@@ -124,11 +124,12 @@ class LanePainter:
         badges: Mapping[int, int],
         row_height: float = ROW,
         guides: bool = True,
+        room: float = 0.0,
     ) -> float:
         """Draw lanes with nested rows, labels and marks; give where they end.
 
         ``badges`` maps ``id(event)`` to the number drawn on it; ``stripe_end`` of 0 leaves
-        the background as it is.
+        the background as it is, and ``room`` is kept free above the axis.
         """
         blocks = self._blocks(events, place_rows(events), badges)
         y = top
@@ -140,11 +141,11 @@ class LanePainter:
             self.extents[lane] = (y, y + height)
             y += height
         if guides:
-            axis(self.drawing, self.left, self.width, top, y, self.window.end - self.window.start)
+            axis(self.drawing, self.left, self.width, top, y + room, self.window.end - self.window.start)
         for (lane, row), found in blocks.items():
             inner = self.extents[lane][0] + GAP / 2 + row * row_height + 1
             self._row(found, inner, row_height - 2, badges)
-        return y
+        return y + room
 
     def _blocks(
         self, events: Sequence[Event], rows: Sequence[int], badges: Mapping[int, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.errors import MissingPackageError
+from ..base.errors import MissingPackageError, UnsupportedError
 from ..base.optional import optional_import
 from .align import ALIGN, checked
 from .compare import timelines_figure
@@ -43,6 +43,14 @@ def _as_runs(records: Any) -> dict[str, list[Mapping[str, Any]]]:
     if isinstance(records, Mapping):
         return {str(name): list(found or ()) for name, found in records.items()}
     return {"": list(records or ())}
+
+
+def _marks_of(runs: Mapping[str, Any], marks: Any) -> list[Any]:
+    found = list(marks or ())
+    if found and len(runs) != 1:
+        raise UnsupportedError("Marks are shown for one run, not beside several.",
+                               hint="leave out marks, or show each run alone.")  # fmt: skip
+    return found
 
 
 try:
@@ -137,6 +145,9 @@ else:
         title, description : str, optional
             Heading, and the sentence below it.
         color_by : {"operator", "lane", "layer", "density"}
+        marks : list of dict, optional
+            Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` gives those of the
+            profile.  The key ``m`` goes from one to the next.
         align : {"auto", "step", "start"}
             How several runs begin: the same step of each at the same place where they have steps, or all together and
             nothing more; see ``timelines_figure`` for what a step is.  "auto" also aligns steps that are only
@@ -159,13 +170,14 @@ else:
 
         def __init__(
             self, records: Any = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
-            align: str = "auto",
+            align: str = "auto", marks: Any = None,
         ) -> None:  # fmt: skip
             self._runs = _as_runs(records)
+            self._marks = _marks_of(self._runs, marks)
             self._title = str(title)
             self._align = checked(align)  # what the picture was asked to be, whatever is pressed later
             super().__init__(
-                payload=pack_timeline(self._runs),
+                payload=pack_timeline(self._runs, self._marks),
                 title=self._title,
                 description=str(description) or self.static.alt,
                 color_by=color_by,
@@ -176,7 +188,7 @@ else:
         def static(self) -> Display:
             """The static picture and table of the same data."""
             if len(self._runs) == 1:
-                return timeline_figure(next(iter(self._runs.values())), title=self._title)
+                return timeline_figure(next(iter(self._runs.values())), title=self._title, marks=self._marks)
             return timelines_figure(self._runs, title=self._title, align=self._align)
 
         @property

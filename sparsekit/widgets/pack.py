@@ -16,6 +16,7 @@ from .align import align as line_up
 from .describe import arrays
 from .lanes import shared_palette, single_palette
 from .layout import APART, Event, clean, place_rows, steps, typical_window
+from .marks import KINDS, Mark, read_marks
 from .theme import lane_order
 from .units import number
 
@@ -103,6 +104,14 @@ class _Columns:
                                     ("shift", shift + origin)):  # fmt: skip
                     data[f"step_{name}"].append(value)
 
+    def add_marks(self, marks: Sequence[Mark], origin: float) -> None:
+        """Append what happened at an instant."""
+        for mark in marks:
+            for name, value in (("kind", KINDS.index(mark.kind)), ("time", mark.time - origin), ("value", mark.value),
+                                ("name", self.strings.text(mark.name)), ("words", self.strings.text(mark.words)),
+                                ("unit", self.strings.text(mark.unit))):  # fmt: skip
+                self.data[f"mark_{name}"].append(value)
+
     def add(self, run: int, event: Event, lane: int, row: int, origin: float) -> None:
         """Append one event."""
         record, data = event.record, self.data
@@ -162,10 +171,17 @@ _KINDS = {
     "step_start": "f8",
     "step_end": "f8",
     "step_shift": "f8",
+    "mark_kind": "u1",
+    "mark_time": "f8",
+    "mark_value": "f8",
+    "mark_name": "u4",
+    "mark_words": "u4",
+    "mark_unit": "u4",
 }
 
 
-def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None]) -> bytes:
+def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
+                  marks: Iterable[Mapping[str, Any]] | None = None) -> bytes:  # fmt: skip
     """Pack the records of one or several runs, each starting at time 0, for the live timeline.
 
     Of several runs with steps, where the steps lie when they are aligned goes with them.
@@ -174,6 +190,8 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None]) -> byt
     ----------
     runs : mapping of str to iterable of dict
         Name of each run -> its records; at most 250 runs.
+    marks : iterable of dict, optional
+        What happened at an instant, as for ``timeline_figure``; of one run only.
 
     Returns
     -------
@@ -185,6 +203,10 @@ def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None]) -> byt
     lanes = lane_order(event.lane for events in cleaned.values() for event in events)[:250]
     columns = _Columns()
     origins = [_origin(events) for events in cleaned.values()]
+    found = read_marks(marks) if len(cleaned) == 1 else []
+    if found and not any(cleaned.values()):
+        origins = [found[0].time]
+    columns.add_marks(found, origins[0] if origins else 0.0)
     for run, events in enumerate(cleaned.values()):
         origin = origins[run]
         for event, row in zip(events, place_rows(events), strict=True):

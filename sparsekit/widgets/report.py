@@ -48,7 +48,7 @@ def html_report(
         with the arguments of ``xray_figure`` and ``crossover_figure``, ``{"monitor": a monitor or its data}``,
         ``{"columns": [...], "rows": [...], "caption": ""}``,
         or a list of these.  A view may also have ``"title"`` and ``"description"``, a timeline of several runs ``"align"``
-        as ``timelines_figure`` takes it.
+        as ``timelines_figure`` takes it, one of one run ``"marks"`` as ``timeline_figure`` does.
         Anything else is shown as its text.
     path : path, optional
         Where to write the page too; written beside it first and then renamed.
@@ -94,7 +94,9 @@ def _content(content: Any) -> str:
     if isinstance(content, Mapping):
         for kind, build in _VIEWS.items():
             if kind in content:
-                extra = {"align": str(content["align"])} if kind == "timeline" and "align" in content else {}
+                extra: dict[str, Any] = {"align": str(content["align"])} if kind == "timeline" and "align" in content else {}
+                if kind == "timeline" and content.get("marks"):
+                    extra["marks"] = content["marks"]
                 display, values = build(content[kind], str(content.get("title") or ""), **extra)
                 return _live(kind, display, content, values)
         if "columns" in content:
@@ -108,13 +110,13 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{table}</figure>"
 
 
-def _timeline(records: Any, title: str, align: str = "auto") -> tuple[Display, dict[str, Any]]:
+def _timeline(records: Any, title: str, align: str = "auto", marks: Any = None) -> tuple[Display, dict[str, Any]]:
     if isinstance(records, Mapping):
         display, runs = timelines_figure(records, title=title, align=align), records
     else:
         records = list(records or ())
-        display, runs = timeline_figure(records, title=title), {"": records}
-    payload = base64.b64encode(pack_timeline(runs)).decode("ascii")
+        display, runs = timeline_figure(records, title=title, marks=marks), {"": records}
+    payload = base64.b64encode(pack_timeline(runs, marks)).decode("ascii")
     return display, {"payload": payload, "color_by": "operator", "align": align, "selected": -1}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .describe import (
@@ -17,6 +17,8 @@ from .describe import (
 from .display import Display
 from .lanes import LanePainter, legend, single_palette
 from .layout import APART, Event, Window, clean, lane_totals, typical_window
+from .mark_lanes import MarkLanes, heights, left_out
+from .marks import Mark, around, mark_columns, mark_rows, marks_sentence, read_marks, series_of
 from .svg import Drawing, fit, wrap
 from .theme import INK, LINE, MUTED
 from .units import format_count, format_duration, format_share
@@ -32,6 +34,7 @@ def timeline_figure(
     title: str = "",
     window: Any = "auto",
     rows: int = 12,
+    marks: Iterable[Mapping[str, Any]] | None = None,
 ) -> Display:
     """Draw when each operator ran.
 
@@ -47,25 +50,32 @@ def timeline_figure(
         shows the whole run.
     rows : int
         Rows of the table.
+    marks : iterable of dict, optional
+        What happened at an instant: ``prof.marks`` and, with ``kind`` ``"densification"`` and a ``name``,
+        ``prof.ledger_events``.  Markers and densifications are labelled signs in the part drawn large; counters are step
+        lines, of the whole run where only a part is drawn large.
 
     Returns
     -------
     Display
         The picture and, as its twin, the table of operators by own time.
     """
-    events = clean(records)
-    finding = share_sentence(events)
-    svg = _Timeline(events, typical_window(events, window)).draw(str(title), finding)
-    return Display(svg, finding, OPERATOR_COLUMNS, operator_rows(events, rows), "Operators by own time, the whole run")
+    events, found = clean(records), read_marks(marks)
+    finding = share_sentence(events) + marks_sentence(found)
+    svg = _Timeline(events, typical_window(events, window), found).draw(str(title), finding)
+    cells = [*operator_rows(events, rows), *mark_rows(found, len(OPERATOR_COLUMNS))]
+    caption = "Operators by own time, the whole run" + ("; below them what was marked" if found else "")
+    return Display(svg, finding, mark_columns(OPERATOR_COLUMNS, found), cells, caption)
 
 
 class _Timeline:
     """One drawing in progress; ``y`` is how far down it has come."""
 
-    def __init__(self, events: list[Event], window: Window) -> None:
-        self.events = events
-        self.window = window
-        self.whole = Window(min((e.start for e in events), default=0.0), max((e.end for e in events), default=0.0), "")
+    def __init__(self, events: list[Event], window: Window, marks: Sequence[Mark] = ()) -> None:
+        self.events, self.marks, self.series = events, marks, series_of(marks)
+        self.whole = around(events, marks)
+        self.window = window if window.reason else self.whole
+        window = self.window
         self.inside = [e for e in events if e.end >= window.start and e.start <= window.end]
         self.palette = single_palette(events, window)
         self.drawing = Drawing(WIDTH)
@@ -75,7 +85,7 @@ class _Timeline:
     def draw(self, title: str, finding: str) -> str:
         """Draw it all and give the SVG document."""
         self._heading(title or "Where the time goes", finding)
-        if not self.events:
+        if not self.events and not self.marks:
             return self.drawing.finish(self.y + 14, finding)
         if self.window.reason:
             self._overview()
@@ -98,6 +108,8 @@ class _Timeline:
         drawing.text(LEFT - 10, y + 14, "whole run", size=12, fill=MUTED, text_anchor="end")
         painter = LanePainter(drawing, self.palette, LEFT, WIDTH - RIGHT - LEFT, self.whole)
         bottom = painter.strip(self.events, y + 2)
+        lanes = self._mark_lanes(painter)
+        bottom = lanes.counters(self.series, lanes.signs(self.marks, bottom + 2))
         drawing.text(WIDTH - RIGHT + 10, y + 14, length, size=12, fill=MUTED)
         left, right = painter.x(self.window.start), painter.x(self.window.end)
         drawing.rect(
@@ -116,13 +128,22 @@ class _Timeline:
         drawing.text(right + 10, self.y + 8, "own time, whole run", size=10.5, fill=MUTED)
         top = self.y + 14
         badges = {id(event): i + 1 for i, event in enumerate(self._top())}
-        bottom = painter.lanes(self.inside, list(totals), top, WIDTH - 16, badges)
+        series = () if self.window.reason else self.series
+        room = heights(self.marks, series, self.window)
+        bottom = painter.lanes(self.inside, list(totals), top, WIDTH - 16, badges, room=room)
+        lanes = self._mark_lanes(painter)
+        lanes.lines(self.marks, top, bottom)
+        below = lanes.signs(self.marks, bottom - room, len(totals) % 2 == 0)
+        lanes.counters(series, below)
         for lane, (first, last) in painter.extents.items():
             middle = (first + last) / 2
             drawing.text(LEFT - 10, middle + 4.5, fit(lane, LEFT - 24, 13), size=13, text_anchor="end")
             self._share(right + 10, middle, totals[lane], 0.0 if lane in APART else whole)
         self.y = bottom + 24
         self.notes += painter.notes
+
+    def _mark_lanes(self, painter: LanePainter) -> MarkLanes:
+        return MarkLanes(self.drawing, painter, WIDTH - RIGHT + 10, WIDTH - 20)
 
     def _share(self, x: float, y: float, own: float, whole: float) -> None:
         room = 34.0
@@ -166,7 +187,7 @@ class _Timeline:
 
     def _notes(self) -> None:
         shown, whole = len(self.inside), len(self.events)
-        notes = list(self.notes)
+        notes = [*self.notes, *filter(None, [left_out(self.series)])]
         if self.window.reason:
             from_start = format_duration(self.window.start - self.whole.start)
             notes.insert(

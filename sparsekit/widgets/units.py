@@ -15,6 +15,7 @@ __all__ = [
     "format_shape",
     "format_share",
     "format_tick",
+    "format_value",
     "number",
 ]
 
@@ -94,6 +95,19 @@ def format_density(value: Any) -> str:
         return f"{percent:.1e} %"
     written = f"{percent:.{digits}f}"
     return f"{written.rstrip('0').rstrip('.') if '.' in written else written} %"
+
+
+def format_value(value: Any) -> str:
+    """Write any number, such as a counter's: ``"12,345"``, ``"0.6931"``, ``"1.28 M"``, ``"2.50e-07"``."""
+    amount = number(value)
+    size = abs(amount)
+    if size >= 1e18:
+        return f"{amount:.2e}"
+    if size >= 999_950 or amount.is_integer():
+        return format_count(amount)
+    if size >= 1000:
+        return f"{amount:,.1f}"
+    return f"{amount:.4g}" if size >= 1e-4 else f"{amount:.2e}"
 
 
 def format_tick(microseconds: float, step: float) -> str:

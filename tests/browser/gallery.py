@@ -58,6 +58,18 @@ def looped(slow, steps=6, first=0):
     return sorted([*records, *spans], key=lambda record: (record["start"], -record["duration"]))
 
 
+MARKS = [
+    {"kind": "marker", "name": "warm <b>", "time": 30.0, "value": None, "unit": "", "thread": 0},
+    {"kind": "counter", "name": "loss", "time": 620.0, "value": 0.6931, "unit": "nats", "thread": 0},
+    {"kind": "densification", "name": "dot", "time": 700.0, "source": "csr", "target": "default", "bytes_before": 1288,
+     "bytes_after": 40_000, "line": "train.py:7", "thread": 0},
+    {"kind": "counter", "name": "rows", "time": 1250.0, "value": 12_345, "unit": "", "thread": 0},
+    {"kind": "counter", "name": "loss", "time": 1260.0, "value": "nan", "unit": "nats", "thread": 0},
+    {"kind": "counter", "name": "loss", "time": 1890.0, "value": 0.25, "unit": "nats", "thread": 0},
+    {"kind": "marker", "name": "half", "time": 1900.0, "value": "of it", "unit": "", "thread": 0},
+]
+
+
 def part(owner, role, layer, stype, shape, component, size, dtype):
     return {"owner": owner, "role": role, "layer": layer, "stype": stype, "shape": shape, "component": component,
             "bytes": size, "dtype": dtype}
@@ -113,6 +125,33 @@ def use_timeline(view: Any) -> None:
     view.page.keyboard.press("Enter")
     view.page.keyboard.press("Enter")
     assert "csr 10 × 1,000" in view.locator(".sk-panel").inner_text()
+
+
+def use_marks(view: Any) -> None:
+    """Markers and what became dense are gone through by key; the table has all, and leads to each."""
+    said, stage, page = view.locator(".sk-status"), view.locator(".sk-stage"), view.page
+    assert "30 events, 2 markers, 2 counters, 1 densification" in stage.get_attribute("aria-label")
+    stage.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("m")
+    assert said.inner_text() == "Marker warm <b>, at 30.0 µs."
+    page.keyboard.press("m")
+    assert said.inner_text() == ("Became dense: dot, csr → default, 1.29 kB → 40.0 kB, train.py:7, at 700 µs; loss 0.6931 nats.")
+    page.keyboard.press("m")
+    assert said.inner_text() == "Marker half, of it, at 1.90 ms; loss 0.25 nats, rows 12,345."
+    page.keyboard.press("Shift+M")
+    assert said.inner_text().startswith("Became dense: dot")
+    view.get_by_text("Markers and counters in view as a table").click()
+    rows = view.locator(".sk-marks tbody tr")
+    rows.nth(8).wait_for()
+    counters, marks = rows.nth(0).inner_text().split("\t"), rows.nth(6).inner_text().split("\t")
+    assert counters == ["loss", "2", "0.25", "0.4716", "0.6931", "0.25 nats"]
+    assert [part.strip() for part in marks] == ["loss", "counter", "1.26 ms", "nan nats"]
+    rows.nth(8).locator("button").click()
+    assert said.inner_text().startswith("Marker half")
+    box = stage.locator("canvas").bounding_box()
+    stage.locator("canvas").hover(position={"x": 0.9 * box["width"], "y": box["height"] - 60})
+    assert view.locator(".sk-tip").inner_text() == "Counter loss, 0.25 nats, at 1.89 ms."
 
 
 def use_runs(view: Any) -> None:
@@ -257,6 +296,9 @@ def show(call: str) -> str:
 VIEWS = {
     "timeline": View({"timeline": made["training"](1)}, lambda: timeline_figure(made["training"](1)),
                      show("TimelineWidget(training(1))"), use_timeline),
+    "marks": View({"timeline": made["training"](1), "marks": made["MARKS"]},
+                  lambda: timeline_figure(made["training"](1), marks=made["MARKS"]),
+                  show("TimelineWidget(training(1), marks=MARKS)"), use_marks),
     "runs": View({"timeline": {"dense": made["training"](4), "sparse": made["training"](1)}},
                  lambda: timelines_figure({"dense": made["training"](4), "sparse": made["training"](1)}),
                  show('TimelineWidget({"dense": training(4), "sparse": training(1)})'), use_runs),

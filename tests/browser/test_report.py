@@ -207,12 +207,18 @@ def test_hostile_names_are_shown_and_never_run(open_report):
     name = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
     records = [{**record, "name": name, "layer": name, "line": name, "attrs": {name: name}} for record in training(1)]
     memory = {**MEMORY, "at_peak": [{**MEMORY["at_peak"][0], "owner": name, "role": name}]}
-    page = open_report([(name, {"timeline": records, "title": name}), ("m", {"memory": memory})])
+    marks = [{"kind": kind, "name": name, "time": records[0]["start"] + 1, "value": value, "unit": name, "line": name}
+             for kind, value in (("marker", name), ("counter", 1), ("densification", None))]
+    page = open_report([(name, {"timeline": records, "title": name, "marks": marks}), ("m", {"memory": memory})])
     view = timeline_of(page)
     view.locator(".sk-stage").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     assert name in view.locator(".sk-panel").inner_text()
+    page.keyboard.press("m")
+    assert f"Marker {name}, {name}, at " in view.locator(".sk-status").inner_text()
+    view.get_by_text("Markers and counters in view as a table").click()
+    assert name in view.locator(".sk-marks tbody").last.inner_text()
     page.locator(".sk-cell").first.click()
     assert page.evaluate("() => window.hacked") is None
 
@@ -225,6 +231,30 @@ def test_nothing_to_show(open_report):
     stage.focus()
     for key in ("Enter", "Tab", "+", "Home", "ArrowDown", "p", "z", "Escape"):
         page.keyboard.press(key)
+
+
+def test_marks_without_events_are_shown(open_report):
+    marks = [{"kind": "marker", "name": "only", "time": 5.0}, {"kind": "counter", "name": "n", "time": 9.0, "value": 2}]
+    page = open_report({"Time": {"timeline": [], "marks": marks}})
+    view = timeline_of(page)
+    view.locator(".sk-stage").focus()
+    for key in ("Enter", "Tab", "m"):
+        page.keyboard.press(key)
+    view.locator(".sk-stage").focus()
+    page.keyboard.press("m")
+    assert view.locator(".sk-status").inner_text() == "Marker only, at 0 s."
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_values_of_counters_are_painted_within_a_frame(open_report):
+    marks = [{"kind": ("counter", "counter", "marker")[i % 3], "name": f"n{i % 3}", "time": float(i), "value": i % 1000}
+             for i in range(100_000)]
+    page = open_report({"Time": {"timeline": training(6), "marks": marks}})
+    view = timeline_of(page)
+    view.locator(".sk-stage").focus()
+    page.keyboard.press("Home")
+    still(page)
+    assert float(view.locator(".sk-stage").get_attribute("data-frame")) < 50
 
 
 def test_the_theme_button_turns_the_page(open_report):
@@ -242,7 +272,9 @@ def test_figures_read_the_same_in_both_languages(browser):
     values = [0, 1e-4, 0.07, 0.85, 0.99996, 1, 9.994, 9.996, 12.34, 88, 99.94, 99.96, 999.4, 999.6, 1288, 59_280]
     values += [999_700, 1_048_576, 5.12e8, 1.576e9, 3.7e13, -2048]
     shares = [0, 1e-13, 9.6e-6, 1e-5, 0.0049, 0.01, 0.0999, 0.25, 0.5, 0.9994, 0.99999, 1]
-    names = "formatBytes, formatDuration, formatCount, formatDensity, formatShare, formatShape"
+    figures = [0, 1, -3, 0.6931471, 0.5, 1e-4, 2.5e-7, -1.25e-12, 12_345, 12_345.678]
+    figures += [999_949.9, 999_950.0, 1_234_567.8, -2048.55, 3e21, 1e300]
+    names = "formatBytes, formatDuration, formatCount, formatDensity, formatShare, formatShape, formatValue"
     text = sources.module("timeline.js") + f"\nwindow.figures = {{ {names} }};"
     page = browser.new_page()
     try:
@@ -252,6 +284,7 @@ def test_figures_read_the_same_in_both_languages(browser):
             ("formatBytes", values, units.format_bytes), ("formatDuration", values, units.format_duration),
             ("formatCount", values, units.format_count), ("formatDensity", shares, units.format_density),
             ("formatShare", shares, units.format_share), ("formatShape", [[], [10, 1_000_000]], units.format_shape),
+            ("formatValue", figures, units.format_value),
         ):  # fmt: skip
             shown = page.evaluate(f"values => values.map(value => window.figures.{name}(value))", inputs)
             assert shown == [twin(value) for value in inputs], name

@@ -55,6 +55,15 @@ def test_shapes(shape, written):
     assert units.format_shape(shape) == written
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0.6931471, "0.6931"), (3, "3"), (12_345, "12,345"), (1_280_000, "1.28 M"), (-2048.55, "-2,048.6"), (2.5e-7, "2.50e-07"),
+     (1e300, "1.00e+300"), ("x", "0"), (float("nan"), "0")],
+)  # fmt: skip
+def test_values(value, written):
+    assert units.format_value(value) == written
+
+
 def test_ticks_share_no_needless_digits():
     assert [units.format_tick(value, 50_000) for value in (0, 50_000, 150_000)] == ["0", "50 ms", "150 ms"]
     assert units.format_tick(1200, 200) == "1.2 ms"

@@ -58,6 +58,18 @@ export function formatDensity(value) {
   return `${written.includes(".") ? written.replace(/0+$/, "").replace(/\.$/, "") : written} %`;
 }
 
+export function formatValue(value) {
+  const size = Math.abs(value) || 0;
+  if (size >= 1e18) return value.toExponential(2);
+  if (size >= 999950 || Number.isInteger(value)) return formatCount(value);
+  if (size >= 1000) {
+    const [whole, rest] = value.toFixed(1).split(".");
+    return `${whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",")}.${rest}`;
+  }
+  if (size >= 1e-4) return String(Number(value.toPrecision(4)));
+  return value.toExponential(2).replace(/e-(\d)$/, "e-0$1");
+}
+
 export function formatShape(shape) {
   if (!Array.isArray(shape)) return "?";
   return shape.length ? shape.map(grouped).join(" × ") : "scalar";

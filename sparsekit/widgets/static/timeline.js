@@ -4,7 +4,8 @@
 import { ALARM, element, formatCount, formatDuration, inkOn, stillPreferred, unpack, watchTheme } from "./common.js";
 import { Coloring, Data, ROW } from "./timeline_data.js";
 import { GUTTER } from "./timeline_paint.js";
-import { Aligner, STEP_KEYS } from "./timeline_steps.js";
+import { MARK_KEYS, Noter } from "./timeline_marks.js";
+import { STEP_KEYS } from "./timeline_steps.js";
 
 const KEYS = [
   ["+ −", "zoom"], ["← →", "pan"], ["Home", "whole run"], ["Enter", "step into the operators, open one"],
@@ -14,13 +15,13 @@ const KEYS = [
 
 // ---- the view
 
-class Timeline extends Aligner {
+class Timeline extends Noter {
   constructor(model, root, data) {
     super();
     Object.assign(this, { model, root, data });
     const { view } = data.aligned ? data.steps : data;
     this.view = view[1] > view[0] ? view : [data.begin, data.begin + data.length];
-    this.selected = -1;
+    this.selected = this.chosen = -1;
     this.inside = false;
     this.range = null;
     this.only = -1;
@@ -38,7 +39,7 @@ class Timeline extends Aligner {
     this.tip = element("div", { class: "sk-tip", hidden: true });
     this.stage = element("div", {
       class: "sk-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline",
-      "data-title": `${title}: ${formatCount(this.data.count)} events`,
+      "data-title": `${title}: ${formatCount(this.data.count)} events${this.data.marks.summary}`,
     }, this.canvas, this.tip);
     this.map = element("canvas", { class: "sk-map", "aria-hidden": "true" });
     this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
@@ -49,7 +50,7 @@ class Timeline extends Aligner {
     this.twin = element("details", { ontoggle: () => this.fillTwin() },
       element("summary", {}, "The events in view as a table"), this.rows);
     const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend, this.status, this.statistics);
-    main.append(...[this.stepDetails(), this.twin].filter(Boolean));
+    main.append(...[this.stepDetails(), this.markDetails(), this.twin].filter(Boolean));
     this.root.append(
       element("h3", {}, title),
       element("p", {}, this.model.get("description") || ""),
@@ -77,7 +78,7 @@ class Timeline extends Aligner {
   }
 
   help() {
-    const keys = [...KEYS, ...(this.data.runs.length > 1 ? STEP_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
+    const keys = [...KEYS, ...(this.data.marks.count ? MARK_KEYS : []), ...(this.data.runs.length > 1 ? STEP_KEYS : [])].flatMap(([key, words]) => [element("kbd", {}, key), ` ${words}   `]);
     return element("details", {}, element("summary", {}, "Keys and mouse"), element("p", { class: "sk-keys" }, ...keys,
       element("br"), "Drag to pan; the wheel zooms once the timeline has the focus (or with Ctrl); Shift and drag measures a span; double click zooms to an operator."));
   }
@@ -311,7 +312,9 @@ class Timeline extends Aligner {
       const found = this.at(x, y);
       this.inside = found >= 0;
       this.select(found);
-      if (found < 0) this.measureView();
+      const mark = found < 0 ? this.markAt(x, y) : -1;
+      this.chooseMark(mark);
+      if (found < 0 && mark < 0) this.measureView();
     };
     this.canvas.onpointerup = this.canvas.onpointercancel = done;
   }
@@ -332,9 +335,10 @@ class Timeline extends Aligner {
       return;
     }
     const found = this.at(x, y);
-    this.tip.hidden = found < 0;
-    if (found < 0) return;
-    this.tip.textContent = `${this.data.label(found)}: ${formatDuration(this.data.columns.duration[found])}`;
+    const mark = found < 0 ? this.markAt(x, y) : -1;
+    this.tip.hidden = found < 0 && mark < 0;
+    if (this.tip.hidden) return;
+    this.tip.textContent = mark < 0 ? `${this.data.label(found)}: ${formatDuration(this.data.columns.duration[found])}` : this.data.marks.sentence(mark);
     this.tip.style.left = `${Math.max(0, Math.min(x + 12, this.width - this.tip.offsetWidth - 4))}px`;
     this.tip.style.top = `${y + 18}px`;
   }
@@ -349,6 +353,7 @@ class Timeline extends Aligner {
       End: () => this.move(this.data.end - (this.view[1] - this.view[0]), this.data.end),
       Enter: () => this.enter(), "/": () => this.search.focus(),
       p: () => this.partners?.length && this.select(this.partners[0], false),
+      m: () => this.nextMark(1), M: () => this.nextMark(-1),
       z: () => this.selected >= 0 && this.zoomTo(this.selected),
       ...(this.data.runs.length > 1 ? {
         a: () => this.align(!this.data.aligned, true),
@@ -356,7 +361,7 @@ class Timeline extends Aligner {
       } : {}),
       // Only once inside: otherwise Tab goes on to the next control of the page.
       Tab: this.inside ? () => this.select(this.walk(event.shiftKey ? -1 : 1, () => true), false) : null,
-      Escape: this.inside || this.selected >= 0 || this.range ? () => this.leave() : null,
+      Escape: this.inside || this.selected >= 0 || this.range || this.chosen >= 0 ? () => this.leave() : null,
     }[event.key];
     if (!action) return;
     event.preventDefault();
@@ -383,6 +388,7 @@ class Timeline extends Aligner {
   leave() {
     this.inside = false;
     this.range = null;
+    this.chosen = -1;
     this.select(-1);
     this.measureView();
   }

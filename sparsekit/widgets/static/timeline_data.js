@@ -1,6 +1,7 @@
 // What the timeline shows: packed columns read into tracks, and the colour of every event.
 
 import { OTHER, SERIES, formatCount, formatDensity } from "./common.js";
+import { Marks } from "./mark_lanes.js";
 import { Steps } from "./step_places.js";
 
 export const ROW = 22;
@@ -16,6 +17,7 @@ export class Data {
     Object.assign(this, header);
     this.columns = columns;
     this.count = columns.start.length;
+    this.marks = new Marks(columns, header.strings);
     this.steps = new Steps(header.steps, columns, header.runs.length);
     this.extents = header.runs.map(() => [Infinity, 0]);
     columns.run.forEach((run, i) => {
@@ -34,6 +36,10 @@ export class Data {
     this.begin = start.reduce((least, time) => Math.min(least, time), 0);
     this.end = 0;
     for (let i = 0; i < this.count; i += 1) this.end = Math.max(this.end, start[i] + duration[i]);
+    for (const time of this.marks.time) {
+      this.begin = Math.min(this.begin, time);
+      this.end = Math.max(this.end, time);
+    }
     this.length = this.end - this.begin || 1;
     this.layout();
   }
@@ -78,6 +84,11 @@ export class Data {
       y += ROW + GAP / 2;
       this.bands.at(-1).height = y - this.bands.at(-1).y;
       this.boxes[r] = { top: Math.min(this.boxes[r].top, this.tracks.at(-1).y), bottom: y };
+    }
+    for (const lane of this.marks.lanes) {
+      lane.y = y;
+      this.bands.push({ head: false, run: 0, label: lane.label, words: lane.words, y, height: lane.height });
+      y += lane.height;
     }
     this.height = y;
     this.trackOf = new Int32Array(this.count);

@@ -54,6 +54,7 @@ export class Painter {
     for (const track of this.data.tracks) this.paintTrack(context, track, this.marked ? 0.18 : 1);
     for (const track of this.marked ?? []) this.paintTrack(context, track, 1);
     if (this.data.aligned) this.paintGaps(context);
+    this.paintMarks(context);
     this.paintEdges(context);
     this.paintSelected(context);
     context.restore();
@@ -71,8 +72,12 @@ export class Painter {
       context.fillStyle = colors.fg;
       context.textAlign = band.head ? "left" : "right";
       if (band.head) context.font = `bold ${FONT.replace("12px", "13px")}`;
-      context.fillText(band.head ? data.runs[band.run] : data.lanes[band.lane], band.head ? 6 : GUTTER - 8, band.y + band.height / 2, band.head ? width - 12 : GUTTER - 12);
+      const middle = band.y + band.height / 2;
+      context.fillText(band.head ? data.runs[band.run] : band.label === undefined ? data.lanes[band.lane] : this.cut(context, band.label, 1.3 * (GUTTER - 12)), band.head ? 6 : GUTTER - 8, middle - (band.words ? 8 : 0), band.head ? width - 12 : GUTTER - 12);
       context.font = FONT;
+      if (!band.words) return;
+      context.fillStyle = colors.muted;
+      context.fillText(band.words, GUTTER - 8, middle + 8, GUTTER - 12);
     });
     this.paintTicks(context);
   }
@@ -142,6 +147,14 @@ export class Painter {
     let width = this.widths.get(text);
     if (width === undefined) this.widths.set(text, (width = context.measureText(text).width));
     return width;
+  }
+
+  // As much of a name as there is room for.
+  cut(context, text, room) {
+    const width = this.measure(context, text);
+    if (width <= room) return text;
+    const letters = Math.floor((text.length * (room - 12)) / width);
+    return letters > 2 ? `${text.slice(0, letters)}…` : "";
   }
 
   paintLabel(context, event, x, y, w) {

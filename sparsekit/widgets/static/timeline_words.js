@@ -104,7 +104,7 @@ export class Teller extends Painter {
     const caption = `${what}, by own time${several ? " in each run" : ""}${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
     this.statistics.replaceChildren(table(["lane", "operator", "calls", ...(several ? runs : ["own time", "share"]), "moved"], rows, caption));
     const length = this.data.aligned ? "" : `${formatDuration(b - a)}, `;
-    if (this.selected < 0 || this.range) this.say(`${what}: ${length}${formatCount(count)} events.${this.stepWords(a, b)}`);
+    if ((this.selected < 0 && this.chosen < 0) || this.range) this.say(`${what}: ${length}${formatCount(count)} events.${this.stepWords(a, b)}`);
     this.fillTwin();
     this.fillSteps();
   }

@@ -15,6 +15,7 @@ from .compare import diff
 from .describe import storage
 from .log import Key, Total
 from .places import PLACES, Place, place_totals, unplaced
+from .shown import brief, passing
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import lives_of, what_if
@@ -289,7 +290,10 @@ class Profile:
 
     def timeline_figure(self, **options: Any) -> Any:
         """The static picture of the timeline, with its table."""
-        return displays.call("timeline_figure", records=self.records, **{"marks": self._instants(), **options})
+        return displays.call("timeline_figure", records=self._brief(), **{"marks": self._instants(), **options})
+
+    def _brief(self) -> Any:
+        return brief(self._data(), getattr(self._source, "log", None))
 
     def _instants(self) -> list[dict[str, Any]]:
         """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""
@@ -305,6 +309,10 @@ class Profile:
 
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
+        with passing(self._data()):
+            return self._write_html(path, title)
+
+    def _write_html(self, path: str | os.PathLike[str], title: str) -> Path:
         sections: list[tuple[str, Any]] = [
             ("Summary", self.summary()), ("Timeline", {"timeline": self.records, "marks": self._instants()}),
             ("Memory", {"memory": self._memory_shown()}),

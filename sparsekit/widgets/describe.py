@@ -61,8 +61,14 @@ def operator_totals(events: Iterable[Event]) -> dict[str, float]:
 def group(events: Iterable[Event]) -> dict[tuple[str, str, str, str, bool], list[Event]]:
     """Put together the calls of one operator in one layer and lane with the same storage types."""
     groups: dict[tuple[str, str, str, str, bool], list[Event]] = {}
+    # Calls of one kind share their descriptions, which are kept here so that no address comes twice.
+    types: dict[tuple[int, int], tuple[str, Any]] = {}
     for event in events:
-        groups.setdefault((event.lane, event.name, event.layer, storage(event), event.fallback), []).append(event)
+        sides = event.record.get("inputs"), event.record.get("outputs")
+        known = types.get((id(sides[0]), id(sides[1])))
+        if known is None:
+            known = types[id(sides[0]), id(sides[1])] = storage(event), sides
+        groups.setdefault((event.lane, event.name, event.layer, known[0], event.fallback), []).append(event)
     return groups
 
 

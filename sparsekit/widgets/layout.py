@@ -69,19 +69,42 @@ class Block(NamedTuple):
     size: int
 
 
-def _event(record: Mapping[str, Any]) -> Event:
-    duration = max(0.0, number(record.get("duration")))
-    own = min(duration, max(0.0, number(record.get("self"), duration)))
+def _fields(record: Mapping[str, Any]) -> tuple[str, str, str, str, bool]:
+    """Name, kind, lane, layer and whether it fell back: what calls of one kind share."""
     name, lane = str(record.get("name") or "?"), str(record.get("lane") or "other")
-    layer, kind = str(record.get("layer") or ""), str(record.get("kind") or "op")
-    return Event(
-        name, kind, lane, number(record.get("start")), duration, own, layer, bool(record.get("fallback")), record
-    )
+    return name, str(record.get("kind") or "op"), lane, str(record.get("layer") or ""), bool(record.get("fallback"))
 
 
-def clean(records: Iterable[Mapping[str, Any]] | None) -> list[Event]:
-    """Read records into events sorted by start, parents before what lies inside them."""
-    events = [_event(record) for record in records or () if isinstance(record, Mapping)]
+def _event(fields: tuple[str, str, str, str, bool], times: tuple[Any, Any, Any], record: Mapping[str, Any]) -> Event:
+    name, kind, lane, layer, fallback = fields
+    length = max(0.0, number(times[1]))
+    own = min(length, max(0.0, number(times[2], length)))
+    return Event(name, kind, lane, number(times[0]), length, own, layer, fallback, record)
+
+
+def _is_pair(item: Any) -> bool:
+    return (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Mapping)
+            and isinstance(item[1], tuple) and len(item[1]) == 3)  # fmt: skip
+
+
+def clean(records: Iterable[Any] | None) -> list[Event]:
+    """Read records into events sorted by start, parents before what lies inside them.
+
+    Of very many events there may be pairs instead of records: a record that several share, and the event's own start,
+    duration and own time.
+    """
+    events = []
+    shared: dict[int, tuple[str, str, str, str, bool]] = {}
+    for record in records or ():
+        if isinstance(record, Mapping):
+            times = record.get("start"), record.get("duration"), record.get("self")
+            events.append(_event(_fields(record), times, record))
+        elif _is_pair(record):
+            # Events keep the record, so that no address comes twice.
+            fields = shared.get(id(record[0]))
+            if fields is None:
+                fields = shared[id(record[0])] = _fields(record[0])
+            events.append(_event(fields, record[1], record[0]))
     events.sort(key=lambda event: (event.start, -event.duration))
     return events
 

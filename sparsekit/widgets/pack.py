@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+from array import array as Column
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -23,6 +24,9 @@ from .units import number
 __all__ = ["pack_timeline", "plain"]
 
 _MAGIC = b"SKC1"
+_NOTHING: dict[str, Any] = {}
+#: Values remembered by their address: those of a run are few, those of a file are all different.
+MOST_KNOWN = 50_000
 
 
 def plain(value: Any, depth: int = 6) -> Any:
@@ -90,7 +94,10 @@ class _Columns:
 
     def __init__(self) -> None:
         self.strings, self.arrays, self.attributes = _Names(), _Names(), _Names()
-        self.data: dict[str, list[Any]] = {name: [] for name in _KINDS}
+        # Number of what was looked up before, with the value itself, so that no address comes twice.
+        self._known: dict[int, tuple[int, Any]] = {}
+        # Numbers of the sizes that are written: a list's would take ten times as much.
+        self.data: dict[str, Any] = {name: Column(_CODES[kind]) for name, kind in _KINDS.items()}
 
     def add_steps(self, steps: Alignment, origins: Sequence[float]) -> None:
         """Append where the steps lie: their places on the common axis, and of each run when they began and how far to move."""
@@ -116,7 +123,6 @@ class _Columns:
         """Append one event."""
         record, data = event.record, self.data
         sides = arrays(event, "inputs"), arrays(event, "outputs")
-        attributes = plain(record.get("attrs")) if record.get("attrs") else {}
         node = record.get("node")
         values = {
             "run": run,
@@ -134,14 +140,30 @@ class _Columns:
             "flops": number(record.get("flops")),
             "dense_flops": number(record.get("dense_flops")),
             "density": _lightest([*sides[0], *sides[1]]),
-            "attributes": self.attributes.find(json.dumps(attributes, sort_keys=True), lambda: attributes),
+            "attributes": self._number(record.get("attrs") or _NOTHING, self._attributes),
             "inputs": len(sides[0]),
             "first_array": len(data["array"]),
         }
         for name, value in values.items():
             data[name].append(value)
         for array in (*sides[0], *sides[1]):
-            data["array"].append(self.arrays.find(_key(array), partial(_array, array)))
+            data["array"].append(self._number(array, self._described))
+
+    def _number(self, value: Any, find: Callable[[Any], int]) -> int:
+        """Look a value up by its address first: calls of one kind share their descriptions."""
+        known = self._known.get(id(value))
+        if known is None:
+            known = find(value), value
+            if len(self._known) < MOST_KNOWN:
+                self._known[id(value)] = known
+        return known[0]
+
+    def _attributes(self, value: Any) -> int:
+        attributes = plain(value)
+        return self.attributes.find(json.dumps(attributes, sort_keys=True), lambda: attributes)
+
+    def _described(self, array: Mapping[str, Any]) -> int:
+        return self.arrays.find(_key(array), partial(_array, array))
 
 
 _KINDS = {
@@ -178,6 +200,9 @@ _KINDS = {
     "mark_words": "u4",
     "mark_unit": "u4",
 }
+
+#: How an array of the standard library calls a size.
+_CODES = {"u1": "B", "u2": "H", "u4": "I", "i4": "i", "f4": "f", "f8": "d"}
 
 
 def pack_timeline(runs: Mapping[str, Iterable[Mapping[str, Any]] | None],
@@ -259,7 +284,7 @@ def _palette(runs: Sequence[Sequence[Event]]) -> list[list[str]]:
     return [[plain(name), palette.colors[name]] for name in palette.codes]
 
 
-def _blocks(header: dict[str, Any], data: Mapping[str, list[Any]]) -> bytes:
+def _blocks(header: dict[str, Any], data: Mapping[str, Any]) -> bytes:
     packed = {name: np.asarray(values, dtype=f"<{_KINDS[name]}") for name, values in data.items()}
     # Offsets depend on the header's length and the header holds the offsets: write them at a fixed width.
     places = {name: [_KINDS[name], "0" * 12, len(values)] for name, values in packed.items()}

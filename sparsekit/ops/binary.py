@@ -383,7 +383,8 @@ backward_of("_softrelu_backward", lambda xp, g, x: g * _sigmoid(xp, x),
             lambda F, x: F._sigmoid_backward(F.ones_like(x), F.sigmoid(x)),
             "``g * sigmoid(x)``: the gradient of softrelu.")
 
-add_n = Op("add_n", "*args", shape=infer.same_shape, sample=samples.pair(), doc="Sum of any number of arrays of one shape.",
+add_n = Op("add_n", "*args", shape=infer.same_shape, cost=cost.summed, sample=samples.pair(),
+           doc="Sum of any number of arrays of one shape.",
            aliases=("ElementWiseSum",))
 
 

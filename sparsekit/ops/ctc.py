@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import RowIndexError, ShapeError, SparsekitError, UnknownNameError
+from ..core.cost import Meta
 from ..core.op import Op
 from .softmax import floating, softmax_along, wide
 
@@ -158,8 +159,15 @@ def _sample() -> Any:
                                   {"use_data_lengths": True, "use_label_lengths": True})]
 
 
+def _cost(attrs: dict[str, Any], inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
+    """A softmax, and for each place of the paths two sweeps, each of two sums of logarithms (three operations) and a product."""
+    steps, batch, classes = inputs[0]["shape"]
+    work = steps * batch * (5 * classes + 2 * 7 * (2 * inputs[1]["shape"][1] + 1))
+    return work, work
+
+
 ctc_loss = CTCLoss(
-    "CTCLoss", "data label data_lengths? label_lengths?", use_data_lengths=False, use_label_lengths=False,
+    "CTCLoss", "data label data_lengths? label_lengths?", cost=_cost, use_data_lengths=False, use_label_lengths=False,
     blank_label="first", shape=_shape, dtype=lambda dtypes, attrs: dtypes[0], outputs=2, visible=1, sample=_sample, flat=(1,),
     aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
     doc="""The negative log-likelihood of each label under all its alignments with the data (time, batch, classes).

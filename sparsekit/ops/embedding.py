@@ -87,7 +87,7 @@ _declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse grad
 
 
 backward = Op("_embedding_backward", "g data", shape=lambda shapes, attrs: attrs["shape"], flat=(1,),
-              dtype=lambda dtypes, attrs: dtypes[0], cost=cost.elementwise,
+              dtype=lambda dtypes, attrs: dtypes[0], cost=cost.reduction,
               sample=lambda: [([np.ones((2, 2, 5), np.float32), np.array([[0, 3], [1, 1]], np.float32)],
                                {"shape": (4, 5), "sparse": sparse}) for sparse in (False, True)],
               doc="Gradient rows summed by the index they were looked up with.")

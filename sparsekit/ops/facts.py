@@ -81,7 +81,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.ascontiguousarray(k.xp.moveaxis(chosen, 0, -1))
 
 
-allclose = Op("_contrib_allclose", "a b", rtol=1e-5, atol=1e-8, equal_nan=True, cost=cost.elementwise,
+allclose = Op("_contrib_allclose", "a b", rtol=1e-5, atol=1e-8, equal_nan=True, cost=cost.each_taken(5),
               shape=lambda shapes, attrs: (infer.same_shape(shapes, attrs) and ()) or (),
               dtype=lambda dtypes, attrs: np.dtype(np.uint8), sample=samples.pair(), flat=(0, 1),
               doc="1 if everywhere ``|a - b| <= atol + rtol |b|``, else 0: a uint8 array without axes.")

@@ -86,7 +86,7 @@ scatter = Op("scatter_nd", "data indices", shape=_scattered, dtype=first_dtype, 
              doc="Zeros of ``shape`` with ``data`` at the places ``indices``; of values for one place the last stays.  A "
                  "place outside raises RowIndexError, where MXNet writes beyond its memory or drops the value.")
 scatter.attrs = {"shape": REQUIRED}
-gather_backward = Op("_backward_gather_nd", "data indices", shape=_scattered, dtype=first_dtype, cost=cost.elementwise,
+gather_backward = Op("_backward_gather_nd", "data indices", shape=_scattered, dtype=first_dtype, cost=cost.reduction,
                      flat=(1,), sample=_scatter_samples,
                      doc="As ``scatter_nd``, but values for one place are added: the gradient of ``gather_nd``.")
 gather_backward.attrs = {"shape": REQUIRED}
@@ -316,7 +316,7 @@ index.gradient(lambda F, g, data, places, _out, attrs, want: (
     F._index_add(g, places, key=attrs["key"], shape=tuple(data.shape)), None))
 
 index_add = Op("_index_add", "data places", shape=lambda shapes, attrs: attrs["shape"], dtype=first_dtype, flat=(1,),
-               cost=cost.elementwise,
+               cost=cost.reduction,
                sample=lambda: [([samples.grid(3, 5), np.array([[0, 3, 0]], np.int64)],
                                 {"key": (("array", 0),), "shape": (4, 5)})],
                doc="Values added into zeros where indexing by arrays took them from: its gradient.")

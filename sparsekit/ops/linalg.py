@@ -59,7 +59,7 @@ def _pairs(**more: Any) -> Callable[[], samples.Samples]:
 
 
 batch_dot = Op("batch_dot", "lhs rhs", transpose_a=False, transpose_b=False, forward_stype=None, sample=_pairs(),
-               shape=lambda shapes, attrs: _product_shape(tuple(shapes[0]), tuple(shapes[1]), attrs), cost=cost.elementwise,
+               shape=lambda shapes, attrs: _product_shape(tuple(shapes[0]), tuple(shapes[1]), attrs), cost=cost.product,
                doc="Matrix products of two batches of matrices, (batch, rows, inner) and (batch, inner, columns).")
 
 
@@ -99,6 +99,7 @@ def _gemm(xp: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
 
 
 gemm2 = Op("_linalg_gemm2", "A B", transpose_a=False, transpose_b=False, alpha=1.0, axis=-2, shape=_gemm_shape, dtype=real,
+           cost=cost.product,
            sample=lambda: [*_pairs(alpha=0.5)(), ([samples.grid(2, 3)[:, None], samples.grid(3, 4, seed=1)[:, None]],
                                                   {"axis": 0})],
            aliases=("linalg_gemm2",), doc="``alpha * op(A) op(B)``, where ``axis`` holds the matrices' rows.")
@@ -118,7 +119,7 @@ def _gemm_gradients(F: Any, g: Any, left: Any, right: Any, attrs: Any, want: Any
 gemm2.gradient(lambda F, g, A, B, _out, attrs, want: _gemm_gradients(F, g, A, B, attrs, want))
 
 gemm = Op("_linalg_gemm", "A B C", transpose_a=False, transpose_b=False, alpha=1.0, beta=1.0, axis=-2, shape=_gemm_shape,
-          dtype=real, aliases=("linalg_gemm",),
+          dtype=real, cost=cost.product, aliases=("linalg_gemm",),
           sample=lambda: [([left, right, np.ones((2, 3, 2), np.float32)], attrs) for (left, right), attrs in
                           _pairs(alpha=0.5, beta=2.0)()],
           doc="``alpha * op(A) op(B) + beta * C``, where ``axis`` holds the matrices' rows.")
@@ -143,6 +144,7 @@ def _syrk_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 syrk = Op("_linalg_syrk", "A", transpose=False, alpha=1.0, shape=_syrk_shape, dtype=real, aliases=("linalg_syrk",),
+          cost=cost.matrices(lambda rows, columns: rows * (rows + 1) * columns),
           sample=lambda: [([samples.grid(3, 4)], {"transpose": turned, "alpha": 0.5}) for turned in (False, True)],
           doc="``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with ``transpose=True``.")
 
@@ -180,7 +182,8 @@ def _solved(function: Callable[..., Any], what: str, hint: str) -> Any:
 
 
 potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A.  "
-                      "The gradient is symmetric, as A is: of an A that is not, the symmetric part is taken.")
+                      "The gradient is symmetric, as A is: of an A that is not, the symmetric part is taken.",
+                      cost=cost.matrices(lambda n, _: n**3 / 3 + n**2 / 2 + n / 6))
 
 
 @potrf.forward("default -> default")
@@ -196,7 +199,8 @@ def _(F: Any, g: Any, _A: Any, L: Any, attrs: Any, want: Any) -> Any:
 
 
 potri = decomposition("potri", "``(A Aᵀ)⁻¹`` for a lower triangular A: the inverse of a matrix from its Cholesky factor.",
-                      sample=lambda: [([np.tril(matrix_sample(batch=batch))], {}) for batch in (False, True)])
+                      sample=lambda: [([np.tril(matrix_sample(batch=batch))], {}) for batch in (False, True)],
+                      cost=cost.matrices(lambda n, _: 2 * n**3 / 3 + n**2 / 2 + 5 * n / 6))
 
 
 @potri.forward("default -> default")
@@ -221,7 +225,7 @@ def _triangular_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 def triangular(name: str, doc: str) -> Op:
     """Declare an operator of triangular matrices A and any B."""
     return Op(f"_linalg_{name}", "A B", transpose=False, rightside=False, lower=True, alpha=1.0, shape=_triangular_shape,
-              dtype=real, aliases=(f"linalg_{name}",), doc=doc,
+              dtype=real, cost=cost.triangular, aliases=(f"linalg_{name}",), doc=doc,
               sample=lambda: [([matrix_sample(1), (samples.grid(3, 4, seed=2) if not right else samples.grid(4, 3, seed=2))],
                                {"transpose": turned, "rightside": right, "lower": lower, "alpha": 0.5})
                               for turned in (False, True) for right in (False, True) for lower in (True, False)]
@@ -283,7 +287,13 @@ def _(F: Any, g: Any, A: Any, _B: Any, X: Any, attrs: Any, want: Any) -> Any:
     return want[0] and _by_triangle(F, back, X, attrs, -1.0), want[1] and back * attrs["alpha"]
 
 
-inverse = decomposition("inverse", "Inverses of square matrices; a singular one raises.")
+def _factored(n: int) -> float:
+    """What it takes to factor a matrix as L U."""
+    return 2 * n**3 / 3 - n**2 / 2 + 5 * n / 6
+
+
+inverse = decomposition("inverse", "Inverses of square matrices; a singular one raises.",
+                        cost=cost.matrices(lambda n, _: _factored(n) + 4 * n**3 / 3 - n**2 + 5 * n / 3))
 
 
 @inverse.forward("default -> default")
@@ -305,7 +315,8 @@ def _by_inverse(F: Any, g: Any, A: Any) -> Any:
     return F.broadcast_mul(turn(F, F.linalg_inverse(A)), F._view(g, shape=(*tuple(A.shape[:-2]), 1, 1)))
 
 
-det = decomposition("det", "Determinants of square matrices.  The gradient needs the inverse.", _numbers)
+det = decomposition("det", "Determinants of square matrices.  The gradient needs the inverse.", _numbers,
+                    cost=cost.matrices(lambda n, _: _factored(n) + n - 1))
 
 
 @det.forward("default -> default")
@@ -316,7 +327,8 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 det.gradient(lambda F, g, A, out, attrs, want: _by_inverse(F, g * out, A))
 
 slogdet = decomposition("slogdet", "Signs, and logarithms of the absolute values, of the determinants of square matrices.  The "
-                        "gradient needs the inverse.", lambda shapes, attrs: [_numbers(shapes, attrs)] * 2, outputs=2)
+                        "gradient needs the inverse.", lambda shapes, attrs: [_numbers(shapes, attrs)] * 2, outputs=2,
+                        cost=cost.matrices(lambda n, _: _factored(n) + 2 * n - 1))
 
 
 @slogdet.forward("default -> default...")
@@ -336,6 +348,8 @@ def _wide(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 gelqf = decomposition("gelqf", "``A = L Q`` for matrices with at least as many columns as rows: the list of Q, whose rows are "
                       "orthonormal, and the lower triangular L.", _wide, outputs=2,
+                      # Householder's reflections, and Q made of them; G. Golub, C. Van Loan, Matrix Computations, 5.2.
+                      cost=cost.matrices(lambda rows, columns: 4 * columns * rows**2 - 4 * rows**3 / 3),
                       sample=lambda: [([np.random.default_rng(4).standard_normal((2, 3, 4)).astype(np.float32)], {})])
 
 
@@ -357,7 +371,9 @@ def _(F: Any, g: Any, _A: Any, out: Any, attrs: Any, want: Any) -> Any:
 syevd = decomposition("syevd", "``A = Uᵀ diag(L) U`` for symmetric A: the list of U, whose rows are the eigenvectors, and the "
                       "eigenvalues L, ascending.  The largest entry of each eigenvector is positive.  The gradient holds where "
                       "no two eigenvalues are equal; of an A that is not symmetric, the symmetric part is taken.",
-                      lambda shapes, attrs: [_square_shape(shapes, attrs), tuple(shapes[0][:-1])], outputs=2)
+                      lambda shapes, attrs: [_square_shape(shapes, attrs), tuple(shapes[0][:-1])], outputs=2,
+                      # The QR algorithm with vectors; G. Golub, C. Van Loan, Matrix Computations, 8.3.
+                      cost=cost.matrices(lambda n, _: 9 * n**3))
 
 
 @syevd.forward("default -> default...")
@@ -380,7 +396,7 @@ def _(F: Any, g: Any, _A: Any, out: Any, attrs: Any, want: Any) -> Any:
     return F.linalg_gemm2(F.linalg_gemm2(U, middle, transpose_a=True), U)
 
 
-apart = Op("_apart", "L", shape=lambda shapes, attrs: (*shapes[0], shapes[0][-1]), cost=cost.elementwise,
+apart = Op("_apart", "L", shape=lambda shapes, attrs: (*shapes[0], shapes[0][-1]), cost=cost.each(2),
            sample=lambda: [([np.array([[1, 2, 4], [0.5, 1, 3]], np.float32)], {})],
            doc="``1 / (L[i] - L[j])``, zero on the diagonal: how eigenvectors turn, from the eigenvalues.")
 

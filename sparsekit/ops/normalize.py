@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.errors import ShapeError, SparsekitError, UnknownNameError
-from ..core import hooks, infer
+from ..core import cost, hooks, infer
 from ..core.op import REQUIRED, Op
 from . import samples
 from .softmax import LARGE, along, checked_axis, floating, wide
@@ -75,7 +75,7 @@ def _scaled(out: Any, share: Any, gamma: Any, beta: Any, view: View) -> Any:
 
 
 backward = Op(
-    "_normalize_backward", "g data gamma mean share constant?", outputs=3, shape=lambda shapes, attrs: [
+    "_normalize_backward", "g data gamma mean share constant?", outputs=3, cost=cost.each(13), shape=lambda shapes, attrs: [
         shapes[1], shapes[2], shapes[2]], dtype=lambda dtypes, attrs: [dtypes[1], dtypes[2], dtypes[2]],
     sample=lambda: [([samples.grid(seed=2), samples.grid(), np.arange(1, 6, dtype=np.float32),
                       np.zeros((1, 5), np.float32), np.ones((1, 5), np.float32)],
@@ -139,7 +139,7 @@ def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, e
         return [shapes[0], statistics, statistics]
 
     op = Op(name, inputs, shape=shape, dtype=lambda dtypes, attrs: [dtypes[0]] * 3, outputs=3, sample=sample, doc=doc,
-            visible=lambda attrs: 3 if attrs.get("output_mean_var") else 1, eps=epsilon, **attrs)
+            visible=lambda attrs: 3 if attrs.get("output_mean_var") else 1, eps=epsilon, cost=cost.each(7), **attrs)
 
     @op.forward("default, default, default -> default...")
     def _(k: Any, data: Any, gamma: Any, beta: Any, attrs: Any) -> Any:
@@ -224,9 +224,14 @@ def _batch_dtypes(dtypes: Any, attrs: dict[str, Any]) -> Any:
     return [dtypes[0], inner, inner, inner]
 
 
+def _batch_cost(attrs: dict[str, Any], inputs: Any, outputs: Any) -> tuple[int, int]:
+    """As each normalization; the moving statistics need not be computed."""
+    return cost.each(4 if attrs["use_global_stats"] else 7)(attrs, inputs, outputs)
+
+
 batch_norm = Op(
     "BatchNorm", "data gamma beta moving_mean moving_var", mutates=(3, 4), flat=(3, 4), shape=_batch_shape,
-    dtype=_batch_dtypes, outputs=4, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
+    dtype=_batch_dtypes, outputs=4, cost=_batch_cost, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
     aliases=("BatchNorm_v1",), eps=1e-3, momentum=0.9, fix_gamma=True, use_global_stats=False, output_mean_var=False, axis=1,
     cudnn_off=False, min_calib_range=None, max_calib_range=None,
     sample=lambda: [([samples.grid(), *_vectors(5), np.zeros(5, np.float32), np.ones(5, np.float32)], {"fix_gamma": fixed})
@@ -291,7 +296,7 @@ def _length_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-lengths = Op("L2Normalization", "data", eps=1e-10, mode="instance", shape=_length_shape,
+lengths = Op("L2Normalization", "data", eps=1e-10, mode="instance", shape=_length_shape, cost=cost.each(3),
              sample=lambda: [([_cube()], {"mode": mode}) for mode in LENGTH_MODES],
              doc="""The data over its Euclidean length, ``sqrt(sum(data**2) + eps)``.
 
@@ -319,7 +324,7 @@ def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return F.broadcast_mul(g - F.broadcast_mul(out, total(g * out)), share)
 
 
-window = Op("_channel_window_sum", "data", size=REQUIRED, shape=infer.unchanged,
+window = Op("_channel_window_sum", "data", size=REQUIRED, shape=infer.unchanged, cost=cost.each(2),
             sample=lambda: [([_cube()], {"size": 3})], doc="Sums over a window of axis 1, centred on each place.")
 
 
@@ -342,7 +347,8 @@ def _response_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-response = Op("LRN", "data", nsize=REQUIRED, shape=_response_shape, sample=lambda: [([_cube()], {"nsize": 3, "alpha": 0.5})],
+response = Op("LRN", "data", nsize=REQUIRED, shape=_response_shape, cost=cost.each(7),
+              sample=lambda: [([_cube()], {"nsize": 3, "alpha": 0.5})],
               doc="Local response normalization: over ``(knorm + alpha / nsize * squares)**beta``, summed nsize channels wide.")
 response.attrs = {"alpha": 1e-4, "beta": 0.75, "knorm": 2.0, "nsize": REQUIRED}
 

@@ -101,7 +101,7 @@ def _sort(k: Any, x: Any, axis: int, attrs: Any) -> Any:
     return k.xp.take_along_axis(x, places, axis), places
 
 
-ordering(Op("sort", "data", axis=-1, is_ascend=True, outputs=2, visible=1, cost=cost.elementwise, sample=_line_of_samples,
+ordering(Op("sort", "data", axis=-1, is_ascend=True, outputs=2, visible=1, cost=cost.ordering, sample=_line_of_samples,
             shape=lambda shapes, attrs: [_line(shapes[0], attrs)[0]] * 2,
             dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)],
             doc="The elements in order along ``axis``, or of the flattened array for None."), _sort, lambda attrs: True)
@@ -113,7 +113,7 @@ def _argsort_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return shape
 
 
-argsort = Op("argsort", "data", shape=_argsort_shape, dtype=infer.fixed, sample=_line_of_samples,
+argsort = Op("argsort", "data", shape=_argsort_shape, dtype=infer.fixed, cost=cost.ordering, sample=_line_of_samples,
              doc="The places that put the elements in order along ``axis``, or of the flattened array for None.  They come "
                  "as float32 unless ``dtype`` says otherwise; equal elements keep their order.")
 argsort.attrs = {"axis": -1, "is_ascend": True, "dtype": "float32"}
@@ -161,7 +161,7 @@ def _top(k: Any, x: Any, axis: int, attrs: Any) -> Any:
     return values, fresh(k.xp, places) if kind == "value" else places.astype(attrs["dtype"])
 
 
-topk = Op("topk", "data", shape=_top_shape, dtype=_top_dtype,
+topk = Op("topk", "data", shape=_top_shape, dtype=_top_dtype, cost=cost.ordering,
           outputs=lambda attrs: 2 if attrs["ret_typ"] in ("value", "both") else 1,
           visible=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1,
           sample=lambda: [([samples.grid()], {"k": 2, "ret_typ": kind, "axis": axis})
@@ -239,7 +239,7 @@ def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
 
 
 histogram = Op(
-    "_histogram", "data bins?", bin_cnt=None, range=None, outputs=2, cost=cost.elementwise, flat=(0,),
+    "_histogram", "data bins?", bin_cnt=None, range=None, outputs=2, cost=cost.reduction, flat=(0,),
     shape=lambda shapes, attrs: [(_bins(shapes, attrs) - 1,), (_bins(shapes, attrs),)],
     dtype=lambda dtypes, attrs: [np.dtype(np.int64), dtypes[0]],
     sample=lambda: [([samples.grid()], {"bin_cnt": 4, "range": (-2.0, 2.0)}),
@@ -268,7 +268,7 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
 
 
 moments = Op(
-    "moments", "data", axes=None, keepdims=False, outputs=2, cost=cost.reduction,
+    "moments", "data", axes=None, keepdims=False, outputs=2, cost=cost.each_taken(4),
     shape=lambda shapes, attrs: [infer.reduced(shapes, {"axis": attrs["axes"], "keepdims": attrs["keepdims"]})] * 2,
     sample=lambda: [([samples.grid()], {"axes": axes, "keepdims": keep})
                     for axes in (None, (0,), (1,)) for keep in (False, True)],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
-from ..core import infer
+from ..core import cost, infer
 from ..core.op import Op
 from . import samples
 from .softmax import along, floating, softmax_along, wide
@@ -30,10 +30,11 @@ def _regression_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return data
 
 
-def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., Any], doc: str) -> Op:
+def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., Any], doc: str,
+               count: cost.Cost = cost.none) -> Op:
     """Declare a regression output: ``gradient(F, out, label)`` times grad_scale over the outputs of a sample."""
     op = Op(name, "data label", grad_scale=1.0, shape=_regression_shape, dtype=first_dtype, flat=(1,), sample=samples.pair(),
-            doc=doc)
+            cost=count, doc=doc)
 
     @op.forward("default, * -> default")
     def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
@@ -57,7 +58,7 @@ def _side(F: Any, out: Any, label: Any) -> Any:
 regression("LinearRegressionOutput", lambda xp, x: x.copy(), lambda F, out, label: F.elemwise_sub(out, label),
            "The data itself; the gradient is that of half the squared error, ``data - label``.")
 regression("LogisticRegressionOutput", _sigmoid, lambda F, out, label: F.elemwise_sub(out, label),
-           "The logistic function; the gradient is that of the cross entropy, ``out - label``.")
+           "The logistic function; the gradient is that of the cross entropy, ``out - label``.", cost.elementwise)
 regression("MAERegressionOutput", lambda xp, x: x.copy(), _side,
            "The data itself; the gradient is that of the absolute error: 1 above the label, -1 elsewhere.")
 
@@ -98,7 +99,7 @@ SOFTMAX_OUTPUT = {"grad_scale": 1.0, "ignore_label": -1.0, "multi_output": False
 
 softmax_output = Op(
     "SoftmaxOutput", "data label", shape=_softmax_output_shape, dtype=first_dtype, flat=(1,), aliases=("Softmax",),
-    sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
+    cost=cost.each(5), sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
     doc="""Softmax of the data; the gradient is that of the cross entropy with the label, ``out - label``.
 
 The classes are on axis 1, with everything behind it (the default), on axis 1 only (``multi_output=True``) or on the
@@ -163,7 +164,8 @@ def _svm_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 SVM_OUTPUT = {"margin": 1.0, "regularization_coefficient": 1.0, "use_linear": False}
 
-svm_output = Op("SVMOutput", "data label", shape=_svm_shape, dtype=first_dtype, flat=(1,), sample=softmax_output.sample,
+svm_output = Op("SVMOutput", "data label", shape=_svm_shape, dtype=first_dtype, flat=(1,), cost=cost.none,
+                sample=softmax_output.sample,
                 doc="""The data itself; the gradient is that of the hinge loss of a support vector machine.
 
 The loss is squared, or with ``use_linear=True`` as it is: each score should be ``margin`` above zero for the label's
@@ -197,7 +199,7 @@ def _make_loss_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-loss = Op("MakeLoss", "data", shape=_make_loss_shape, sample=samples.one(),
+loss = Op("MakeLoss", "data", shape=_make_loss_shape, cost=cost.none, sample=samples.one(),
           doc="""The data itself, as a loss: its gradient is ``grad_scale`` whatever comes from above.
 
 It is divided by the batch size (``normalization='batch'``) or by the number of values above ``valid_thresh`` (``'valid'``).""")

@@ -101,7 +101,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 col2im = Op(
-    "col2im", "data", shape=_image_shape, cost=cost.elementwise,
+    "col2im", "data", shape=_image_shape, cost=cost.reduction,
     sample=lambda: [([np.cos(np.arange(12 * count, dtype=np.float32)).reshape(1, 12, count)], {"output_size": (5, 6), **attrs})
                     for count, attrs in ((16, {"kernel": (2, 3)}), (6, _SPREAD))],
     doc="""An image of the sums of the columns that cover each of its points: the adjoint of ``im2col``.

@@ -274,7 +274,8 @@ def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
 
 
 multinomial_backward = Op(
-    "_sample_multinomial_backward", "g data drawn", shape=lambda shapes, attrs: shapes[1], dtype=lambda dtypes, attrs: dtypes[1],
+    "_sample_multinomial_backward", "g data drawn", cost=cost.each_taken(2), shape=lambda shapes, attrs: shapes[1],
+    dtype=lambda dtypes, attrs: dtypes[1],
     sample=lambda: [([np.ones((2, 2), np.float32), np.full((2, 3), 0.25, np.float32), np.array([[0, 2], [1, 1]], np.float32)],
                      {})], doc="The gradient of logarithms of probabilities: ``g / data`` added up where it was drawn.")
 

@@ -186,7 +186,7 @@ def _norm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return infer.reduced(shapes, attrs)
 
 
-norm = Op("norm", "data", ord=2, axis=None, out_dtype=None, keepdims=False, shape=_norm_shape, cost=cost.reduction,
+norm = Op("norm", "data", ord=2, axis=None, out_dtype=None, keepdims=False, shape=_norm_shape, cost=cost.each_taken(2),
           dtype=lambda dtypes, attrs: np.dtype(attrs["out_dtype"] or dtypes[0]),
           sample=lambda: _samples() + [([samples.grid()], {"ord": 1, "axis": axis}) for axis in (None, 1)] + [
               ([samples.grid()], {"out_dtype": "float64"})],

@@ -295,7 +295,7 @@ def _(F: Any, g: Any, data: Any, indices: Any, _out: Any, attrs: Any, want: Any)
     return F._take_backward(g, indices, shape=tuple(data.shape), axis=axis, mode=attrs["mode"], sparse=sparse), None
 
 
-take_backward = Op("_take_backward", "data indices", cost=cost.elementwise, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
+take_backward = Op("_take_backward", "data indices", cost=cost.reduction, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
                    shape=lambda shapes, attrs: attrs["shape"],
                    sample=lambda: [([samples.grid(3, 5), np.array([2, 0, 2], np.float32)], {"shape": (4, 5), "sparse": sparse})
                                    for sparse in (False, True)] + [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError
-from ..core import infer
+from ..core import cost, infer
 from ..core.op import Op
 from . import samples
 from .limits import dense_of
@@ -108,7 +108,7 @@ def _shape(shapes: Any, attrs: dict[str, Any], has_length: bool = False) -> Any:
 def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data") -> Op:
     has_length = "length" in inputs
     op = Op(name, inputs, shape=lambda shapes, attrs: _shape(shapes, attrs, has_length),
-            dtype=lambda dtypes, attrs: _kind(attrs, dtypes[0]), sample=samples.one(), doc=doc)
+            dtype=lambda dtypes, attrs: _kind(attrs, dtypes[0]), sample=samples.one(), cost=cost.each(5), doc=doc)
     op.attrs = {"axis": -1, "temperature": None, "dtype": None, "use_length": False}
 
     def forward(k: Any, x: Any, *rest: Any) -> Any:
@@ -148,7 +148,7 @@ def _softmax_rule(F: Any, g: Any, out: Any, attrs: dict[str, Any], want: Any, si
 
 def _backward(name: str, formula: Callable[..., Any], doc: str) -> Op:
     """Declare the gradient of a softmax as one operator of ``g`` and its output."""
-    op = Op(name, "g made", shape=infer.unchanged, sample=lambda: [
+    op = Op(name, "g made", shape=infer.unchanged, cost=cost.each(4), sample=lambda: [
         ([samples.grid(), samples.grid(seed=1, low=-2.0, high=-0.1)], {"axis": axis}) for axis in (-1, 0)], doc=doc)
     op.attrs = {"axis": -1}
 
@@ -207,7 +207,7 @@ def _activation_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-activation = Op("SoftmaxActivation", "data", mode="instance", shape=_activation_shape,
+activation = Op("SoftmaxActivation", "data", mode="instance", shape=_activation_shape, cost=cost.each(5),
                 sample=lambda: [([np.stack([samples.grid(), samples.grid(seed=1)])], {"mode": mode}) for mode in MODES],
                 doc="""Softmax over each sample's last axis (``mode='instance'``) or over axis 1 (``'channel'``).
 
@@ -237,7 +237,8 @@ def _cross_entropy_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 cross_entropy = Op("softmax_cross_entropy", "data label", shape=_cross_entropy_shape, dtype=lambda dtypes, attrs: dtypes[0],
-                   flat=(1,), sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
+                   flat=(1,), cost=cost.each_taken(5),
+                   sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
                    doc="""Cross entropy of the softmax of data (batch, classes) and labels (batch,), summed over the batch.""")
 
 
@@ -263,7 +264,7 @@ def _(F: Any, g: Any, data: Any, label: Any, _out: Any, attrs: Any, want: Any) -
 
 
 label_apart = Op("_label_apart", "data label", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
-                 sample=cross_entropy.sample, doc="The data (batch, classes), less 1 at each row's label.")
+                 cost=cost.summed, sample=cross_entropy.sample, doc="The data (batch, classes), less 1 at each row's label.")
 label_apart.gradient(lambda F, g, _data, _label, _out, attrs, want: (g, None))
 
 

@@ -212,7 +212,7 @@ for _name, _function in (("argmax", "argmax"), ("argmin", "argmin"), ("argmax_ch
     _declare_place(_name, _function)
 
 
-square_sum = Op("_square_sum", "data", axis=None, keepdims=False, exclude=False, shape=infer.reduced, cost=cost.reduction,
+square_sum = Op("_square_sum", "data", axis=None, keepdims=False, exclude=False, shape=infer.reduced, cost=cost.each_taken(2),
                 sample=lambda: [([samples.grid()], {"axis": axis, "keepdims": keep})
                                 for axis in (0, 1) for keep in (False, True)],
                 doc="""Sum of the squares of the elements along ``axis``, or of all.

@@ -184,7 +184,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 mirror.gradient(lambda F, g, _data, _out, attrs, want: F._triangle(g + turn(F, g)) - F.linalg_makediag(F.linalg_extractdiag(g)))
 
 sums = Op("_linalg_sumlogdiag", "A", shape=lambda shapes, attrs: (square(shapes[0]) and tuple(shapes[0][:-2])) or (1,),
-          dtype=real, cost=cost.elementwise, aliases=("linalg_sumlogdiag",),
+          dtype=real, cost=cost.matrices(lambda n, _: 2 * n - 1), aliases=("linalg_sumlogdiag",),
           sample=lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)],
           doc="The sum of the logarithms of the diagonal of square matrices.")
 
@@ -208,7 +208,7 @@ def _khatri_rao_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return math.prod(shape[0] for shape in shapes), int(shapes[0][1])
 
 
-khatri_rao = Op("khatri_rao", "*args", shape=_khatri_rao_shape, cost=cost.elementwise,
+khatri_rao = Op("khatri_rao", "*args", shape=_khatri_rao_shape, cost=cost.pairs,
                 sample=lambda: [([samples.grid(2, 3), samples.grid(4, 3, seed=1), samples.grid(3, 3, seed=2)], {})],
                 doc="The Khatri-Rao product: column by column, the Kronecker product of the matrices' columns.")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import infer
+from ..core import cost, infer
 from ..core.op import Op
 from ..storage import CSR, RowSparse
 from . import samples
@@ -28,6 +28,7 @@ def on_data(store: Any, data: Any) -> Any:
 def unary(
     name: str, function: Callable[..., Any], gradient: Callable[..., Any] | None, *, zero: bool = False, doc: str,
     low: float = -2.0, high: float = 2.0, aliases: tuple[str, ...] = (), kind: Callable[..., Any] = infer.same,
+    count: cost.Cost = cost.elementwise,
 ) -> Op:
     """Declare an elementwise function.
 
@@ -41,8 +42,11 @@ def unary(
         Whether f(0) = 0, so that sparse storage types are kept.
     low, high : float
         Where the test sweep samples.
+    count : callable
+        The operator's cost.
     """
-    op = Op(name, "data", shape=infer.unchanged, dtype=kind, sample=samples.one(low, high), doc=doc, aliases=aliases)
+    op = Op(name, "data", shape=infer.unchanged, dtype=kind, sample=samples.one(low, high), doc=doc, aliases=aliases,
+            cost=count)
 
     @op.forward("default -> default")
     def values(k: Any, x: Any, attrs: Any) -> Any:
@@ -179,14 +183,15 @@ unary("gammaln", _gammaln, lambda F, g, x, _y: g * F._polygamma(x), low=0.5,
       doc="Logarithm of the absolute value of the gamma function.")
 unary("logical_not", lambda xp, x: (x == 0).astype(x.dtype), None, doc="1 where x is zero, else 0.").forward(
     "row_sparse|csr -> default")(lambda k, x, attrs: filled(k, x, "logical_not", lambda x: (x == 0).astype(x.dtype)))
-unary("identity", lambda xp, x: x.copy(), lambda F, g, _x, _y: g, zero=True, aliases=("_copy",), doc="A copy.")
-unary("make_loss", lambda xp, x: x.copy(), lambda F, g, _x, _y: F.ones_like(g), zero=True,
+unary("identity", lambda xp, x: x.copy(), lambda F, g, _x, _y: g, zero=True, aliases=("_copy",), doc="A copy.",
+      count=cost.none)
+unary("make_loss", lambda xp, x: x.copy(), lambda F, g, _x, _y: F.ones_like(g), zero=True, count=cost.none,
       doc="Mark a value as a loss: its gradient is 1 whatever comes from above.")
-unary("BlockGrad", lambda xp, x: x.copy(), None, zero=True, aliases=("stop_gradient",),
+unary("BlockGrad", lambda xp, x: x.copy(), None, zero=True, aliases=("stop_gradient",), count=cost.none,
       doc="The value itself, through which no gradient flows.")
-unary("zeros_like", lambda xp, x: xp.zeros_like(x), None, zero=True, doc="Zeros of the same shape and type.")
-unary("ones_like", _ones, None, doc="Ones of the same shape and type; dense.").forward("row_sparse|csr -> default")(
-    lambda k, x, attrs: filled(k, x, "ones_like", lambda x: _ones(k.xp, x)))
+unary("zeros_like", lambda xp, x: xp.zeros_like(x), None, zero=True, count=cost.none, doc="Zeros of the same shape and type.")
+unary("ones_like", _ones, None, count=cost.none, doc="Ones of the same shape and type; dense.").forward(
+    "row_sparse|csr -> default")(lambda k, x, attrs: filled(k, x, "ones_like", lambda x: _ones(k.xp, x)))
 unary("_contrib_round_ste", lambda xp, x: xp.copysign(xp.floor(xp.abs(x) + 0.5), x), lambda F, g, _x, _y: g, zero=True,
       doc="Round, with the straight-through gradient of Bengio et al. 2013, https://arxiv.org/abs/1308.3432.")
 unary("_contrib_sign_ste", lambda xp, x: xp.sign(x), lambda F, g, _x, _y: g, zero=True,

@@ -50,7 +50,8 @@ def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs:
              doc: str, rest: int, sample: Callable[[], Any]) -> None:
     made = Update(
         f"_{name}", "*data", shape=_shape(name, group, counter, lists, rest), dtype=_types(group, counter), lane="update",
-        cost=cost.update, mutates=lambda attrs: [place for place in range(group * attrs[counter]) if place % group != 1],
+        cost=cost.updates(group, counter),
+        mutates=lambda attrs: [place for place in range(group * attrs[counter]) if place % group != 1],
         outputs=lambda attrs: attrs[counter], sample=sample, doc=doc)
     made.attrs = {**dict.fromkeys(lists, REQUIRED), **attrs, counter: 1}
     made.group, made.counter = group, counter

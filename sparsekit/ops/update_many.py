@@ -69,7 +69,8 @@ def _declare(plain: Update, precise: bool, preloaded: bool) -> Update:
     group = len(plain.inputs)
     name = ("preloaded_" if preloaded else "") + f"multi_{plain.name}"
     made = Update(
-        name, "*data", shape=_groups(name, group, preloaded), dtype=_types(group), lane="update", cost=_cost(group),
+        name, "*data", shape=_groups(name, group, preloaded), dtype=_types(group), lane="update",
+        cost=cost.updates(group, "num_weights"),
         mutates=lambda attrs: [place for place in range(group * attrs["num_weights"]) if place % group != 1],
         outputs=lambda attrs: attrs["num_weights"], sample=_one_weight(plain, preloaded),
         doc=f"``{plain.name}`` of ``num_weights`` weights in one call: {', '.join(plain.inputs)} of the first, then of the "
@@ -99,15 +100,6 @@ def _declare(plain: Update, precise: bool, preloaded: bool) -> Update:
     return made
 
 
-def _cost(group: int) -> Callable[..., tuple[int, int]]:
-    def count(attrs: Any, inputs: Any, outputs: Any) -> tuple[int, int]:
-        places = range(0, group * attrs["num_weights"], group)
-        found = [cost.update(attrs, inputs[place:], outputs) for place in places]
-        return sum(useful for useful, _ in found), sum(dense for _, dense in found)
-
-    return count
-
-
 for _preloaded in (False, True):
     _declare(sgd_update, False, _preloaded)
     _declare(sgd_mom_update, False, _preloaded)
@@ -133,8 +125,14 @@ def _sums_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return (len(shapes),)
 
 
+def _squares_cost(attrs: Any, inputs: Any, outputs: Any) -> tuple[int, int]:
+    """A multiplication and an addition for each stored value of each array."""
+    found = [cost.each_taken(2)(attrs, [array], outputs) for array in inputs]
+    return sum(useful for useful, _ in found), sum(dense for _, dense in found)
+
+
 multi_sum_sq = Op(
-    "multi_sum_sq", "*data", shape=_sums_shape, dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=cost.none,
+    "multi_sum_sq", "*data", shape=_sums_shape, dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=_squares_cost,
     sample=_two(num_arrays=2), instead="square and sum",
     doc="The sum of squares of each of several arrays, as one float32 array; of sparse ones over what is stored.")
 multi_sum_sq.attrs = {"num_arrays": REQUIRED}

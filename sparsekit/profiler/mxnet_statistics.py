@@ -90,16 +90,18 @@ class Statistics:
                                           "Max": row["max"] / 1000, "Avg": row["mean"] / 1000}
 
     def _add_marks(self, marks: list[dict[str, Any]], names: Names) -> None:
-        values: dict[tuple[str, str, str], list[float]] = {}
+        values: dict[tuple[str, str, str], list[Any]] = {}
         for mark in marks:
-            values.setdefault((mark["kind"], *names.split(mark["name"])), []).append(_number(mark))
-        for (kind, category, name), found in values.items():
+            values.setdefault((mark["kind"], *names.split(mark["name"])), []).append(mark["value"])
+        for (kind, category, name), noted in values.items():
+            # A marker lasts no time; of a counter, what is no number (NaN, too) counts as a value, and for nothing else.
+            found = [value for value in noted if kind == "counter" and isinstance(value, (int, float))] or [0.0]
             if kind == "marker":
                 rows, label = self._rows(f"{category},instant_marker"), name
             else:
                 rows = self._rows(category)
                 label = name if name not in rows else f"{name} (counter)"
-            rows[label] = {"Count": len(found), "Total": found[-1], "Min": min(found), "Max": max(found),
+            rows[label] = {"Count": len(noted), "Total": found[-1], "Min": min(found), "Max": max(found),
                            "Avg": sum(found) / len(found)}
 
     def _rows(self, category: str) -> dict[str, Row]:
@@ -141,9 +143,3 @@ def _section(category: str, rows: dict[str, Row]) -> str:
 def _line(name: str) -> str:
     """A name in one line of the table, whatever it holds."""
     return " ".join(name.split()) or "?"
-
-
-def _number(mark: dict[str, Any]) -> float:
-    """The value of a counter; a marker lasts no time, and what is no number counts as zero."""
-    value = mark["value"]
-    return value if mark["kind"] == "counter" and isinstance(value, (int, float)) else 0.0

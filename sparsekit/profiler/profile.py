@@ -111,7 +111,10 @@ class Profile:
 
     @property
     def marks(self) -> list[dict[str, Any]]:
-        """Markers and counter values: ``kind name time value unit thread line``; the first 100,000 of them."""
+        """Markers and counter values: ``kind name time value unit thread line``; the first 100,000 of them.
+
+        Those of a ``profiler.Domain`` are named ``domain::name``.
+        """
         return list(self._data().marks)
 
     @property

@@ -61,7 +61,8 @@ def _words(mark: Mapping[str, Any]) -> str:
         words = f"{mark.get('source', '?')} → {mark.get('target', '?')}, {moved}"
         return ", ".join(part for part in (words, str(mark.get("line") or "")) if part)
     value = mark.get("value")
-    return "" if value is None or value == "" else str(value)
+    said = "" if value is None else str(value)
+    return ", ".join(part for part in (said, str(mark.get("line") or "")) if part) if mark.get("kind") != "counter" else said
 
 
 def _mark(mark: Mapping[str, Any]) -> Mark:

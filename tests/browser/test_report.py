@@ -216,7 +216,7 @@ def test_hostile_names_are_shown_and_never_run(open_report):
     page.keyboard.press("Enter")
     assert name in view.locator(".sk-panel").inner_text()
     page.keyboard.press("m")
-    assert f"Marker {name}, {name}, at " in view.locator(".sk-status").inner_text()
+    assert f"Marker {name}, {name}, {name}, at " in view.locator(".sk-status").inner_text()
     view.get_by_text("Markers and counters in view as a table").click()
     assert name in view.locator(".sk-marks tbody").last.inner_text()
     page.locator(".sk-cell").first.click()

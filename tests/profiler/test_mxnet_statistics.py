@@ -119,8 +119,19 @@ def test_values_that_are_no_numbers_harm_nothing(library, value):
     profiler.set_state("run")
     profiler.Domain("odd\nname").new_counter("\n").set_value(value)
     profiler.set_state("stop")
-    assert json.loads(profiler.dumps(format="json"))["Time"]["odd\nname"]["\n"]["Count"] == 1
+    assert json.loads(profiler.dumps(format="json"))["Time"]["odd\nname"]["\n"] == {
+        "Count": 1, "Total": 0.0, "Min": 0.0, "Max": 0.0, "Avg": 0.0}
     assert "odd name" in profiler.dumps()
+
+
+def test_a_value_that_is_no_number_is_none_of_the_extremes(library):
+    profiler.set_state("run")
+    counter = profiler.Domain("a").new_counter("loss", 5)
+    counter.set_value(float("nan"))
+    counter.set_value(3)
+    profiler.set_state("stop")
+    found = json.loads(profiler.dumps(format="json"))["Time"]["a"]["loss"]
+    assert found == {"Count": 3, "Total": 3, "Min": 3, "Max": 5, "Avg": 4}
 
 
 def test_domains_that_share_names_keep_their_series():

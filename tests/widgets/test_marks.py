@@ -86,6 +86,11 @@ def test_the_table_and_the_sentence_say_the_same(records):
     assert shown.alt.endswith("Marked: loss from 0.75 to 0.25 nats, rows 100, 1 marker, 1 silent change from sparse to dense.")
 
 
+def test_a_marker_says_its_value_and_its_line(records):
+    marks = [{**marker("start", 41_000.0), "value": "of it", "line": "train.py:7"}]
+    assert timeline_figure(records, marks=marks).rows[-1][-1] == "of it, train.py:7; at 41.0 ms"
+
+
 def test_without_marks_nothing_changes(records):
     plain, empty = timeline_figure(records), timeline_figure(records, marks=[])
     assert plain.svg == empty.svg

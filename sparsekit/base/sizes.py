@@ -104,6 +104,8 @@ class Sizes:
         #: Shapes of dense gradients that would be row_sparse -> their parameters.
         self.thinner = {kind[3]: kind[1] for kind in kinds if kind[0] == "gradient" and kind[2] == "default" and len(kind[3]) > 1
                         and change.gradient_of(kind[1]) == "row_sparse"}
+        # Of these the new gradient is among the kinds, and the buffer stands for the one before.
+        self._apart = {kind[3] for kind in kinds if (kind[0], kind[2]) == ("workspace", "default")}
         self.notes: list[str] = []
         self.missing: list[str] = []
         self.factor = change.batch_size / batch if change.batch_size is not None and batch else 1.0
@@ -156,7 +158,8 @@ class Sizes:
         if thinner:
             rows = self.rows_of(owner, shape[0])
             if rows is not None:
-                self.note("a row_sparse gradient's predecessor, which is there until the new one is handed over, is not counted")
+                if shape not in self._apart:
+                    self.note("a row_sparse gradient's predecessor, there until the new one is handed over, is not counted")
                 return self._stored(rows, kind)
         if stype == "row_sparse" and self._fuller(role, owner, shape):
             whole = component == "data" and not (owner in self.buffers if role == "gradient" else self._wider[shape])

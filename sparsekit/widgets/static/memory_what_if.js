@@ -23,6 +23,7 @@ class Sizes {
         if (kind.role === "gradient" && kind.stype === "default" && kind.shape.length > 1) this.thinner.set(String(kind.shape), kind.owner);
       }
     }
+    this.onTheWay = new Set(model.kinds.filter((kind) => kind.role === "workspace" && kind.stype === "default").map((kind) => String(kind.shape)));
     this.sets = new Set(model.data_sets.map(String));
     if (this.factor !== 1 && model.kinds.some((kind) => kind.stype !== "default")) {
       this.note("stored values and touched rows are taken to grow with the batch; rows that samples share make them fewer");
@@ -72,7 +73,9 @@ class Sizes {
     if (thinner) {
       const rows = this.rowsOf(owner, shape[0]);
       if (rows !== null) {
-        this.note("a row_sparse gradient's predecessor, which is there until the new one is handed over, is not counted");
+        if (!this.onTheWay.has(String(shape))) {
+          this.note("a row_sparse gradient's predecessor, there until the new one is handed over, is not counted");
+        }
         return this.stored(rows, kind);
       }
     }

@@ -312,17 +312,17 @@ class Profile:
 
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
-        with passing(self._data()):
-            return self._write_html(path, title)
-
-    def _write_html(self, path: str | os.PathLike[str], title: str) -> Path:
+        with passing(self._data()) as data:
+            # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
+            memory = self._memory_shown()
+            places = [self.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
+                      if any(record["line"] for record in data.records)]
         sections: list[tuple[str, Any]] = [
-            ("Summary", self.summary()), ("Timeline", {"timeline": self.records, "marks": self._instants()}),
-            ("Memory", {"memory": self._memory_shown()}),
+            ("Summary", self.summary()), ("Timeline", {"timeline": self._brief(), "marks": self._instants()}),
+            ("Memory", {"memory": memory}),
             ("Operators", self.table().plain()), ("By storage types", self.table(group_by="storage").plain())]
-        if any(record["line"] for record in self.records):
-            sections.append(("By cell or file, and line", [self.table(group_by="cell", rows=MOST_LINES).plain(),
-                                                           self.table(group_by="line", rows=MOST_LINES).plain()]))
+        if places:
+            sections.append(("By cell or file, and line", places))
         if self.densified:
             sections.append(("Became dense", self.ledger_table().plain()))
         displays.call("html_report", title, sections, path=path)

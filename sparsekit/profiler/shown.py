@@ -24,26 +24,38 @@ def passing(data: Any) -> Iterator[Any]:
 
 
 def brief(data: Any, log: Any) -> Any:
-    """The records if they are there, else for each event a record that it shares, and its own start, duration and own time.
+    """The records if they are there, or if there is no log of the run; else the events as ``Brief``."""
+    return data.records if log is None or not callable(data._records) else Brief(log)
 
-    A record of its own would take three times as much memory.  Events are in the order of the records; what differs from call
-    to call, but for times, is in records of their own: arguments and bytes moved.  Forward and backward are not linked.
+
+class Brief:
+    """The events of a log as pairs: a record that several share, and the event's own start, duration, own time and node.
+
+    A record of its own would take three times as much memory.  Events are in the order of the records; what else differs
+    from call to call, arguments and bytes moved, is in a record of its own.  It may be gone through again and again.
     """
-    return data.records if log is None or not callable(data._records) else _briefly(log)
 
+    def __init__(self, log: Any) -> None:
+        self._log, self._columns = log, log.columns()
 
-def _briefly(log: Any) -> Iterator[tuple[dict[str, Any], tuple[float, float, float]]]:
-    first, starts, durations, owns, kinds, _ = log.columns()
-    known = log._kinds
-    threads = [known[kind]["thread"] for kind in kinds]
-    depth = depths(threads, starts, durations)
-    shared: dict[int, dict[str, Any]] = {}
-    for i in sorted(range(len(starts)), key=lambda i: (starts[i], depth[i], threads[i], i)):
-        number, kind = first + i, kinds[i]
-        if number in log._arguments or number in log._moved:
-            record = log._record(number, starts[i], durations[i], owns[i], known[kind], NO_NODE, depth[i])
-        else:
-            record = shared.get(kind)
-            if record is None:
-                record = shared[kind] = log._record(number, 0, 0, 0, known[kind], NO_NODE, 0)
-        yield record, (starts[i] / 1000, durations[i] / 1000, owns[i] / 1000)
+    def __len__(self) -> int:
+        return len(self._columns[1])
+
+    def __contains__(self, item: object) -> bool:
+        return any(pair == item for pair in self)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], tuple[float, float, float, int | None]]]:
+        log, (first, starts, durations, owns, kinds, nodes) = self._log, self._columns
+        known = log._kinds
+        threads = [known[kind]["thread"] for kind in kinds]
+        depth = depths(threads, starts, durations)
+        shared: dict[int, dict[str, Any]] = {}
+        for i in sorted(range(len(starts)), key=lambda i: (starts[i], depth[i], threads[i], i)):
+            number, kind = first + i, kinds[i]
+            if number in log._arguments or number in log._moved:
+                record = log._record(number, starts[i], durations[i], owns[i], known[kind], nodes[i], depth[i])
+            else:
+                record = shared.get(kind)
+                if record is None:
+                    record = shared[kind] = log._record(number, 0, 0, 0, known[kind], NO_NODE, 0)
+            yield record, (starts[i] / 1000, durations[i] / 1000, owns[i] / 1000, None if nodes[i] == NO_NODE else nodes[i])

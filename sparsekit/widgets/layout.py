@@ -45,6 +45,8 @@ class Event(NamedTuple):
     fallback: bool
     record: Mapping[str, Any]
     gap: float = 0.0
+    #: Number of what links a forward operator to its backward ones, or None; as the record has it, unchecked.
+    node: Any = None
 
     @property
     def end(self) -> float:
@@ -75,30 +77,30 @@ def _fields(record: Mapping[str, Any]) -> tuple[str, str, str, str, bool]:
     return name, str(record.get("kind") or "op"), lane, str(record.get("layer") or ""), bool(record.get("fallback"))
 
 
-def _event(fields: tuple[str, str, str, str, bool], times: tuple[Any, Any, Any], record: Mapping[str, Any]) -> Event:
+def _event(fields: tuple[str, str, str, str, bool], own: tuple[Any, Any, Any, Any], record: Mapping[str, Any]) -> Event:
     name, kind, lane, layer, fallback = fields
-    length = max(0.0, number(times[1]))
-    own = min(length, max(0.0, number(times[2], length)))
-    return Event(name, kind, lane, number(times[0]), length, own, layer, fallback, record)
+    length = max(0.0, number(own[1]))
+    net = min(length, max(0.0, number(own[2], length)))
+    return Event(name, kind, lane, number(own[0]), length, net, layer, fallback, record, 0.0, own[3])
 
 
 def _is_pair(item: Any) -> bool:
     return (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Mapping)
-            and isinstance(item[1], tuple) and len(item[1]) == 3)  # fmt: skip
+            and isinstance(item[1], tuple) and len(item[1]) == 4)  # fmt: skip
 
 
 def clean(records: Iterable[Any] | None) -> list[Event]:
     """Read records into events sorted by start, parents before what lies inside them.
 
-    Of very many events there may be pairs instead of records: a record that several share, and the event's own start,
-    duration and own time.
+    Of very many events there may be pairs instead of records: a record that several share, and the event's own ``start``,
+    ``duration``, ``self`` and ``node``.
     """
     events = []
     shared: dict[int, tuple[str, str, str, str, bool]] = {}
     for record in records or ():
         if isinstance(record, Mapping):
-            times = record.get("start"), record.get("duration"), record.get("self")
-            events.append(_event(_fields(record), times, record))
+            own = record.get("start"), record.get("duration"), record.get("self"), record.get("node")
+            events.append(_event(_fields(record), own, record))
         elif _is_pair(record):
             # Events keep the record, so that no address comes twice.
             fields = shared.get(id(record[0]))

@@ -123,7 +123,7 @@ class _Columns:
         """Append one event."""
         record, data = event.record, self.data
         sides = arrays(event, "inputs"), arrays(event, "outputs")
-        node = record.get("node")
+        node = event.node
         values = {
             "run": run,
             "lane": lane,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from .break_even import crossover_figure, crossover_payload
@@ -114,7 +114,7 @@ def _timeline(records: Any, title: str, align: str = "auto", marks: Any = None) 
     if isinstance(records, Mapping):
         display, runs = timelines_figure(records, title=title, align=align), records
     else:
-        records = list(records or ())
+        records = records if isinstance(records, Collection) else list(records or ())
         display, runs = timeline_figure(records, title=title, marks=marks), {"": records}
     payload = base64.b64encode(pack_timeline(runs, marks)).decode("ascii")
     return display, {"payload": payload, "color_by": "operator", "align": align, "selected": -1}

@@ -43,7 +43,9 @@ def test_what_is_shown_is_what_the_records_say(busy):
     for field in ("inputs", "outputs", "bytes", "flops", "attrs", "line", "thread"):
         assert [event.record[field] for event in found] == [event.record[field] for event in wanted]
     assert len({id(record) for record, _ in short}) < len(short) - 70  # steps and copies have their own
+    assert pack_timeline({"": short}) == pack_timeline({"": busy.records})
     assert timeline_figure(short).svg == timeline_figure(busy.records).svg
+    assert {event.node for event in found} >= {0, 69, None}
     assert timeline_figure(short).rows == timeline_figure(busy.records).rows
 
 
@@ -78,6 +80,6 @@ def test_a_page_is_the_same_whether_events_share_their_descriptions_or_not(busy)
     assert pack_timeline({"": busy.records}) == pack_timeline({"": [copy.deepcopy(record) for record in busy.records]})
 
 
-@pytest.mark.parametrize("odd", [(1, 2), ({}, 3, 4), ({},), (), ({}, 5), ({}, (1, 2)), ("a", (1, 2, 3))])
+@pytest.mark.parametrize("odd", [(1, 2), ({}, 3, 4), ({},), (), ({}, 5), ({}, (1, 2, 3)), ("a", (1, 2, 3, None))])
 def test_what_is_neither_record_nor_pair_is_left_out(odd):
-    assert [event.name for event in clean([odd, ({"name": "x"}, (1, 2, 3))])] == ["x"]
+    assert [event.name for event in clean([odd, ({"name": "x"}, (1, 2, 3, None))])] == ["x"]

@@ -160,6 +160,14 @@ def test_others(run, name, expected):
     assert counted(run, name)[0] == expected
 
 
+def test_a_recurrent_network_counts_its_products_and_biases_in_each_step():
+    steps, batch, inputs, width, gates = 5, 2, 3, 4, 4
+    parameters = gates * width * (inputs + width) + 2 * gates * width
+    state = ones(1, batch, width)
+    assert counted(lambda: mx.nd.RNN(ones(steps, batch, inputs), ones(parameters), state, state, state_size=width, num_layers=1,
+                                     mode="lstm"), "RNN")[0] == 2 * steps * batch * parameters
+
+
 def test_gradients_of_lookups_add_what_comes_from_above():
     weight = ones(1000, 8)
     weight.attach_grad(stype="default")

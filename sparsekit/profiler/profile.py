@@ -279,7 +279,8 @@ class Profile:
 
     def timeline(self, **options: Any) -> Any:
         """The live timeline, a widget; needs the extra ``lab``."""
-        return displays.call("TimelineWidget", self.records, **{"marks": self._instants(), **options})
+        with passing(self._data()):  # the widget has them as long as it is there
+            return displays.call("TimelineWidget", self.records, **{"marks": self._instants(), **options})
 
     def memory_view(self, **options: Any) -> Any:
         """The live memory view, a widget; needs the extra ``lab``."""

@@ -20,6 +20,9 @@ __all__ = [
     "storage",
 ]
 
+#: Storage types remembered by the addresses of descriptions: those of a run are few, those of a file are all different.
+MOST_KNOWN = 10_000
+
 OPERATOR_COLUMNS = ("lane", "operator", "layer", "calls", "own time", "share", "moved", "storage types")
 
 
@@ -67,7 +70,9 @@ def group(events: Iterable[Event]) -> dict[tuple[str, str, str, str, bool], list
         sides = event.record.get("inputs"), event.record.get("outputs")
         known = types.get((id(sides[0]), id(sides[1])))
         if known is None:
-            known = types[id(sides[0]), id(sides[1])] = storage(event), sides
+            known = storage(event) if sides[0] or sides[1] else "", sides
+            if len(types) < MOST_KNOWN:
+                types[id(sides[0]), id(sides[1])] = known
         groups.setdefault((event.lane, event.name, event.layer, known[0], event.fallback), []).append(event)
     return groups
 

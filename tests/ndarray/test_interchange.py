@@ -180,6 +180,7 @@ DENSE_CALLS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # since numpy 2.5, which has it all the same
 @pytest.mark.parametrize(("name", "stype"), [*itertools.product(CALLS, STYPES), *itertools.product(DENSE_CALLS, ["default"])])
 def test_functions_run_operators(name, stype):
     call = {**CALLS, **DENSE_CALLS}[name]

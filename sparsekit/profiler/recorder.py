@@ -100,6 +100,8 @@ class Recorder:
     def end(self) -> None:
         """Nothing is noted from now on."""
         self._collector.end()
+        # They refer to the recorder, which is to go with its last user, and not when the collector comes by.
+        self.op = self.call = _ended
 
     def _prepare(self) -> None:
         self._began = time.perf_counter_ns()
@@ -311,8 +313,7 @@ class Recorder:
     def _make_meet(self) -> Callable[[Any], Any]:
         """Build the function that gives what stands for a store: the weak reference made when it was first met, or more."""
         reference, references, count, died = weakref.ref, weakref.getweakrefs, weakref.getweakrefcount, self._died
-        ndarray = np.ndarray
-        sparse, based = self._sparse, self._base
+        ndarray, itself = np.ndarray, weakref.ref(self)
 
         def meet(store: Any) -> Any:
             if count(store):
@@ -322,7 +323,7 @@ class Recorder:
             if store.__class__ is ndarray:
                 base = store.base
             elif hasattr(store, "components"):
-                return sparse(store)
+                return itself()._sparse(store)  # type: ignore[union-attr]
             elif store is None or not hasattr(store, "dtype"):
                 return NOTHING
             else:
@@ -331,7 +332,9 @@ class Recorder:
                 made = reference(store, died)
             except TypeError:
                 return None, store.shape, store.dtype
-            return (made, store.shape, store.dtype) if base is None else (VIEW, made, based(base), store.shape, store.dtype)
+            if base is None:
+                return made, store.shape, store.dtype
+            return VIEW, made, itself()._base(base), store.shape, store.dtype  # type: ignore[union-attr]
 
         return meet
 
@@ -387,3 +390,7 @@ class Recorder:
         finally:
             if collects:
                 gc.enable()
+
+
+def _ended(*_: Any) -> None:
+    """What an operator is noted by that began while a profiler recorded and ended after it."""

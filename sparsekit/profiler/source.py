@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -80,7 +81,9 @@ class Run:
     def __init__(self, capacity: int, lines: bool) -> None:
         self.clock = Clock()
         self.log = Log(self.clock, capacity)
-        self.recorder = Recorder(lines, self._digest)
+        # The recorder and what was stored do not keep the run: it goes with the last profile that shows it.
+        itself = self._itself = weakref.ref(self)
+        self.recorder = Recorder(lines, lambda events, dead: itself()._digest(events, dead))  # type: ignore[union-attr]
         self.open: list[tuple[int, int]] = []
         self.per_event = 0.0
         # Nanoseconds and bytes: what the whole process held at some moments.
@@ -142,8 +145,16 @@ class Run:
             gradient_rows=dict(log.memory.gradient_rows), densified=log.densified, marks=list(log.marks),
             more_marks=log.more_marks, more_densifications=dict(log.more_densifications),
             folded=log.folded_events, folded_totals=dict(log.folded), events=log.events,
-            overhead=overhead, lives=lambda: self._alone(log.memory.lives), environment=environment(),
+            overhead=overhead, lives=_lives_of(self._itself), environment=environment(),
             accounted=min(1.0, (log.covered() / 1000 + overhead) * 1000 / now) if now else 1.0)
+
+
+def _lives_of(reference: Any) -> Any:
+    def lives() -> Any:
+        run = reference()
+        return None if run is None else run._alone(run.log.memory.lives)
+
+    return lives
 
 
 def _once(log: Log) -> Any:

@@ -1,4 +1,5 @@
 import gc
+import weakref
 
 import pytest
 
@@ -96,3 +97,24 @@ def test_more_than_the_young_objects_is_not_taken_for_ones_own(made):
     finally:
         collector.end()
     assert gc.get_threshold() == usual
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_profile_goes_with_its_last_user_and_not_when_the_collector_comes_by(asked):
+    gc.collect()
+    gc.disable()
+    try:
+        with mx.Profiler() as prof:
+            work(20)
+            prof.step()
+        if asked:
+            prof.table()
+            assert prof.memory
+            assert prof.records
+            prof.what_if(index_dtype="int32")
+            prof._repr_mimebundle_()
+        held = weakref.ref(prof._run.log)
+        del prof
+        assert held() is None
+    finally:
+        gc.enable()

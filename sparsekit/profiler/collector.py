@@ -21,7 +21,7 @@ class Collector:
         Objects that a recorder may make between two calls of ``made``.
     """
 
-    ahead = 1000
+    ahead = 3000
 
     def __init__(self) -> None:
         self._own = 0

@@ -35,8 +35,8 @@ __all__ = ["Recorder"]
 #: something for what is not an operator on dense arrays.
 ITEMS_AN_OBJECT = 10
 
-#: Items after which the garbage collector is told.
-STEP = ITEMS_AN_OBJECT * Collector.ahead
+#: Nanoseconds after which the garbage collector is told, and how much waits is looked at: at most a thousand events.
+PERIOD = 1_000_000
 
 #: Events that may wait before they are digested; about 300 bytes each.
 WAITING = 100_000
@@ -108,22 +108,22 @@ class Recorder:
         self.op = self._make_op()
         self.call = self._make_call()
 
-    def _more(self) -> int:
-        """What is done now and then while noting: tell the collector, hand over; gives at how many items to come again."""
+    def _more(self, now: int) -> int:
+        """What is done now and then while noting: tell the collector, hand over; gives when to come again."""
         self._collector.made(max(0, len(self._notes) - self._told) // ITEMS_AN_OBJECT)
         if len(self._notes) > self.waiting * STRIDE:
             self.hand_over()
         self._told = len(self._notes)
-        return min(self._told + STEP, self.waiting * STRIDE)
+        return now + PERIOD
 
     def _make_op(self) -> Callable[..., None]:
         """Build the function for stores, as the general way of an operator and programs have them."""
-        extend, notes, meet, more, state = self._extend, self._notes, self._meet, self._more, hooks.state
-        lines, limit, caller = self.lines, 0, hooks.caller
+        extend, meet, more, state = self._extend, self._meet, self._more, hooks.state
+        lines, due, caller = self.lines, 0, hooks.caller
 
         def op(plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
             """Note that an operator ran."""
-            nonlocal limit
+            nonlocal due
             here = state.__dict__
             count = len(inputs)
             second = None
@@ -143,8 +143,8 @@ class Recorder:
                 place = here["caller"] or caller()
             extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, many, None,
                     place, 0))
-            if len(notes) > limit:
-                limit = more()
+            if start > due:
+                due = more(start)
 
         return op
 
@@ -153,15 +153,15 @@ class Recorder:
 
         It is written out, because each call of a function costs a twentieth of all that it does.
         """
-        extend, notes, meet, introduce, more = self._extend, self._notes, self._meet, self._introduce, self._more
+        extend, meet, introduce, more = self._extend, self._meet, self._introduce, self._more
         died, reference, references, frame_at = self._died, weakref.ref, weakref.getweakrefcount, sys._getframe
-        lines, limit, ndarray, state, inner = self.lines, 0, np.ndarray, hooks.state, hooks.inner
+        lines, due, ndarray, state, inner = self.lines, 0, np.ndarray, hooks.state, hooks.inner
         caller, based, described = hooks.caller, self._base, self._described
         began = self._began
 
         def call(plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
             """Note that an operator ran on array objects, and gave a new one."""
-            nonlocal limit
+            nonlocal due
             here = state.__dict__
             count = len(inputs)
             if count == 2:
@@ -190,26 +190,10 @@ class Recorder:
             else:
                 left = inputs[0] if count else None
                 first, second = MANY, [one._seen if one._seen >= began else introduce(one) for one in inputs]
-            store = array._store
-            if references(store):
-                # It was there before: nearly always what the operator wrote to.
-                layout = dtype = None
-                given = (first if first is not MANY else second[0]) if count and left._store is store else meet(store)
-            elif store.__class__ is ndarray:
-                given, layout, dtype = reference(store, died), array._layout, store.dtype
-                base = store.base
-                if base is not None:
-                    # Nearly always a view of the input, which is known.
-                    known = first.__class__ is int and left._store is base
-                    given, layout = (VIEW, given, first if known else based(base), layout, dtype), VIEW
-            elif hasattr(store, "components"):
-                given, layout, dtype = described(store), SPARSE, None
-            else:
-                given, layout, dtype = meet(store), None, None
             if node is None:
                 node = here["node"]
             lane, place, instruction = here["lane"], None, 0
-            if lines and lane != "backward":
+            if lane != "backward" and lines:
                 place = here["caller"]
                 if place is None:
                     try:
@@ -222,13 +206,32 @@ class Recorder:
                             place = caller(frame)
                     except ValueError:  # no front end in between
                         place = caller()
-            extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, layout,
-                    dtype, place, instruction))
-            if layout is not None:
+            store = array._store
+            if references(store):
+                # It was there before: nearly always what the operator wrote to.
+                given = (first if first is not MANY else second[0]) if count and left._store is store else meet(store)
+                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, None, None,
+                        place, instruction))
+            elif store.__class__ is ndarray:
+                given, layout = reference(store, died), array._layout
+                base = store.base
+                if base is not None:
+                    # Nearly always a view of the input, which is known.
+                    known = first.__class__ is int and left._store is base
+                    given, layout = (VIEW, given, first if known else based(base), layout, store.dtype), VIEW
+                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, layout,
+                        store.dtype, place, instruction))
                 # Only now: whoever is interrupted in between leaves no mark that no note explains.
-                (array if layout is not SPARSE else store)._seen = start
-            if len(notes) > limit:
-                limit = more()
+                array._seen = start
+            else:
+                sparse = hasattr(store, "components")
+                given = described(store) if sparse else meet(store)
+                extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given,
+                        SPARSE if sparse else None, None, place, instruction))
+                if sparse:
+                    store._seen = start
+            if start > due:
+                due = more(start)
 
         return call
 

@@ -15,7 +15,7 @@ from .compare import diff
 from .describe import storage
 from .log import Key, Total
 from .places import PLACES, Place, place_totals, unplaced
-from .shown import brief, passing
+from .shown import aside, brief
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import lives_of, what_if
@@ -279,8 +279,8 @@ class Profile:
 
     def timeline(self, **options: Any) -> Any:
         """The live timeline, a widget; needs the extra ``lab``."""
-        with passing(self._data()):  # the widget has them as long as it is there
-            return displays.call("TimelineWidget", self.records, **{"marks": self._instants(), **options})
+        records = aside(self._data()).records  # the widget has them as long as it is there
+        return displays.call("TimelineWidget", records, **{"marks": self._instants(), **options})
 
     def memory_view(self, **options: Any) -> Any:
         """The live memory view, a widget; needs the extra ``lab``."""
@@ -313,11 +313,12 @@ class Profile:
 
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
-        with passing(self._data()) as data:
-            # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
-            memory = self._memory_shown()
-            places = [self.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
-                      if any(record["line"] for record in data.records)]
+        # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.
+        there = Profile(aside(self._data()))
+        memory = there._memory_shown()
+        places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
+                  if any(record["line"] for record in there.records)]
+        del there
         sections: list[tuple[str, Any]] = [
             ("Summary", self.summary()), ("Timeline", {"timeline": self._brief(), "marks": self._instants()}),
             ("Memory", {"memory": memory}),

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from .log import NO_NODE
 from .nesting import depths
 
-__all__ = ["brief", "passing"]
+__all__ = ["Brief", "aside", "brief"]
 
 
-@contextmanager
-def passing(data: Any) -> Iterator[Any]:
-    """Let go of records that are made meanwhile; those that were asked for before stay."""
-    made = data._records
-    try:
-        yield data
-    finally:
-        if callable(made):
-            data._records = made
+def aside(data: Any) -> Any:
+    """The same data once more: records that are made for it go with it, and those that are there already stay."""
+    return copy.copy(data)
 
 
 def brief(data: Any, log: Any) -> Any:

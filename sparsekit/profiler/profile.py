@@ -15,7 +15,7 @@ from .compare import diff
 from .describe import storage
 from .log import Key, Total
 from .places import PLACES, Place, place_totals, unplaced
-from .shown import aside, brief
+from .shown import aside
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import lives_of, what_if
@@ -297,7 +297,7 @@ class Profile:
         return displays.call("timeline_figure", records=self._brief(), **{"marks": self._instants(), **options})
 
     def _brief(self) -> Any:
-        return brief(self._data(), getattr(self._source, "log", None))
+        return self._data().brief
 
     def _instants(self) -> list[dict[str, Any]]:
         """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""

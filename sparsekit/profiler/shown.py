@@ -9,7 +9,7 @@ from typing import Any
 from .log import NO_NODE
 from .nesting import depths
 
-__all__ = ["Brief", "aside", "brief"]
+__all__ = ["Brief", "aside"]
 
 
 def aside(data: Any) -> Any:
@@ -17,20 +17,21 @@ def aside(data: Any) -> Any:
     return copy.copy(data)
 
 
-def brief(data: Any, log: Any) -> Any:
-    """The records if they are there, or if there is no log of the run; else the events as ``Brief``."""
-    return data.records if log is None or not callable(data._records) else Brief(log)
-
-
 class Brief:
-    """The events of a log as pairs: a record that several share, and the event's own start, duration, own time and node.
+    """The events that a log holds now, whatever it takes or folds later.
 
+    Gone through, they are pairs: a record that several share, and the event's own start, duration, own time and node.
     A record of its own would take three times as much memory.  Events are in the order of the records; what else differs
     from call to call, arguments and bytes moved, is in a record of its own.  It may be gone through again and again.
     """
 
     def __init__(self, log: Any) -> None:
         self._log, self._columns = log, log.columns()
+
+    def records(self) -> list[dict[str, Any]]:
+        """A record for each event."""
+        found: list[dict[str, Any]] = self._log.records(self._columns)
+        return found
 
     def __len__(self) -> int:
         return len(self._columns[1])

@@ -11,6 +11,7 @@ from .clock import Clock
 from .log import Key, Log, Total
 from .memory import process_bytes
 from .recorder import Recorder
+from .shown import Brief
 from .undisturbed import undisturbed
 
 __all__ = ["Run", "Stored", "accounted", "environment"]
@@ -34,6 +35,7 @@ class Stored:
     """Data of a finished profile, as read from a file."""
 
     def __init__(self, **fields: Any) -> None:
+        # Or ``shown.Brief``, as long as nobody asked for them.
         self._records: Any = fields["records"]
         self.memory: dict[str, Any] = fields["memory"]
         self.gradient_rows: dict[str, int] = fields["gradient_rows"]
@@ -57,10 +59,16 @@ class Stored:
     @property
     def records(self) -> list[dict[str, Any]]:
         """The records; made when they are first asked for, as they take far more memory than what they are made of."""
-        if callable(self._records):
-            self._records = self._records()
-        found: list[dict[str, Any]] = self._records
-        return found
+        found = self._records
+        if isinstance(found, Brief):
+            found = self._records = found.records()
+        listed: list[dict[str, Any]] = found
+        return listed
+
+    @property
+    def brief(self) -> Any:
+        """The records if they are there, else the events as ``shown.Brief``."""
+        return self._records
 
     def refresh(self) -> Any:
         """Nothing changes any more."""
@@ -138,7 +146,7 @@ class Run:
         idle = now - sum(covered for stack in log.nesting.covered().values() for _, _, covered in stack)
         overhead = max(0.0, min(self.per_event * log.events, idle)) / 1000
         return Stored(
-            records=_once(log),
+            records=Brief(log),
             memory={**log.memory.profile(), "process_samples": [[t / 1000, held] for t, held in self.process]},
             totals=totals, wall=now / 1000,
             densifications=[(time / 1000, thread, record) for time, thread, record in log.densifications],
@@ -155,12 +163,6 @@ def _lives_of(reference: Any) -> Any:
         return None if run is None else run._alone(run.log.memory.lives)
 
     return lives
-
-
-def _once(log: Log) -> Any:
-    """A function that makes the records of the events that the log holds now, whatever it takes or folds later."""
-    columns = log.columns()
-    return lambda: log.records(columns)
 
 
 def accounted(records: list[dict[str, Any]], folded: dict[Key, Total], wall: float, overhead: float) -> float:

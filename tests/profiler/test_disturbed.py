@@ -79,7 +79,7 @@ def test_threads_may_read_a_profile_while_others_work():
 
     def work(which):
         try:
-            while not stop.is_set():
+            while not stop.is_set() and rounds[which] < 20_000:
                 x + 1
                 rounds[which] += 1
         except Exception as error:

@@ -113,7 +113,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
         profiled = [Contender("profiler on", partial(own.ask, "epoch_profiled")),
                     Contender("profiler off", partial(own.ask, "epoch")),
                     Contender("profiler on, until totals are known", partial(own.ask, "epoch_digested"))]  # fmt: skip
-        take_turns(profiled, rounds)
+        take_turns(profiled, rounds if quick else 4 * rounds)  # short ones, of which a small difference is wanted
         report.add("one epoch, row-sparse gradient, under the profiler", "ms", profiled, against="profiler on")
         report.add("one batch of each variant", "ms", _variants(own, path, 2 if quick else 3))
     return report

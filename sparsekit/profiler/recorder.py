@@ -31,9 +31,9 @@ from .undisturbed import undisturbed
 
 __all__ = ["Recorder"]
 
-#: Items noted for each object that the garbage collector follows: a weak reference an event, a little more for what is
-#: no operator on dense arrays.  Rather too few than too many, for then the collector would run too rarely.
-ITEMS_AN_OBJECT = STRIDE
+#: Items noted for each object that the garbage collector follows: about one and a half an event, a weak reference and
+#: something for what is not an operator on dense arrays.
+ITEMS_AN_OBJECT = 10
 
 #: Nanoseconds after which the garbage collector is told, and how much waits is looked at: at most a thousand events.
 PERIOD = 1_000_000

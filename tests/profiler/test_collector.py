@@ -41,7 +41,7 @@ def test_the_collector_runs_hardly_more_often_than_without_a_profiler():
         recorded = runs(20_000)
     assert 12 <= without < 20  # 10,000 cycles, 700 at a time
     # The objects of the recorder, a weak reference an event and more, would make it run seventy times.
-    assert without <= recorded <= 3 * without
+    assert without / 5 <= recorded <= 3 * without
 
 
 def test_thresholds_are_as_before_when_the_profiler_stops_or_pauses():

@@ -25,14 +25,13 @@ def run_backward(heads: list[Any], gradients: list[Any] | None, retain: bool, tr
         If a head was not computed while recording.
     """
     state = hooks.state
-    if hooks.sink is None or state.caller is not None:
-        entries, given = head_gradients(heads, gradients)
-    else:
+    caller = state.caller
+    if hooks.sink is not None and caller is None:
         state.caller = hooks.caller(depth=3)
-        try:
-            entries, given = head_gradients(heads, gradients)
-        finally:
-            state.caller = None
+    try:
+        entries, given = head_gradients(heads, gradients)
+    finally:
+        state.caller = caller
     before = state.recording, state.training
     state.recording, state.training = False, train_mode
     try:

@@ -187,10 +187,14 @@ class Log:
             found = self._lines[key] = line_of(code, instruction)
         return found
 
+    def _line_of(self, event: tuple[Any, ...]) -> str:
+        """The user's line of what is no operator."""
+        return "" if event[10] is None else self._line(*event[10])
+
     def _span(self, event: tuple[Any, ...], start: int, end: int) -> None:
         name, arguments = event[7]
         thread = self.thread(event[6])
-        line = "" if event[10] is None else self._line(*event[10])
+        line = self._line_of(event)
         key = (name, event[3], event[4], thread, line)
         kind = self._kind_of.get(key)
         if kind is None:
@@ -232,9 +236,8 @@ class Log:
     def _mark(self, event: tuple[Any, ...], now: int) -> None:
         if len(self.marks) < MOST_NOTES:
             name, value, unit = event[7]
-            line = "" if event[10] is None else self._line(*event[10])
             self.marks.append({"kind": event[0], "name": name, "time": now / 1000, "value": describe.plain(value),
-                               "unit": unit, "thread": self.thread(event[6]), "line": line})
+                               "unit": unit, "thread": self.thread(event[6]), "line": self._line_of(event)})
         else:
             self.more_marks += 1
 

@@ -9,9 +9,10 @@ import sys
 from array import array
 from typing import Any
 
+from ..base.sizes import LASTING, Kind
 from ..core import hooks
 from .describe import dtype_of, size_of
-from .lives import Kind, Lives
+from .lives import Lives
 from .notes import ASSIGN
 from .pieces import Mold, Piece, Sparse, View
 
@@ -25,9 +26,6 @@ MOST_LIVES = 4_000_000
 
 #: Kinds of results that are kept at hand.
 MOST_MOLDS = 10_000
-
-#: Roles whose owners what_if needs to know; those of others would make each layer's arrays a kind of their own.
-LASTING = ("parameter", "gradient", "optimizer state")
 
 _ROLE_OF_OUTPUT = {"forward": "activation", "io": "input", "transfer": "input"}
 _ROLE_OF_INPUT = {"forward": "input", "io": "input", "transfer": "input"}
@@ -217,6 +215,7 @@ class MemoryTracker:
     def _number(self, mold: Mold, piece: Piece) -> None:
         """Fill in the bytes of a mold, and the number of all that decides them."""
         mold.bytes = size_of(piece)
+        # Other owners what_if need not know: they would make each layer's arrays a kind of their own.
         owner = mold.owner if mold.role in LASTING else ""
         kind = (mold.role, owner, mold.stype, mold.shape, mold.component, tuple(piece.shape), dtype_of(piece.dtype)[1])
         mold.kind = self._kinds.setdefault((*kind, mold.bytes), len(self._kinds))

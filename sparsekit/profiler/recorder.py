@@ -239,8 +239,7 @@ class Recorder:
         """What stands for an array object that this recorder has not marked; from now on a number, unless it is sparse."""
         store = array._store
         if store.__class__ is not np.ndarray and hasattr(store, "components"):
-            mark = store._seen
-            return mark if mark >= self._began else self._sparse(store)
+            return self._sparse(store)
         part = self._meet(store)
         owner = owner_of(part)
         if owner.__class__ is not weakref.ref:
@@ -261,12 +260,7 @@ class Recorder:
         """Note that a batch was read: one note for the span and for what its arrays are."""
         introduce, began = self._introduce, self._began
         parts = [(one._seen if one._seen >= began else introduce(one), owner) for one, owner in arrays]
-        here = hooks.state.__dict__
-        place = (here["caller"] or hooks.caller()) if self.lines else None
-        self._extend((READ, start, time.perf_counter_ns(), "io", here["layer"], None, here["thread"], (name, args), parts, None,
-                      None, None, place, 0))
-        if len(self._notes) > self.waiting * STRIDE:
-            self.hand_over()
+        self._note(READ, start, time.perf_counter_ns(), "io", (name, args), parts)
 
     def densify(self, record: Any) -> None:
         """Note that a sparse array silently became dense."""
@@ -299,10 +293,10 @@ class Recorder:
         if not sparse and part.__class__ is not weakref.ref and part[0].__class__ is weakref.ref:
             array._seen = now
 
-    def _note(self, kind: str, start: int, end: int, lane: str, content: Any) -> None:
-        place = (hooks.state.caller or hooks.caller()) if self.lines and kind is not DENSIFY and lane != "profiler" else None
-        self._extend((kind, start, end, lane, hooks.state.layer, None, hooks.state.thread, content, None, None, None,
-                      None, place, 0))
+    def _note(self, kind: str, start: int, end: int, lane: str, content: Any, parts: Any = None) -> None:
+        here = hooks.state.__dict__
+        place = (here["caller"] or hooks.caller()) if self.lines and kind is not DENSIFY and lane != "profiler" else None
+        self._extend((kind, start, end, lane, here["layer"], None, here["thread"], content, parts, None, None, None, place, 0))
         if len(self._notes) > self.waiting * STRIDE:
             self.hand_over()
 

@@ -19,7 +19,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 LARGEST = 1_000_000  # bytes of any file
-LONGEST = 500  # lines of a module
 
 #: Folders of one machine, which no file for others should name; put together so that this file does not either.
 FOLDERS = ("home", "Users", "root", "work", "opt", "mnt", "tmp")
@@ -99,11 +98,6 @@ def test_folders_of_one_machine_are_recognised(text, found):
 def test_files_stay_small():
     large = {named(path): size for path in FILES if (size := path.stat().st_size) > LARGEST}
     assert large == {}
-
-
-def test_modules_stay_short():
-    long = {named(path): count for path in MODULES if (count := len(path.read_text("utf-8").splitlines())) > LONGEST}
-    assert long == {}
 
 
 def statements(path: Path) -> Iterator[ast.AST]:

@@ -278,12 +278,12 @@ def add_diff(commands: Any) -> None:
     diff.add_argument("before", type=Path, metavar="BEFORE", help="a trace, .json or .json.gz")
     diff.add_argument("after", type=Path, metavar="AFTER")
     diff.add_argument("--before", type=Path, metavar="FILE", dest="more_before", action="append", default=[],
-                      help="another run of the first side; four of each give intervals")
+                      help="another run of the first side")
     diff.add_argument("--after", type=Path, metavar="FILE", dest="more_after", action="append", default=[],
                       help="another run of the second side")
     diff.add_argument("--html", type=Path, metavar="FILE", help="self-contained page to write as well, with both timelines")
     diff.add_argument("--rows", type=int, default=20, metavar="N", help="rows to print (default: %(default)s)")
-    diff.add_argument("--exit-code", action="store_true", help="end with status 1 if there is a difference")
+    diff.add_argument("--exit-code", action="store_true", help="end with status 1 if calls, bytes or storage types differ")
     diff.set_defaults(command=compare_traces)
 
 

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LANES", "ROLES", "Densification", "DeviceWork", "assign", "caller", "copied", "inner", "interrupts", "ledger",
+__all__ = ["LANES", "ROLES", "Densification", "DeviceTimes", "DeviceWork", "assign", "caller", "copied", "inner", "interrupts", "ledger",
            "owned", "quietly", "state", "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
@@ -138,8 +138,60 @@ class DeviceWork(NamedTuple):
 #: What tells how the memory of each GPU in use is taken: name of the context -> function that gives bytes by name.
 device_memory: dict[str, Callable[[], dict[str, int]]] = {}
 
-#: The latest work on GPUs that was timed; the one waiting is for who asks.
-device_work: collections.deque[DeviceWork] = collections.deque(maxlen=10_000)
+#: What waits until a GPU in use has done all that was queued there: name of the context -> function.
+device_waits: dict[str, Callable[[], None]] = {}
+
+
+class DeviceTimes:
+    """How long operators took on GPUs, by operator and context.
+
+    The latest ones are kept as pairs of events, because reading their time would wait for the device.  When there are
+    many, the older half is read and summed up, so that nothing is lost however long a run is.
+    """
+
+    #: Work whose events are kept.
+    MOST = 10_000
+
+    def __init__(self) -> None:
+        self._latest: list[DeviceWork] = []
+        self._sums: dict[tuple[str, str], tuple[int, float]] = {}
+        self._lock = threading.RLock()
+
+    def append(self, work: DeviceWork) -> None:
+        """Note the work of one operator."""
+        with self._lock:
+            self._latest.append(work)
+            if len(self._latest) >= self.MOST:
+                self._sum_up(self.MOST // 2)
+
+    def _sum_up(self, count: int) -> None:
+        older, self._latest = self._latest[:count], self._latest[count:]
+        for work in older:
+            calls, milliseconds = self._sums.get((work.op, work.context), (0, 0.0))
+            self._sums[work.op, work.context] = calls + 1, milliseconds + work.milliseconds()
+
+    def __len__(self) -> int:
+        """Number of operators noted."""
+        with self._lock:
+            return len(self._latest) + sum(calls for calls, _ in self._sums.values())
+
+    def sums(self) -> dict[tuple[str, str], tuple[int, float]]:
+        """Calls and milliseconds by operator and context; waits for the device."""
+        with self._lock:
+            self._sum_up(len(self._latest))
+            return dict(self._sums)
+
+    def take(self) -> DeviceTimes:
+        """All that was noted, which is no longer here."""
+        taken = DeviceTimes()
+        with self._lock:
+            taken._latest, self._latest = self._latest, []
+            taken._sums, self._sums = self._sums, {}
+        return taken
+
+
+#: Work on GPUs that was timed while a profiler recorded.
+device_work = DeviceTimes()
 
 #: The latest densifications of this process, profiled or not.
 ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)

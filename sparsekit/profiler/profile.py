@@ -11,7 +11,7 @@ from ..base.optional import optional_import
 from ..core import hooks
 from . import words
 from .advice import advise
-from .compare import diff
+from .differences import diff
 from .describe import storage
 from .log import Key, Total
 from .places import PLACES, Place, place_totals, unplaced
@@ -155,9 +155,9 @@ class Profile:
                   f"{words.bytes_(row['rate'])}/s"] for row in found]
         return Table(("transfer", "lane", "calls", "bytes", "time", "rate"), found, cells, "", "Bytes moved between places")
 
-    def diff(self, other: Any, **options: Any) -> Any:
-        """Compare with a later run: ``before.diff(after)``; see ``profiler.diff``."""
-        return diff(self, other, **options)
+    def diff(self, other: Any) -> Any:
+        """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
+        return diff(self, other)
 
     def what_if(self, **changes: Any) -> Any:
         """Memory as it would be with other types, gradients or batches, worked out without running; see ``WhatIf``."""

@@ -88,7 +88,7 @@ class Profiler(Profile):
         self._schedule, self._on_ready = schedule, on_ready
         self._step, self._began, self._phase = 0, 0, "active"
         self._latest: Run | None = None
-        self._device_work: list[hooks.DeviceWork] = []
+        self._device_work: list[hooks.DeviceTimes] = []
 
     def start(self) -> Profiler:
         """Begin to record."""
@@ -188,7 +188,7 @@ class Profiler(Profile):
                 raise _busy()
             self._run.note_process()
             self._run.clock.start()
-            hooks.device_work.clear()
+            hooks.device_work.take()  # of a profiler before
             self._run.recorder.begin()
             hooks.sink = self._run.recorder
             _active = self
@@ -200,7 +200,7 @@ class Profiler(Profile):
             if hooks.sink is self._run.recorder:
                 hooks.sink = None
                 self._run.recorder.end()
-                self._device_work += hooks.device_work
+                self._device_work.append(hooks.device_work.take())
             if self._run.clock.running:
                 self._run.clock.stop()
                 self._run.note_process()
@@ -242,12 +242,12 @@ class Profiler(Profile):
         Waits for work that is still going on.  Rows have ``op``, ``context``, ``calls`` and ``milliseconds``; the other
         times of a profile are those of the processor, which only queues the work.  None without a GPU.
         """
-        sums: dict[tuple[str, str], list[float]] = {}
-        for work in self._device_work:
-            held = sums.setdefault((work.op, work.context), [0, 0.0])
-            held[0] += 1
-            held[1] += work.milliseconds()
-        rows = [{"op": op, "context": context, "calls": int(calls), "milliseconds": time}
+        sums: dict[tuple[str, str], tuple[int, float]] = {}
+        for part in self._device_work:
+            for key, (calls, time) in part.sums().items():
+                before = sums.get(key, (0, 0.0))
+                sums[key] = before[0] + calls, before[1] + time
+        rows = [{"op": op, "context": context, "calls": calls, "milliseconds": time}
                 for (op, context), (calls, time) in sums.items()]
         return sorted(rows, key=lambda row: (-float(row["milliseconds"]), row["op"], row["context"]))
 

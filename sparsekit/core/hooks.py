@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LANES", "ROLES", "Densification", "DeviceTimes", "DeviceWork", "assign", "caller", "copied", "inner", "interrupts", "ledger",
-           "owned", "quietly", "state", "user_depth", "user_line"]
+__all__ = ["LANES", "ROLES", "Densification", "DeviceTimes", "DeviceWork", "assign", "caller", "copied", "inner",
+           "interrupts", "ledger", "owned", "quietly", "state", "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")

@@ -45,7 +45,8 @@ __all__ = [
     "set_state",
 ]
 
-_LAZY = {"load_trace": ".read_trace", "schedule": ".schedules", "diff": ".runs", "compare": ".turns", "Comparison": ".turns", "expect": ".contracts",
+_LAZY = {"load_trace": ".read_trace", "schedule": ".schedules", "diff": ".runs", "compare": ".turns",
+         "Comparison": ".turns", "expect": ".contracts",
          "Expectation": ".contracts"}
 
 

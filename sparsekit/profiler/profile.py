@@ -11,8 +11,8 @@ from ..base.optional import optional_import
 from ..core import hooks
 from . import words
 from .advice import advise
-from .differences import diff
 from .describe import storage
+from .differences import diff
 from .log import Key, Total
 from .places import PLACES, Place, place_totals, unplaced
 from .shown import aside

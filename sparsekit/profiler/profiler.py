@@ -244,11 +244,11 @@ class Profiler(Profile):
         """
         sums: dict[tuple[str, str], tuple[int, float]] = {}
         for part in self._device_work:
-            for key, (calls, time) in part.sums().items():
+            for key, (calls, milliseconds) in part.sums().items():
                 before = sums.get(key, (0, 0.0))
-                sums[key] = before[0] + calls, before[1] + time
-        rows = [{"op": op, "context": context, "calls": calls, "milliseconds": time}
-                for (op, context), (calls, time) in sums.items()]
+                sums[key] = before[0] + calls, before[1] + milliseconds
+        rows = [{"op": op, "context": context, "calls": calls, "milliseconds": milliseconds}
+                for (op, context), (calls, milliseconds) in sums.items()]
         return sorted(rows, key=lambda row: (-float(row["milliseconds"]), row["op"], row["context"]))
 
     def marker(self, name: str, value: Any = None) -> None:

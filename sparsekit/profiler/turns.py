@@ -137,7 +137,8 @@ def _check_numbers(rounds: Any, turn: Any, confidence: Any) -> None:
     if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)):
         raise ProfilerError(f"rounds must be an integer, got {rounds!r}.", hint="20 is the default.")
     if rounds > MOST_ROUNDS:
-        raise ProfilerError(f"rounds must be at most {MOST_ROUNDS:,}, got {rounds}.", hint="longer turns help as well: turn=0.02.")
+        raise ProfilerError(f"rounds must be at most {MOST_ROUNDS:,}, got {rounds}.",
+                            hint="longer turns help as well: turn=0.02.")
     if not isinstance(turn, (int, float)) or isinstance(turn, bool) or not 0 < turn <= 3600:
         raise ProfilerError(f"turn must be a number of seconds above 0 and at most 3600, got {turn!r}.",
                             hint="0.002 is the default.")
@@ -253,7 +254,8 @@ class Comparison:
         One a program, in the order given.  Keys: ``name``, ``time`` (median over blocks of one call, in microseconds),
         ``calls`` (calls in a turn), ``ratio`` (its time by that of the first program), ``low`` and ``high`` (the ends
         of the ratio's interval; all three None for the first), ``verdict`` ("faster", "slower", "no detectable
-        difference", or "the first"), ``ratios`` (one a block), and, if programs were profiled, ``operators bytes peak
+        difference", or "the first"), ``finding`` (the verdict with its size, in words), ``ratios`` (one a block), and,
+        if programs were profiled, ``operators bytes peak
         densified``: operators run, bytes they moved, bytes at the peak, and implicit conversions of one call.
     blocks : list of list of Turn
         Every turn as it was taken.
@@ -275,6 +277,7 @@ class Comparison:
             if place:
                 row["ratio"], row["low"], row["high"] = ratio_interval(ratios, each)
                 row["verdict"] = "slower" if row["low"] > 1 else "faster" if row["high"] < 1 else SAME
+            row["finding"] = _finding(row)
             if profiles:
                 row.update(_counts(profiles[place]))
             self.rows.append(row)
@@ -302,11 +305,11 @@ class Comparison:
 
     def table(self) -> Table:
         """The programs with their times, ratios and intervals, and with what they moved and held if they were profiled."""
-        columns = ["program", "time of a call", f"times {self.rows[0]['name']}", "interval", "verdict"]
+        columns = ["program", "time of a call", f"time by {self.rows[0]['name']}", "interval", "finding"]
         columns += ["operators", "bytes moved", "bytes at the peak", "implicit conversions"] if self.profiles else []
         cells = []
         for row in self.rows:
-            line = [row["name"], words.duration(row["time"]), _ratio(row["ratio"]), _interval(row), row["verdict"]]
+            line = [row["name"], words.duration(row["time"]), _ratio(row["ratio"]), _interval(row), row["finding"]]
             if self.profiles:
                 line += [words.count(row["operators"]), words.bytes_(row["bytes"]), words.bytes_(row["peak"]),
                          words.count(row["densified"])]
@@ -337,15 +340,29 @@ def _counts(profile: Any) -> dict[str, int]:
             "peak": profile.memory["peak_bytes"], "densified": profile.densified}
 
 
+def _finding(row: dict[str, Any]) -> str:
+    """What a program's interval says, in a few words: the same in the headline, the table and the picture."""
+    if row["verdict"] == "faster":
+        return f"{_ratio(1 / row['ratio'])} as fast"
+    return f"takes {_ratio(row['ratio'])} the time" if row["verdict"] == "slower" else str(row["verdict"])
+
+
 def _sentence(row: dict[str, Any], first: str) -> str:
-    between = f"between {_ratio(row['low'])} and {_ratio(row['high'])}"
+    ends = row["low"], row["high"]
     if row["verdict"] == SAME:
-        return f"{row['name']} and {first}: {SAME}; {row['name']} takes {between} of the time."
-    return f"{row['name']} is {row['verdict']} than {first}: it takes {_ratio(row['ratio'])} of the time, {between}."
+        return f"{row['name']} and {first}: {SAME}; {row['name']} takes between {_ratio(ends[0])} and {_ratio(ends[1])} the time."
+    if row["verdict"] == "faster":
+        ends = 1 / ends[1], math.inf if not ends[0] else 1 / ends[0]
+        return f"{row['name']} is {_finding(row)} as {first}, between {_ratio(ends[0])} and {_ratio(ends[1])}."
+    return f"{row['name']} {_finding(row)} of {first}, between {_ratio(ends[0])} and {_ratio(ends[1])}."
 
 
 def _ratio(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}×" if value < 0.1 else f"{value:,.2f}×"
+    if value is None:
+        return ""
+    if value < 0.1:
+        return f"{value:.3g}×"
+    return f"{value:,.2f}×" if value < 10 else f"{value:.3g}×" if value < 1000 else f"{value:,.0f}×"
 
 
 def _interval(row: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from .units import format_duration, format_ratio, number
 
 __all__ = ["turns_figure"]
 
-WIDTH, LEFT, RIGHT = 1000.0, 220.0, 190.0
+WIDTH, LEFT, RIGHT = 1000.0, 220.0, 200.0
 ROW = 58.0
 SLOWER, FASTER, SAME = ALARM, SERIES[3], SERIES[0]
 
@@ -51,7 +51,7 @@ def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     plot = Plot(drawing, (LEFT, top, WIDTH - LEFT - RIGHT, height), (low / 1.05, high * 1.05), (0, 1), (True, False))
     _axis(plot, top, height, str(rows[0]["name"]), low, high)
     for place, row in enumerate(others):
-        _program(plot, row, top + ROW * place)
+        _program(plot, row, str(table["rows"][place + 1][3]), top + ROW * place)
     return Display(drawing.finish(top + height + 34, finding), finding, table["columns"], table["rows"],
                    "Programs run in turns")
 
@@ -76,7 +76,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return inside
 
 
-def _program(plot: Plot, row: Mapping[str, Any], top: float) -> None:
+def _program(plot: Plot, row: Mapping[str, Any], interval: str, top: float) -> None:
     drawing, middle = plot.drawing, top + ROW / 2
     color = {"slower": SLOWER, "faster": FASTER}.get(row["verdict"], SAME)
     drawing.text(LEFT - 12, middle + 1, fit(row["name"], LEFT - 32, 14), size=14, font_weight="bold", text_anchor="end")
@@ -86,5 +86,5 @@ def _program(plot: Plot, row: Mapping[str, Any], top: float) -> None:
     left, right = plot.x(max(number(row["low"]), plot.across[0])), plot.x(min(number(row["high"], math.inf), plot.across[1]))
     drawing.line(left, middle + 16, right, middle + 16, stroke=color, stroke_width=4.0, stroke_linecap="round")
     drawing.line(plot.x(row["ratio"]), middle + 10, plot.x(row["ratio"]), middle + 22, stroke=INK, stroke_width=2.0)
-    drawing.text(WIDTH - RIGHT + 14, middle + 1, f"{row['ratio']:,.2f}×", size=14, font_weight="bold")
-    drawing.text(WIDTH - RIGHT + 14, middle + 17, fit(row["verdict"], RIGHT - 24, 11), size=11, fill=MUTED)
+    drawing.text(WIDTH - RIGHT + 14, middle + 1, fit(row["finding"], RIGHT - 20, 13), size=13, font_weight="bold")
+    drawing.text(WIDTH - RIGHT + 14, middle + 17, interval, size=11, fill=MUTED)

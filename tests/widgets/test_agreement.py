@@ -48,7 +48,8 @@ STEP = [("forward", 1), ("backward", 2), ("update", 0.5)]
 LAYOUTS = {
     "a few steps": STEP * 4,
     "many steps": STEP * 40,
-    "one backward pass among evaluations": [("forward", 1), ("backward", 500), ("update", 0.1), *([("forward", 1), ("update", 0.1)] * 40)],
+    "one backward pass among evaluations": [("forward", 1), ("backward", 500), ("update", 0.1),
+                                            *([("forward", 1), ("update", 0.1)] * 40)],
     "compilation first": [("compile", 900), *(STEP * 30)],
     "one event": [("forward", 1)],
 }
@@ -56,7 +57,7 @@ LAYOUTS = {
 
 def shares_of_words(words):
     """Shares by lane in a headline."""
-    return dict(re.findall(rf"\b({'|'.join(LANES)}) (<?[\d.]+ %)", words.partition(":the longest")[0].partition("the longest")[0]))
+    return dict(re.findall(rf"\b({'|'.join(LANES)}) (<?[\d.]+ %)", words.partition("the longest")[0]))
 
 
 def shares_of_picture(svg):

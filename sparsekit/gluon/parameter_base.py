@@ -184,7 +184,7 @@ class Parameter:
             return
         contexts = [require(place) for place in contexts_of(ctx)]
         own = init if init is not None else self.init
-        chosen = (default_init if own is None else own, own is not None)
+        chosen = (default_init if own is None else own, default_init)
         if shape_is_known(self._shape):
             self._fill(chosen, contexts)
         elif self._allow_deferred_init:
@@ -193,12 +193,12 @@ class Parameter:
             raise InitializationError(f"Parameter {self.name} has the unknown shape {self._shape}.",
                                       hint="give every size, or pass allow_deferred_init=True.")
 
-    def _fill(self, chosen: tuple[Any, bool], contexts: list[Context]) -> None:
-        """Make the values by an initializer, which decides by the name unless it is the parameter's own."""
-        initializer, own = chosen
+    def _fill(self, chosen: tuple[Any, Any], contexts: list[Context]) -> None:
+        """Make the values by an initializer, whatever the parameter is called; the default one logs it, if it is to."""
+        initializer, default = chosen
         values = np.zeros(self._shape or (), self.dtype)
-        desc = InitDesc(self.name, {"__init__": initializer} if own else None)
-        create_initializer(None if own else initializer)(desc, wrap(values, cpu()))
+        desc = InitDesc(self.name, {"__init__": create_initializer(initializer)})
+        create_initializer(default)(desc, wrap(values, cpu()))
         self._hold(values, contexts)
 
     def _hold(self, values: Any, contexts: list[Context]) -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "FileFormatError",
     "GPUNotFound",
     "GradientError",
+    "IndexWarning",
     "InitializationError",
     "InsufficientMemoryError",
     "LibSVMError",
@@ -189,3 +190,7 @@ def named(error: Exception, message: str) -> Exception:
 
 class StorageFallbackWarning(UserWarning):
     """A sparse array was made dense because no sparse kernel fits the call."""
+
+
+class IndexWarning(UserWarning):
+    """An index, a label or an id was changed to fit: clipped to the ends of an axis, or rounded by a float type."""

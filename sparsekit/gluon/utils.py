@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import hashlib
 import itertools
 import math
@@ -149,7 +148,7 @@ class HookHandle:
         self._hooks: Any = None
         self._id = -1
 
-    def attach(self, hooks_dict: collections.OrderedDict[int, Any], hook: Any) -> None:
+    def attach(self, hooks_dict: dict[int, Any], hook: Any) -> None:
         """Put a hook in its place."""
         if self._hooks is not None:
             raise SparsekitError("The same handle cannot be attached twice.", hint="make a new one.")

@@ -130,8 +130,8 @@ class Initializer:
 
     ``initializer(InitDesc(name), arr)`` fills by the name's ending: ``weight`` as the subclass says, ``bias``, ``beta``
     and ``min`` with zeros, ``gamma`` and ``max`` with ones.  Any other name needs an initializer of its own, in
-    ``InitDesc.attrs["__init__"]``.  A Gluon parameter is filled as a weight, whatever it is called.  Arrays are dense or sparse; a row_sparse one then
-    stores every row, as a weight must.
+    ``InitDesc.attrs["__init__"]``.  A Gluon parameter is filled as a weight, whatever it is called.  Arrays are dense or
+    sparse; a row_sparse one then stores every row, as a weight must.
 
     Parameters
     ----------

@@ -14,6 +14,25 @@ from .sequences import begin_state_for, format_sequence, mask_sequence
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
 
 
+class _Count:
+    """A count that names steps and nothing depends on, so that it is none of a block's attributes that are watched."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, cell: Any, owner: type) -> int:
+        return int(cell._counts.get(self._name, -1))
+
+    def __set__(self, cell: Any, value: int) -> None:
+        cell._counts[self._name] = value
+
+
+class _Counts(dict[str, int]):
+    """The counts of one cell."""
+
+    unwatched = True
+
+
 class RecurrentCell(Block):
     """Base of recurrent cells: ``cell(inputs, states)`` gives the output of one step and the new states.
 
@@ -25,9 +44,11 @@ class RecurrentCell(Block):
     params : ParameterDict, optional
     """
 
+    _counter, _init_counter = _Count(), _Count()
+
     def __init__(self, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._modified = False
+        self._modified, self._counts = False, _Counts()
         self.reset()
 
     def reset(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from .. import ndarray
 from ..base.context import Context
-from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnknownNameError, UnsupportedError
+from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
 from ..core import hooks
 from ..core.trace import aside, current
 from ..ndarray.ndarray import NDArray
@@ -18,7 +18,7 @@ from .monitor import Monitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .scope import Scope
 from .summary import print_summary
-from .utils import HookHandle, shape_is_known
+from .utils import HookHandle
 from .watch import MarkedDict, changes
 
 __all__ = ["Block", "HybridBlock"]
@@ -463,15 +463,22 @@ class HybridBlock(Block):
         return symbolic.graph(self, args)
 
     def infer_shape(self, *args: Any) -> None:
-        """Complete the shapes of parameters from the inputs; layers with deferred shapes override it."""
-        unknown = [parameter.name for parameter in self._reg_params.values() if not shape_is_known(parameter.shape)]
-        raise ShapeError(f"The shapes of {', '.join(unknown)} are not known.",
-                         hint="give every size, or override infer_shape(self, *inputs) to set them.")
+        """Complete the shapes of parameters from the inputs.
+
+        ``hybrid_forward`` runs on symbols for it, whose shapes are inferred.  A block that does not run on symbols, or whose
+        parameters have shapes that do not follow from its operators, overrides this and sets ``parameter.shape``.
+
+        Raises
+        ------
+        ShapeError
+            If shapes stay unknown.
+        """
+        symbolic.infer_shapes(self, args)
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Call ``hybrid_forward`` with the parameters, completing deferred shapes first; symbols give a symbol."""
         if type(x) is not NDArray and symbolic.holds_symbols((x, *args)):
-            return symbolic.forward(self, x, args)
+            return symbolic.forward(self, x, *args)
         ctx = x._ctx if isinstance(x, NDArray) else self._place((x, *args))
         try:
             values = self._values(ctx)
@@ -484,7 +491,7 @@ class HybridBlock(Block):
     def _complete(self, *args: Any) -> None:
         """Give the parameters that wait for their shapes their values."""
         self.infer_shape(*args)
-        for parameter in self._reg_params.values():
+        for parameter in (*self._reg_params.values(), *self.params.values()):
             parameter._finish_deferred_init()
 
     def _values(self, ctx: Context) -> dict[str, Any]:

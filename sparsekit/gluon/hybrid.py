@@ -17,10 +17,9 @@ from ..core.trace import ControlFlow, Tracer, current
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .parameter import Parameter
-from .symbolic import holds_symbols
 from .watch import Watch
 
-__all__ = ["Programs", "cuda_graphs", "tracing"]
+__all__ = ["Programs", "cuda_graphs", "restore", "tracing"]
 
 #: Programs that a block keeps; then it forgets them all.
 REMEMBERED = 64
@@ -69,7 +68,7 @@ def _flatten(value: Any, arrays: list[Any]) -> Any:
     raise Opaque(kind.__name__)
 
 
-def _restore(structure: Any, arrays: Sequence[Any]) -> Any:
+def restore(structure: Any, arrays: Sequence[Any]) -> Any:
     """What ``_flatten`` took apart, with these arrays."""
     if isinstance(structure, int):
         return arrays[structure - 1]
@@ -77,8 +76,8 @@ def _restore(structure: Any, arrays: Sequence[Any]) -> Any:
     if kind is None:
         return items
     if issubclass(kind, dict):
-        return kind((name, _restore(item, arrays)) for name, item in items)
-    made = [_restore(item, arrays) for item in items]
+        return kind((name, restore(item, arrays)) for name, item in items)
+    made = [restore(item, arrays) for item in items]
     return made if kind is list else kind(*made) if hasattr(kind, "_fields") or kind is slice else kind(made)
 
 
@@ -130,6 +129,8 @@ class Programs:
     def __init__(self) -> None:
         self._known: dict[Any, list[_Made | None]] = {}
         self._count = self._in_vain = 0
+        #: The arguments of the last trace, taken apart: what ``export`` takes the block's inputs from.
+        self.arguments: Any = None
         self._watch: Watch | None = None
         self._told: set[str] = set()
 
@@ -142,7 +143,7 @@ class Programs:
         try:
             structure = tuple([_flatten(value, arrays) for value in args])
         except Opaque as error:
-            if not holds_symbols(args):
+            if str(error) != "Symbol":
                 self._warn_once(f"{block.name} is hybridized, and runs as it is written because a {error} is among its "
                                 "arguments.")
             return block.forward(*args)
@@ -158,7 +159,7 @@ class Programs:
             others = made.arrays_now(ctx)
             if others is not None:
                 self._in_vain = 0
-                return _restore(made.results, made.program(arrays + others))
+                return restore(made.results, made.program(arrays + others))
         return self._make(key, block, args, structure, arrays, ctx)
 
     def _forget(self, name: str) -> None:
@@ -177,12 +178,13 @@ class Programs:
             warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
 
     def _make(self, key: Any, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+        self.arguments = structure
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []
         try:
             with tracer.at_work():
                 given = [tracer.lift(array, object()) for array in arrays]
-                made = block.forward(*_restore((tuple, structure), given))
+                made = block.forward(*restore((tuple, structure), given))
             shape = _flatten(made, results)
             if tracer.refused is not None:
                 raise tracer.refused
@@ -197,7 +199,7 @@ class Programs:
         sources = [owners.get(id(source), source) for source in tracer.sources[len(arrays):]]
         found = _Made(sources, Program(tracer, results, F), shape, ctx)
         self._keep(key, found, watch)
-        return _restore(shape, found.program(arrays + found.arrays))
+        return restore(shape, found.program(arrays + found.arrays))
 
     def _keep(self, key: Any, made: _Made | None, watch: Watch) -> None:
         if self._count >= REMEMBERED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -46,6 +47,18 @@ def contexts_of(ctx: Any) -> list[Context]:
     if len(set(found)) != len(found):
         raise InitializationError(f"The contexts {', '.join(map(str, found))} are not all different.",
                                   hint="name each once; mx.cpu(0) and mx.cpu(1) are different contexts.")
+    return found
+
+
+def _sizes(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape as an argument gives it: numbers, of which 0 and -1 are not known yet, or one number."""
+    try:
+        found = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
+    except TypeError:
+        found = (-2,)
+    if any(size < -1 for size in found):
+        raise ShapeError(f"Parameter {name} cannot have shape {shape!r:.80}.",
+                         hint="give whole numbers, as shape=(2, 3); 0 and -1 stand for sizes not known yet.")
     return found
 
 
@@ -94,7 +107,7 @@ class Parameter:
                  stype: str = "default", grad_stype: str = "default") -> None:
         self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
         self._dtype = np.dtype(dtype)
-        self._shape = None if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        self._shape = None if shape is None else _sizes(name, shape)
         self._stype, self._grad_stype = check_stype(stype), check_stype(grad_stype)
         self._allow_deferred_init = allow_deferred_init
         self._differentiable = differentiable

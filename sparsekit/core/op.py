@@ -145,6 +145,9 @@ class Op:
         Whether no byte limit holds for a dense result if an input is dense: it is what a product is asked for.
     instead : str
         For an operator without gradient: what to use where one is needed.
+    joined : slice, optional
+        Inputs whose values meet in one element type, numpy's for all of them.  A row with a sparse input gets them
+        in that type; dense rows see to it by themselves, as numpy's functions do.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
     **attrs
@@ -156,7 +159,8 @@ class Op:
         sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
         cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (),
         aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
-        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, listed: bool = True, **attrs: Any,
+        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, joined: slice | None = None,
+        listed: bool = True, **attrs: Any,
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
@@ -166,7 +170,7 @@ class Op:
         self.needed = sum(not word.endswith("?") for word in words)
         self.attrs, self.sparse_output, self.flat = attrs, sparse_output, flat
         self.outputs, self.visible, self.instead, self.unlimited = outputs, visible, instead, unlimited
-        self.shape, self.dtype, self.sample = shape, dtype, sample
+        self.shape, self.dtype, self.sample, self.joined = shape, dtype, sample, joined
         self.rules: list[Rule] = []
         self.gradient_function: Callable[..., Any] | None = None
         self.saves_inputs = self.saves_outputs = True

@@ -12,6 +12,7 @@ from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from ..storage import RowSparse
 from . import samples
+from .positions import whole
 
 __all__ = ["reshape", "target_shape"]
 
@@ -208,7 +209,7 @@ def _distinct(k: Any, rows: Any) -> Any:
 
 @retain.forward("row_sparse, default -> row_sparse")
 def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
-    rows, stored = _distinct(k, wanted.astype(np.int64)), x.indices  # int32 would fold a number beyond it onto a row
+    rows, stored = _distinct(k, whole(k.xp, wanted, "retain: the row")), x.indices
     places = rows if len(stored) == x.shape[0] else k.xp.searchsorted(stored, rows)
     inside = (places >= 0) & (places < len(stored))
     rows, places = rows[inside], places[inside]

@@ -194,7 +194,7 @@ for _name in ("_relu_backward", "_abs_backward"):
 
 # operators on stored values only
 
-scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sample=samples.pair(low=0.5),
+scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sample=samples.pair(low=0.5), joined=infer.EVERY,
                  doc="Quotient of two arrays of one shape, of the stored values of a sparse ``lhs`` only.")
 
 

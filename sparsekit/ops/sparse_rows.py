@@ -16,6 +16,7 @@ from . import samples
 from .binary import add_csr, add_row_sparse, index_type
 from .limits import check_room, dense_of
 from .parts import csr_rows, row_sparse_rows, transposed
+from .positions import whole
 from .slices import Only
 from .sparse_pairs import values_at
 from .unary import on_data
@@ -215,7 +216,7 @@ retain = find("_sparse_retain")
 
 def _wanted(k: Any, wanted: Any, size: int) -> Any:
     """The distinct rows to keep, ascending; numbers of no row are left out."""
-    rows = k.xp.unique(wanted.astype(np.int64))
+    rows = k.xp.unique(whole(k.xp, wanted, "retain: the row"))
     return rows[(rows >= 0) & (rows < size)]
 
 

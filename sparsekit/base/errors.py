@@ -14,6 +14,7 @@ __all__ = [
     "FileFormatError",
     "GPUNotFound",
     "GradientError",
+    "HybridizeWarning",
     "IndexWarning",
     "InitializationError",
     "InsufficientMemoryError",
@@ -194,3 +195,7 @@ class StorageFallbackWarning(UserWarning):
 
 class IndexWarning(UserWarning):
     """An index, a label or an id was changed to fit: clipped to the ends of an axis, or rounded by a float type."""
+
+
+class HybridizeWarning(UserWarning):
+    """A hybridized block runs as it is written, or is traced anew at every call."""

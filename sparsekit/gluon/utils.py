@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import collections
 import hashlib
 import itertools
 import math
+import operator
 import os
 import threading
 import urllib.parse
@@ -13,13 +13,16 @@ import warnings
 import weakref
 from typing import Any, Self
 
+import numpy as np
+
 from ..base.context import Context
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError
 from ..ndarray.creation import array as make_array
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 
-__all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data"]
+__all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
+           "whole"]
 
 #: Bytes that a file is read in.
 PIECE = 1 << 20
@@ -149,7 +152,7 @@ class HookHandle:
         self._hooks: Any = None
         self._id = -1
 
-    def attach(self, hooks_dict: collections.OrderedDict[int, Any], hook: Any) -> None:
+    def attach(self, hooks_dict: dict[int, Any], hook: Any) -> None:
         """Put a hook in its place."""
         if self._hooks is not None:
             raise SparsekitError("The same handle cannot be attached twice.", hint="make a new one.")
@@ -170,6 +173,24 @@ class HookHandle:
 
     def __exit__(self, *exception: object) -> None:
         self.detach()
+
+
+def whole(name: str, value: Any, least: int = 0) -> int:
+    """``value`` as an int of at least ``least``.
+
+    Raises
+    ------
+    ShapeError
+        If it is none.
+    """
+    try:
+        found = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        found = least - 1
+    if found < least:
+        raise ShapeError(f"{name} is a whole number, at least {least}, not {value!r:.80}.",
+                         hint=f"{name}={least + 1}, for example.")
+    return found
 
 
 def shape_is_known(shape: Any) -> bool:

@@ -109,7 +109,8 @@ class NDArray(NumpyProtocol, Interchange):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+        what = f"<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+        return what if self._ctx.device_type == "trace" else f"\n{self.asnumpy()!s}\n{what}"
 
     # values out
 
@@ -133,6 +134,10 @@ class NDArray(NumpyProtocol, Interchange):
 
     def _on_host(self) -> Any:
         """The store with components of numpy, copied from a GPU if they lie there."""
+        if hooks.state.tracing:
+            from ..core.trace import refuse  # needs the array classes, and is not needed before a block is traced
+
+            raise refuse()
         return self._store if self._ctx.device_type == "cpu" else _map_components(self._store, lambda part: part.get())
 
     def asscalar(self) -> Any:

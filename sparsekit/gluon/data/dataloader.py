@@ -13,9 +13,10 @@ from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError
 from ...core import hooks
 from ...io.workers import Threads
 from ...ndarray import NDArray
+from ..utils import whole
 from .dataset import ArrayDataset, SimpleDataset, _SampledDataset
 from .process import Late, Processes, make_batch
-from .sampler import BatchSampler, RandomSampler, SequentialSampler, whole
+from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 __all__ = ["DataLoader"]
 

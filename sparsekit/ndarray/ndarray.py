@@ -21,6 +21,7 @@ from ..kernels import for_device
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, densify, within_memory
+from ..storage.memory import handed_out
 from . import arithmetic
 from .backward import run_backward
 from .indexing import assignable, numpy_key, split_key, stacked
@@ -458,7 +459,10 @@ class NDArray(NumpyProtocol, Interchange):
 
     def __reduce__(self) -> tuple[Any, ...]:
         store = self._on_host()
-        parts = tuple(getattr(store, name) for name in getattr(store, "components", ())) or (store,)
+        if self.stype == "default":
+            parts: tuple[Any, ...] = (handed_out(store, read_only=not store.flags.writeable),)
+        else:
+            parts = tuple(handed_out(getattr(store, name), read_only=name != "data") for name in store.components)
         return _rebuild, (self.stype, parts, self.shape, self._ctx)
 
 
@@ -475,10 +479,13 @@ def check_no_part(value: Any) -> None:
 
 
 def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Context = CPU) -> NDArray:
-    """An array from its components, validated like any other input; on the CPU if its GPU is not here."""
-    store: Any
-    indices: Any
-    store, *indices = (part if part.flags.writeable and part.flags.c_contiguous else part.copy() for part in parts)
+    """An array from its components, validated like any other input; on the CPU if its GPU is not here.
+
+    Indices are copied before they are checked: a pickle's buffers may be memory that others hold.
+    """
+    store, *indices = parts
+    store = store if store.flags.writeable and store.flags.c_contiguous else store.copy()
+    indices = [part.copy() for part in indices]
     if stype == "csr":
         store = CSR(store, indices[0], indices[1], tuple(shape))
     elif stype == "row_sparse":

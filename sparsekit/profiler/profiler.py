@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 from ..base.errors import ProfilerError
+from ..base.forking import across_fork
 from ..core import hooks
 from .notes import COUNTER, MARKER
 from .profile import Profile
@@ -263,6 +264,7 @@ class Profiler(Profile):
 
 
 _lock = threading.RLock()
+across_fork(lambda: _lock)
 
 
 def _busy() -> ProfilerError:

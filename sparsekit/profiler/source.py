@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ..base.undisturbed import undisturbed
 from .clock import Clock
 from .log import Key, Log, Total
 from .memory import process_bytes
 from .recorder import Recorder
 from .shown import Brief
-from .undisturbed import undisturbed
 
 __all__ = ["Run", "Stored", "accounted", "environment"]
 

@@ -35,11 +35,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LANES", "ROLES", "Densification", "DeviceWork", "assign", "caller", "copied", "inner", "interrupts", "ledger",
-           "owned", "quietly", "state", "user_depth", "user_line"]
+__all__ = ["CUSTOM", "LANES", "ROLES", "Densification", "DeviceWork", "assign", "caller", "copied", "inner", "interrupts",
+           "ledger", "owned", "quietly", "state", "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
+
+#: Ends the name of a span of a custom operator's own code.
+CUSTOM = "::pure_python"
 
 sink: Any = None
 

@@ -133,7 +133,7 @@ def main():
 
 
 def deviation(wanted, found):
-    """The largest relative difference of the numbers under each name; infinity if there are others."""
+    """The largest difference of the numbers under each name, relative to them or to 0.05; infinity if there are others."""
     if wanted.keys() != found.keys():
         return float("inf")
     worst = 0.0
@@ -141,7 +141,7 @@ def deviation(wanted, found):
         if len(values) > len(found[name]) or (len(values) < len(found[name]) and name != "printed"):
             return float("inf")
         for one, other in zip(values, found[name], strict=False):
-            worst = max(worst, abs(one - other) / max(1e-3, abs(one)))
+            worst = max(worst, abs(one - other) / max(0.05, abs(one)))
     return worst
 
 

@@ -160,6 +160,14 @@ class ProfilerError(SparsekitError):
     """The profiler was used out of order."""
 
 
+class CustomOpError(SparsekitError):
+    """A custom operator's own code raised an error, which is the cause of this one."""
+
+
+class LearningRateError(SparsekitError, UserWarning):
+    """A learning rate was set that a schedule decides; MXNet raises a ``UserWarning``, and code that expects one works."""
+
+
 class ContractError(SparsekitError, AssertionError):
     """A profile broke what ``expect(prof)`` promised."""
 

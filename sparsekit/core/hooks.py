@@ -35,11 +35,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LANES", "ROLES", "Densification", "DeviceTimes", "DeviceWork", "assign", "caller", "copied", "inner",
+__all__ = ["CUSTOM", "LANES", "ROLES", "Densification", "DeviceTimes", "DeviceWork", "assign", "caller", "copied", "inner",
            "interrupts", "ledger", "owned", "quietly", "state", "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
+
+#: Ends the name of a span of a custom operator's own code.
+CUSTOM = "::pure_python"
 
 sink: Any = None
 
@@ -48,9 +51,10 @@ class _State(threading.local):
     """What the calling thread is doing.
 
     ``lane`` and ``layer`` say where its operators belong, ``node`` is the forward node whose gradient
-    is being computed, ``caller`` is where the user called what runs now, as ``caller()`` gives it, or None
-    if that must be looked up, ``recording`` and ``training`` are autograd's switches,
-    ``tracing`` whether operators are noted rather than run, ``thread`` is its identifier.
+    is being computed, ``called`` is the name that the user gave the operator called last, ``caller`` is
+    where the user called what runs now, as ``caller()`` gives it, or None if that must be looked up,
+    ``recording`` and ``training`` are autograd's switches, ``tracing`` whether operators are noted rather
+    than run, ``thread`` is its identifier.
 
     ``quietly(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
     and the like: results are infinite or nan there, as IEEE 754 says.  numpy keeps that setting in a context
@@ -67,6 +71,7 @@ class _State(threading.local):
         # All in the instance: a recorder reads ``__dict__`` once an event, in the time of one attribute.
         self.lane, self.layer = "forward", ""
         self.caller: Any = None
+        self.called: str | None = None
         self.node: Any = None
         self.recording = self.training = self.tracing = False
         self.thread = threading.get_ident()

@@ -10,7 +10,10 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named
+from ..base.literal import literal
 from . import cost as costs
 from . import infer
 from .labels import described, label
@@ -254,7 +257,7 @@ class Op:
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
             raise UnknownNameError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
-        complete = {**self.attrs, **attrs}
+        complete = {**self.attrs, **{name: _value(value, self.attrs[name]) for name, value in attrs.items()}}
         missing = [name for name, value in complete.items() if value is REQUIRED]
         if missing:
             raise SparsekitError(f"{self.label} needs the argument {missing[0]!r}.", hint=f"{self.label}(…, {missing[0]}=…)")
@@ -330,9 +333,16 @@ class Call:
         return described(self.op.name, self.attrs)
 
 
+def _value(value: Any, default: Any) -> Any:
+    """An attribute as it is computed with: MXNet's attributes are text, so the text of a number or a tuple stands for it."""
+    return value if type(value) is not str or isinstance(default, str) else literal(value)
+
+
 def _hashable(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_hashable(item) for item in value)
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return tuple(value.tolist())
     try:
         hash(value)
     except TypeError:

@@ -265,7 +265,7 @@ class Block:
         Parameters
         ----------
         callback : function or None
-            ``callback(node_name, operator_name, array)``; None takes it away.
+            ``callback(node_name, operator_name, array)``, with names such as ``dense0_fwd_output``; None takes it away.
         monitor_all : bool
             Show the operators' inputs too.
         """
@@ -361,7 +361,7 @@ class HybridBlock(Block):
         Parameters
         ----------
         callback : function or None
-            ``callback(node_name, operator_name, array)``; None takes it away.
+            ``callback(node_name, operator_name, array)``, with names such as ``dense0_fwd_output``; None takes it away.
         monitor_all : bool
             Show the operators' inputs too.
         """

@@ -83,7 +83,8 @@ What is clipped gives an ``IndexWarning``, and ``config.indices = "error"`` refu
 fractions are cut off, and NaN is refused.  With ``sparse_grad=True``, or where the buffer of the weight's gradient is
 row_sparse, that gradient is row_sparse and stores the rows looked up.  A row_sparse weight
 need not hold all its rows: an absent one is zero.  ``dtype`` is accepted and not needed: the weight has one.""")
-_declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse gradient; deprecated in MXNet.")
+_declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse gradient; deprecated in MXNet.  ``deterministic`` "
+         "has no effect: gradients are the same on every run.").attrs["deterministic"] = False
 
 
 backward = Op("_embedding_backward", "g data", shape=lambda shapes, attrs: attrs["shape"], flat=(1,),

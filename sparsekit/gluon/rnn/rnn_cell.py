@@ -52,6 +52,10 @@ class RecurrentCell(Block):
         self._modified, self._counts = False, _Counts()
         self.reset()
 
+    def _step_name(self) -> str:
+        """What names of this step's operators begin with."""
+        return f"t{self._counter}_"
+
     def reset(self) -> None:
         """Forget what is left of an earlier sequence; to be called before stepping through a new one."""
         self._init_counter = self._counter = -1
@@ -194,8 +198,9 @@ class _Gated(HybridRecurrentCell):
 
     def _both_sums(self, F: Any, inputs: Any, state: Any, *parameters: Any) -> tuple[Any, Any]:
         i2h_weight, h2h_weight, i2h_bias, h2h_bias = parameters
-        return (F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=self._sums),
-                F.FullyConnected(state, h2h_weight, h2h_bias, num_hidden=self._sums))
+        step = self._step_name()
+        return (F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=self._sums, name=step + "i2h"),
+                F.FullyConnected(state, h2h_weight, h2h_bias, num_hidden=self._sums, name=step + "h2h"))
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shape and layout of the state."""
@@ -240,7 +245,8 @@ class RNNCell(_Gated):
                        h2h_bias: Any) -> Any:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        output = self._get_activation(F, F.elemwise_add(*both), self._activation)
+        step = self._step_name()
+        output = self._get_activation(F, F.elemwise_add(*both, name=step + "plus0"), self._activation, name=step + "out")
         return output, [output]
 
 
@@ -281,11 +287,15 @@ class LSTMCell(_Gated):
                        h2h_bias: Any) -> Any:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        parts = F.SliceChannel(F.elemwise_add(*both), num_outputs=4)
+        step = self._step_name()
+        parts = F.SliceChannel(F.elemwise_add(*both, name=step + "plus0"), num_outputs=4, name=step + "slice")
         kinds = (self._recurrent_activation, self._recurrent_activation, self._activation, self._recurrent_activation)
-        entry, forget, new, leave = (self._get_activation(F, part, kind) for part, kind in zip(parts, kinds, strict=True))
-        cell = F.elemwise_add(F.elemwise_mul(forget, states[1]), F.elemwise_mul(entry, new))
-        hidden = F.elemwise_mul(leave, self._get_activation(F, cell, self._activation))
+        entry, forget, new, leave = (self._get_activation(F, part, kind, name=step + name)
+                                     for part, kind, name in zip(parts, kinds, "ifco", strict=True))
+        cell = F.elemwise_add(F.elemwise_mul(forget, states[1], name=step + "mul0"),
+                              F.elemwise_mul(entry, new, name=step + "mul1"), name=step + "state")
+        hidden = F.elemwise_mul(leave, self._get_activation(F, cell, self._activation, name=step + "activation0"),
+                                name=step + "out")
         return hidden, [hidden, cell]
 
 
@@ -317,10 +327,15 @@ class GRUCell(_Gated):
                        h2h_bias: Any) -> Any:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        (reset, update, new), (back_reset, back_update, back_new) = (F.SliceChannel(sums, num_outputs=3) for sums in both)
-        reset = F.sigmoid(F.elemwise_add(reset, back_reset))
-        update = F.sigmoid(F.elemwise_add(update, back_update))
-        new = F.tanh(F.elemwise_add(new, F.elemwise_mul(reset, back_new)))
-        rest = F.elemwise_sub(F.ones_like(update), update)
-        hidden = F.elemwise_add(F.elemwise_mul(rest, new), F.elemwise_mul(update, states[0]))
+        step = self._step_name()
+        (reset, update, new), (back_reset, back_update, back_new) = (
+            F.SliceChannel(sums, num_outputs=3, name=step + name) for sums, name in zip(both, ("i2h_slice", "h2h_slice"),
+                                                                                        strict=True))
+        reset = F.sigmoid(F.elemwise_add(reset, back_reset, name=step + "plus0"), name=step + "r_act")
+        update = F.sigmoid(F.elemwise_add(update, back_update, name=step + "plus1"), name=step + "z_act")
+        new = F.tanh(F.elemwise_add(new, F.elemwise_mul(reset, back_new, name=step + "mul0"), name=step + "plus2"),
+                     name=step + "h_act")
+        rest = F.elemwise_sub(F.ones_like(update, name=step + "ones_like0"), update, name=step + "minus0")
+        hidden = F.elemwise_add(F.elemwise_mul(rest, new, name=step + "mul1"),
+                                F.elemwise_mul(update, states[0], name=step + "mul20"), name=step + "out")
         return hidden, [hidden]

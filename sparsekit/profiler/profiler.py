@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
@@ -191,6 +192,7 @@ class Profiler(Profile):
             hooks.device_work.clear()
             self._run.recorder.begin()
             hooks.sink = self._run.recorder
+            hooks.origin = weakref.WeakMethod(self._run.origin_of)
             _active = self
             self.state = "running"
 

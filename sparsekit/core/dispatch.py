@@ -462,7 +462,7 @@ class _Conversion:
 
     def __init__(self, stype: str, kind: str) -> None:
         self.op, self.attrs, self.fallback = find("cast_storage"), {"stype": stype}, kind == hooks.FALLBACK
-        self.dense = "" if self.fallback else kind
+        self.dense = kind if kind == hooks.NATURAL else ""
 
 
 @functools.cache
@@ -515,21 +515,22 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
     return result
 
 
-def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None) -> Any:
+def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL) -> Any:
     """A sparse store as the dense array that ``name`` must have: against policy, noted in the ledger, without a warning.
 
-    Written into ``out`` if given.
+    Written into ``out`` if given.  Where ``kind`` is ``hooks.ASKED`` there is no policy against it, and no ledger.
     """
     remedy = "make the array that takes the values of the same storage type"
-    allowed(reason, remedy)
+    if kind != hooks.ASKED:
+        allowed(reason, remedy)
     if out is None:
-        made = convert_store(store, "default", k, hooks.NATURAL)
+        made = convert_store(store, "default", k, kind)
     else:
         start = _clock()
         made = densify(store, k.xp, out=out)
         if hooks.sink is not None:
-            hooks.sink.op(_conversion("default", hooks.NATURAL), start, _clock(), (store,), (made,), None)
-    note(hooks.NATURAL, name, store, made, reason, remedy)
+            hooks.sink.op(_conversion("default", kind), start, _clock(), (store,), (made,), None)
+    note(kind, name, store, made, reason, remedy)
     return made
 
 

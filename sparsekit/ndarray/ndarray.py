@@ -349,8 +349,10 @@ class NDArray(NumpyProtocol, Interchange):
 
     def _fill_from_sparse(self, store: Any, by: str) -> None:
         """Write a sparse store into this dense buffer, without a temporary of that size."""
+        # The storage type of a gradient buffer is what the user declared.
+        kind = hooks.ASKED if by == "backward" else hooks.NATURAL
         written_dense(by, store, for_device(self._ctx.device_type),
-                      f"the array that a {store.stype} array is written to is dense", self._store)
+                      f"the array that a {store.stype} array is written to is dense", self._store, kind)
 
     # gradients
 

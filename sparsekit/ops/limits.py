@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.dispatch import allowed, note
-from ..core.hooks import FALLBACK
+from ..core.hooks import NATURAL
 from ..core.labels import label
 from ..storage import CSR, check, densify
 from ..storage.convert import row_ids
@@ -34,7 +34,7 @@ def dense_of(k: Any, store: Any, name: str) -> Any:
 
 
 def dense_inside(k: Any, store: Any, name: str) -> Any:
-    """As ``dense_of``, in a kernel whose result is not that dense array: noted in the ledger as what no kernel takes."""
+    """As ``dense_of``, in a kernel whose result is not that dense array: noted in the ledger."""
     if not hasattr(store, "stype"):
         return store
     what = label(name)
@@ -42,7 +42,7 @@ def dense_inside(k: Any, store: Any, name: str) -> Any:
     remedy = f"give {what} arrays of equal shapes and storage types, or convert once with tostype('default') before"
     allowed(reason, remedy)
     made = dense_of(k, store, name)
-    note(FALLBACK, name, store, made, reason, remedy)
+    note(NATURAL, name, store, made, reason, remedy)
     return made
 
 

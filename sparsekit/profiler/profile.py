@@ -345,6 +345,8 @@ class Profile:
             sections.append(("By cell or file, and line", places))
         if self.densified:
             sections.append(("Became dense", self.ledger_table().plain()))
+        advice = self.advice()
+        sections.append(("Advice", advice.table().plain() if len(advice) else repr(advice)))
         displays.call("html_report", title, sections, path=path)
         return Path(path)
 

@@ -134,7 +134,7 @@ class Buffer:
     def __init__(self, like: Any) -> None:
         self._store, self.stype, self.made = outline(like.shape, like.dtype, like.stype), like.stype, None
 
-    def _receive(self, gradient: Any, add: bool = False) -> None:
+    def _receive(self, gradient: Any, add: bool = False, by: str = "") -> None:
         self.made = gradient
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import ShapeError
 from ..core import cost
-from ..core.op import REQUIRED, Op
+from ..core.op import LOOKED_UP, REQUIRED, Op
 from ..storage import RowSparse
 from . import samples
 from .positions import CLIP, inside
@@ -71,8 +71,8 @@ def _declare(name: str, sparse_grad: bool, doc: str) -> Op:
                              {"input_dim": 4, "output_dim": 5, "sparse_grad": sparse}) for sparse in (False, True)])
     op.attrs |= {"dtype": "float32", "sparse_grad": sparse_grad}
     op.forward("default, default -> default")(_rows_of)
-    op.forward("default, row_sparse -> default")(_rows_of_row_sparse)
-    op.forward("default, csr -> default")(_rows_of_csr)
+    op.forward("default, row_sparse -> default", asked=LOOKED_UP)(_rows_of_row_sparse)
+    op.forward("default, csr -> default", asked=LOOKED_UP)(_rows_of_csr)
     op.gradient(_rule)
     return op
 

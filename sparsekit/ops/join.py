@@ -13,7 +13,7 @@ from ..core.op import Op
 from ..storage import CSR, RowSparse, convert, densify
 from . import samples
 from .binary import index_type
-from .limits import check_room
+from .limits import check_room, dense_inside
 from .slices import Only, axis_of
 
 __all__ = ["concat", "stack"]
@@ -188,7 +188,7 @@ def _(k: Any, *given: Any) -> Any:
     stores, attrs = given[:-1], given[-1]
     shape, axis = _stacked_shape([store.shape for store in stores], attrs), _stack_axis(stores[0].shape, attrs)
     if axis == 0:
-        return RowSparse(k.xp.stack([densify(store, k.xp) for store in stores]), k.xp.arange(len(stores)), shape, check=False)
+        return RowSparse(k.xp.stack([dense_inside(k, store, "stack") for store in stores]), k.xp.arange(len(stores)), shape, check=False)
     indices, spread = aligned_rows(k.xp, stores)
     return RowSparse(k.xp.stack(spread, axis=axis), indices, shape, check=False)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import ShapeError
 from ..core import cost, infer
-from ..core.op import REQUIRED, Op
+from ..core.op import REQUIRED, SHAPE_ONLY, Op
 from ..storage import RowSparse
 from . import samples
 from .positions import whole
@@ -119,7 +119,7 @@ reshape_like = Op("reshape_like", "lhs rhs", lhs_begin=None, lhs_end=None, rhs_b
                       "not including, ``lhs_end`` replaced by those from ``rhs_begin`` to ``rhs_end`` of ``rhs``.")
 
 
-@reshape_like.forward("default, * -> default")
+@reshape_like.forward("default, * -> default", asked=SHAPE_ONLY)
 def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
     return x.reshape(_likeness([x.shape, like.shape], attrs)).copy()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import RowIndexError, ShapeError, UnknownNameError
 from ..core import cost
-from ..core.op import REQUIRED, Op
+from ..core.op import LOOKED_UP, REQUIRED, Op
 from ..storage import CSR, RowSparse
 from ..storage.convert import row_ids
 from . import samples
@@ -362,14 +362,14 @@ def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
     return x[_places(x.shape, rows, columns)].reshape(rows.shape)
 
 
-@values_at.forward("csr, default, default -> default")
+@values_at.forward("csr, default, default -> default", asked=LOOKED_UP)
 def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
     out = k.xp.zeros(rows.size, x.dtype)
     k.csr_values_at(x.data, x.indices, x.indptr, *_places(x.shape, rows, columns), out)
     return out.reshape(rows.shape)
 
 
-@values_at.forward("row_sparse, default, default -> default")
+@values_at.forward("row_sparse, default, default -> default", asked=LOOKED_UP)
 def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
     flat_rows, flat_columns = _places(x.shape, rows, columns)
     out = k.xp.zeros(rows.size, x.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
@@ -192,6 +193,7 @@ class Profiler(Profile):
             hooks.device_work.take()  # of a profiler before
             self._run.recorder.begin()
             hooks.sink = self._run.recorder
+            hooks.origin = weakref.WeakMethod(self._run.origin_of)
             _active = self
             self.state = "running"
 

@@ -267,10 +267,10 @@ class Recorder:
         parts = [(one._seen if one._seen >= began else introduce(one), owner) for one, owner in arrays]
         self._note(READ, start, time.perf_counter_ns(), "io", (name, args), parts)
 
-    def densify(self, record: Any) -> None:
-        """Note that a sparse array silently became dense."""
+    def densify(self, record: Any, store: Any = None) -> None:
+        """Note that a sparse array implicitly became the dense ``store``."""
         now = time.perf_counter_ns()
-        self._note(DENSIFY, now, now, hooks.state.lane, record)
+        self._note(DENSIFY, now, now, hooks.state.lane, record, None if store is None else self._meet(store))
 
     def mark(self, kind: str, name: str, value: Any, unit: str = "") -> None:
         """Note an instant: a marker or the new value of a counter, in ``unit``."""

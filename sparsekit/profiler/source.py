@@ -122,6 +122,15 @@ class Run:
         fresh: Stored = self._alone(self._bring_up_to_date)
         return fresh
 
+    def origin_of(self, store: Any) -> Any:
+        """Where a dense store of a live array came from, as ``pieces.Origin``; None if no operator recorded made it."""
+        self.refresh()
+        for reference in weakref.getweakrefs(store):
+            entry = self.recorder.reader.entry(reference)
+            if entry is not None:
+                return next((piece.origin for piece, _ in entry.owners()), None)
+        return None
+
     def _alone(self, work: Callable[[], Any]) -> Any:
         """Do something while no other thread digests or reads."""
 

@@ -72,9 +72,10 @@ class Block(NamedTuple):
 
 
 def _fields(record: Mapping[str, Any]) -> tuple[str, str, str, str, bool]:
-    """Name, kind, lane, layer and whether it fell back: what calls of one kind share."""
+    """Name, kind, lane, layer and whether it made a sparse array dense: what calls of one kind share."""
     name, lane = str(record.get("name") or "?"), str(record.get("lane") or "other")
-    return name, str(record.get("kind") or "op"), lane, str(record.get("layer") or ""), bool(record.get("fallback"))
+    return name, str(record.get("kind") or "op"), lane, str(record.get("layer") or ""), bool(
+        record.get("became_dense", record.get("fallback")))
 
 
 def _event(fields: tuple[str, str, str, str, bool], own: tuple[Any, Any, Any, Any], record: Mapping[str, Any]) -> Event:

@@ -34,12 +34,6 @@ def array(stype="default", values=VALUES):
     return nd.array(values).tostype(stype)
 
 
-@pytest.fixture
-def no_fallback():
-    with mx.config.set(densify="error"):
-        yield
-
-
 # numpy: universal functions
 
 

@@ -10,12 +10,14 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named
 from . import cost as costs
 from . import infer
 from .labels import described, label
 
-__all__ = ["REQUIRED", "Call", "Op", "Rule", "Want", "find", "registry"]
+__all__ = ["REQUIRED", "Call", "Op", "Rule", "Want", "find", "joining", "registry"]
 
 
 class _Required:
@@ -28,6 +30,9 @@ REQUIRED = _Required()
 
 #: Every operator, by name and by alias.
 registry: dict[str, Op] = {}
+
+#: How rule rows write a dense input.
+DENSE = {"default", "default?", "default..."}
 
 #: A call's attributes are remembered up to this many combinations; then the memory is cleared.
 REMEMBERED = 512
@@ -110,6 +115,25 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
+def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callable[..., Any]:
+    """The kernel, given the inputs at ``places`` in the one element type that numpy gives them together."""
+
+    def run(k: Any, *given: Any) -> Any:
+        met = given[:-1][places]
+        first = met[0].dtype
+        for store in met:
+            if store.dtype != first:
+                break
+        else:
+            return function(k, *given)
+        dtype = np.result_type(*[store.dtype for store in met])
+        stores = list(given[:-1])
+        stores[places] = [store if store.dtype == dtype else store.astype(dtype) for store in met]
+        return function(k, *stores, given[-1])
+
+    return run
+
+
 class Op:
     """The record of one operator.
 
@@ -147,7 +171,7 @@ class Op:
         For an operator without gradient: what to use where one is needed.
     joined : slice, optional
         Inputs whose values meet in one element type, numpy's for all of them.  A row with a sparse input gets them
-        in that type; dense rows see to it by themselves, as numpy's functions do.
+        in that type; dense rows are numpy's functions, which do the same, or use ``joining``.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
     **attrs
@@ -187,7 +211,10 @@ class Op:
             unknown = set(when) - set(self.attrs)
             if unknown:
                 raise UnknownNameError.of(f"attribute of {self.name}", unknown.pop(), self.attrs)
-            self.rules.append(Rule(pattern, when, function))
+            rule = Rule(pattern, when, function)
+            if self.joined is not None and not set(rule.inputs) <= DENSE:
+                rule.function = joining(function, self.joined)
+            self.rules.append(rule)
             self._changed()
             return function
 

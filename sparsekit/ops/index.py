@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import RowIndexError, ShapeError, UnknownNameError
+from ..base.errors import DTypeError, RowIndexError, ShapeError, UnknownNameError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from . import samples
@@ -122,7 +123,15 @@ def _(k: Any, g: Any, index: Any, attrs: Any) -> Any:
 pick_backward.gradient(lambda F, g, _data, index, _out, attrs, want: (
     F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
 
-clip = Op("clip", "data", a_min=REQUIRED, a_max=REQUIRED, shape=infer.unchanged,
+def _clip_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    for name in ("a_min", "a_max"):
+        if not isinstance(attrs[name], numbers.Real):
+            raise DTypeError(f"clip: {name} must be a number, got {attrs[name]!r}.",
+                             hint="-float('inf') and float('inf') leave an end open.")
+    return shapes[0]
+
+
+clip = Op("clip", "data", a_min=REQUIRED, a_max=REQUIRED, shape=_clip_shape,
           sample=lambda: [([samples.grid()], {"a_min": -1.0, "a_max": 1.0})],
           doc="Values bounded to a_min … a_max.")
 

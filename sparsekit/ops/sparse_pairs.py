@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..core import infer
 from ..core.op import REQUIRED, Op, find
 from ..storage import CSR, RowSparse, convert
@@ -64,7 +62,16 @@ def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[...
 def both_csr(k: Any, left: Any, right: Any) -> tuple[CSR, CSR]:
     """Two sparse matrices as csr of the shape they broadcast to."""
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
-    return stretched(k, convert(left, "csr", k.xp), shape), stretched(k, convert(right, "csr", k.xp), shape)
+    return stretched(k, _matrix(k, left), shape), stretched(k, _matrix(k, right), shape)
+
+
+def _matrix(k: Any, store: Any) -> CSR:
+    """A sparse store as csr; one of a single axis as a row."""
+    if len(store.shape) > 1:
+        made: CSR = convert(store, "csr", k.xp)
+        return made
+    ends = k.xp.asarray([0, store.indices.shape[0]])
+    return CSR(store.data, store.indices, ends, (1, *store.shape), check=False)
 
 
 def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Callable[..., Any] | None = None) -> None:
@@ -173,15 +180,14 @@ def _(k: Any, *given: Any) -> Any:
 
 @add_n.forward("default|row_sparse|csr... -> default")
 def _(k: Any, *given: Any) -> Any:
-    stores = given[:-1]
+    first, *rest = given[:-1]  # added in their order, which decides the last digit
+    out = dense_of(k, first, "add_n") if hasattr(first, "stype") else first.copy()
     add = row_of("elemwise_add", "default", "csr")
-    dense = [store for store in stores if not hasattr(store, "stype")]
-    out = dense[0].astype(np.result_type(*(store.dtype for store in stores)))
-    for store in dense[1:]:
-        out += store
-    for store in stores:
+    for store in rest:
         if hasattr(store, "stype"):
             out = add(k, out, store)
+        else:
+            out += store
     return out
 
 

@@ -92,7 +92,11 @@ def _hypot(F: Any, g: Any, side: Any, out: Any) -> Any:
     return F.broadcast_div(F.broadcast_mul(g, side), out)
 
 
-broadcasting("broadcast_hypot", lambda xp, a, b: xp.hypot(a, b), lambda F, g, lhs, rhs, out, attrs, want: (
+def _length(xp: Any, a: Any, b: Any) -> Any:
+    return xp.hypot(a, b).astype(np.result_type(a.dtype, b.dtype), copy=False)
+
+
+broadcasting("broadcast_hypot", _length, lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and _sum_to(F, _hypot(F, g, lhs, out), lhs), want[1] and _sum_to(F, _hypot(F, g, rhs, out), rhs)),
     "Length of the hypotenuse, ``sqrt(lhs² + rhs²)``, with broadcasting.", low=0.5)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named
+from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named
 from . import cost as costs
 from . import infer
 from .labels import described, label
@@ -280,7 +280,7 @@ class Op:
     def _complete(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
-            raise UnknownNameError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
+            raise ArgumentError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
         complete = {**self.attrs, **attrs}
         missing = [name for name, value in complete.items() if value is REQUIRED]
         if missing:

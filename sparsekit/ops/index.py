@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import DTypeError, RowIndexError, ShapeError, UnknownNameError
+from ..base.errors import RowIndexError, ShapeError, UnknownNameError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from . import samples
@@ -124,10 +124,10 @@ pick_backward.gradient(lambda F, g, _data, index, _out, attrs, want: (
     F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
 
 def _clip_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
-    for name in ("a_min", "a_max"):
-        if not isinstance(attrs[name], numbers.Real):
-            raise DTypeError(f"clip: {name} must be a number, got {attrs[name]!r}.",
-                             hint="-float('inf') and float('inf') leave an end open.")
+    low, high = attrs["a_min"], attrs["a_max"]
+    if not (isinstance(low, numbers.Real) and isinstance(high, numbers.Real)):
+        raise ShapeError(f"clip(a_min={low!r}, a_max={high!r}) needs two numbers.",
+                         hint="-float('inf') and float('inf') leave an end open.")
     return shapes[0]
 
 

@@ -18,7 +18,7 @@ from . import samples
 from .binary import add_csr, add_row_sparse, index_type
 from .join import aligned_rows
 from .limits import check_room, dense_of, filled
-from .parts import stretched
+from .parts import csr_rows, stretched
 from .unary import on_data
 
 __all__ = ["union_csr"]
@@ -216,6 +216,12 @@ keep_places("_scatter_elemwise_div", left_only=True)
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
     indices, (_, divisor) = aligned_rows(k.xp, [left, right])
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor[k.xp.searchsorted(indices, left.indices)]))
+
+
+@scatter_div.forward("row_sparse, csr -> row_sparse")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    divisor = dense_of(k, csr_rows(k, right, left.indices), "_scatter_elemwise_div")
+    return on_data(left, dense_function("elemwise_div")(k, left.data, divisor))
 
 
 scatter_div.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.arguments import unmasked
 from ...base.dtypes import ELEMENT_TYPES
 from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError
 from ...io.array_iter import rows_of
@@ -168,7 +169,7 @@ class ArrayDataset(Dataset):
             raise ShapeError(f"The arrays have different lengths: {', '.join(map(str, lengths))}.",
                              hint="an example is one row of each.")
         self._length = lengths[0]
-        self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else one for one in args]
+        self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in args]
 
     def __getitem__(self, idx: Any) -> Any:
         return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)

@@ -143,10 +143,11 @@ class Programs:
         try:
             structure = tuple([_flatten(value, arrays) for value in args])
         except Opaque as error:
+            made = block.forward(*args)
             if str(error) != "Symbol":
                 self._warn_once(f"{block.name} is hybridized, and runs as it is written because a {error} is among its "
                                 "arguments.")
-            return block.forward(*args)
+            return made
         if not arrays:
             return block.forward(*args)
         if self._watch is not None and not self._watch.holds():

@@ -94,7 +94,7 @@ class SymbolBlock(HybridBlock):
                         "shape": None if shape is None else to_user(from_user(parse(shape, (), node.name), node.name)),
                         "init": node.attrs.get("__init__"),
                         "lr_mult": _number(node, "__lr_mult__"), "wd_mult": _number(node, "__wd_mult__")}
-            wanted = {key: value for key, value in declared.items() if value is not None}
+            wanted: dict[str, Any] = {key: value for key, value in declared.items() if value is not None}
             if node in states:
                 wanted["grad_req"] = "null"
             if node.name in self.params:

@@ -8,7 +8,10 @@ from typing import Any
 
 from ...base.errors import DTypeError, ShapeError
 from ...core import indices
+from ...ndarray.ndarray import NDArray
+from ...symbol import Symbol
 from ..block import HybridBlock
+from ..utils import refuse_foreign
 
 __all__ = ["Loss", "like"]
 
@@ -38,6 +41,12 @@ class Loss(HybridBlock):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """The losses; labels and weights of numpy or scipy are refused with the line that makes arrays of them."""
+        if not all(one is None or isinstance(one, (NDArray, Symbol)) for one in args):
+            refuse_foreign(self.name, args)
+        return super().forward(x, *args)
 
     def _weighed(self, F: Any, loss: Any, sample_weight: Any = None) -> Any:
         """Multiply by the weights of the samples and of the loss."""

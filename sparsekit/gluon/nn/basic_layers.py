@@ -102,7 +102,7 @@ class Dropout(HybridBlock):
         Axes along which all elements share their fate.
     """
 
-    def __init__(self, rate: float, axes: Any = (), **kwargs: Any) -> None:
+    def __init__(self, rate: Any, axes: Any = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
             raise SparsekitError(f"rate={rate!r} is no share of elements.", hint="it is at least 0 and below 1.")

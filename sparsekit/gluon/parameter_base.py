@@ -437,7 +437,11 @@ class Parameter:
     def _for_file(self) -> Any:
         """What files hold: the values on the CPU, of several contexts the mean."""
         held = self._reduce()
-        return _transposed(held) if self._turned else held
+        return self._transposed(held) if self._turned else held
+
+    @staticmethod
+    def _transposed(values: Any) -> Any:
+        return wrap(np.ascontiguousarray(values.asnumpy().T), cpu())
 
     def _reduce(self) -> Any:
         """The values on the CPU: a copy, and of several contexts the mean."""
@@ -477,7 +481,7 @@ class Parameter:
         """
         if not self._turned or (not _fits(data.shape, self._outer_shape) and _fits(data.shape, self._shape)):
             return data
-        return _transposed(data) if len(data.shape) == 2 else data
+        return self._transposed(data) if len(data.shape) == 2 else data
 
     def _check_loaded(self, data: Any, cast_dtype: bool) -> None:
         if self._shape and not _fits(data.shape, self._shape):
@@ -493,10 +497,6 @@ class Parameter:
 def _fits(shape: Any, known: Any) -> bool:
     """Whether a shape is one whose unknown sizes are 0 or -1."""
     return len(known) == len(shape) and all(ours in (0, -1, theirs) for ours, theirs in zip(known, shape, strict=True))
-
-
-def _transposed(values: Any) -> Any:
-    return wrap(np.ascontiguousarray(values.asnumpy().T), cpu())
 
 
 def _listed(contexts: Iterable[Context]) -> str:

@@ -146,3 +146,31 @@ def test_a_block_around_the_layer_infers_its_own_shapes():
     net.initialize()
     assert net(batch(6)).shape == (6, 2)
     assert (net.weight.shape, net.below.weight.shape) == ((2, 4), (6, 4))
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "adagrad"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("reader", ["default", "row_sparse"])
+@pytest.mark.parametrize("writer", ["default", "row_sparse"])
+def test_the_states_of_an_optimizer_go_with_the_weight(writer, reader, size, optimizer, tmp_path):
+    options = {"learning_rate": 0.1, **({"momentum": 0.9} if optimizer == "sgd" else {}), "lazy_update": False}
+    x = batch(size[1])
+
+    def step(net, trainer):
+        with mx.autograd.record():
+            total = (net(x) ** 2).mean()
+        total.backward()
+        trainer.step(1)
+
+    first, second = layer(writer, *size), layer(reader, *size)
+    trainers = [mx.gluon.Trainer(net.collect_params(), optimizer, options) for net in (first, second)]
+    for _ in range(3):
+        step(first, trainers[0])
+    first.save_parameters(str(tmp_path / "net.params"))
+    trainers[0].save_states(str(tmp_path / "net.states"))
+    second.load_parameters(str(tmp_path / "net.params"))
+    trainers[1].load_states(str(tmp_path / "net.states"))
+    for _ in range(2):
+        step(first, trainers[0])
+        step(second, trainers[1])
+    np.testing.assert_allclose(second(x).asnumpy(), first(x).asnumpy(), rtol=1e-4, atol=1e-4)

@@ -10,7 +10,10 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named
+import numpy as np
+
+from ..base.dtypes import MOST_AXES
+from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named, shown
 from . import cost as costs
 from . import infer
 from .labels import described, label
@@ -250,7 +253,7 @@ class Op:
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
             raise UnknownNameError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
-        complete = {**self.attrs, **attrs}
+        complete = {**self.attrs, **{name: _plain(value) for name, value in attrs.items()}}
         missing = [name for name, value in complete.items() if value is REQUIRED]
         if missing:
             raise SparsekitError(f"{self.label} needs the argument {missing[0]!r}.", hint=f"{self.label}(…, {missing[0]}=…)")
@@ -314,16 +317,41 @@ class Call:
         self.ready: dict[Any, Any] = {}
 
     def infer_shape(self, shapes: list[tuple[int, ...]]) -> Any:
-        """Output shape for these input shapes; the error names the operator."""
+        """Output shape for these input shapes, a list for several outputs; None if values decide it.
+
+        Raises
+        ------
+        ShapeError
+            If the attributes do not go with the shapes; the error names the operator.
+        """
         try:
-            return self.op.shape(shapes, self.attrs)
+            found = self.op.shape(shapes, self.attrs)
+            if found is None:
+                return None
+            return _sizes(found) if self.outputs == 1 else [_sizes(shape) for shape in found]
         except ShapeError as error:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
-        except (TypeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 
     def __repr__(self) -> str:
         return described(self.op.name, self.attrs)
+
+
+def _plain(value: Any) -> Any:
+    """An attribute with Python's numbers in place of numpy's, whose arithmetic overflows and which equal them as keys."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return tuple([_plain(item) for item in value]) if type(value) is tuple else value
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape that an operator announces, as Python's integers, whose products do not overflow."""
+    sizes = tuple(map(operator.index, shape))
+    if min(sizes, default=0) < 0 or len(sizes) > MOST_AXES:
+        raise ShapeError(f"its result would have the shape {shown(sizes)}.",
+                         hint=f"a shape has at most {MOST_AXES} sizes, none of them negative.")
+    return sizes
 
 
 def _hashable(value: Any) -> Any:
@@ -332,7 +360,7 @@ def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        raise SparsekitError(f"{value!r} of type {type(value).__name__} cannot be an operator's attribute.",
+        raise SparsekitError(f"{shown(value)} of type {type(value).__name__} cannot be an operator's attribute.",
                              hint="attributes are numbers, strings, tuples and element types.") from None
     return value
 

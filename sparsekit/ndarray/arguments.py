@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context, current_context, require
-from ..base.dtypes import element_type
+from ..base.dtypes import MOST_AXES, element_type
 from ..base.errors import DTypeError, ShapeError
 from ..core import device, hooks
 from ..core.arrays import wrap
@@ -19,10 +19,6 @@ from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
 
 __all__ = ["brought", "check_dense", "context_of", "host_values", "on", "shape_of", "to_device", "values_of"]
-
-#: Axes that numpy 1 allows.
-MOST_AXES = 32
-
 
 def context_of(ctx: Context | None) -> Context:
     """The context to create on: the one given, else the current one; it must exist."""

@@ -152,9 +152,9 @@ class _Graph:
 
 
 def _result_beyond_limit(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
-    """A dense result of sparse inputs that no fallback makes, and that the limit does not allow; as ``dispatch`` decides it."""
+    """A dense result of sparse inputs that the limit does not allow; as ``dispatch`` decides it."""
     call, storage = node.call, graph.storages.get(node)
-    if call is None or storage is None or storage.fallback or storage.cast or call.op.mutates or call.op.lane == "convert":
+    if call is None or storage is None or storage.cast or call.op.mutates or call.op.lane == "convert":
         return None
     dense = [graph.shapes.get(entry) for entry, stype in zip(node.inputs, storage.inputs, strict=True) if stype == "default"]
     if len(dense) == len(storage.inputs) or (dense and call.op.unlimited) or not all(map(complete, dense)):
@@ -169,7 +169,7 @@ def _result_beyond_limit(node: SymbolNode, graph: _Graph) -> dict[str, Any] | No
         return None
     if any(math.prod(shape) >= elements for shape in dense if shape is not None):
         return None
-    return {"what": "the result, dense by nature", "bytes": size, "refused": True,
+    return {"what": "the result" if storage.fallback else "the result, dense by nature", "bytes": size, "refused": True,
             "remedy": "take a slice first, or raise sparsekit.config.densify_limit"}
 
 

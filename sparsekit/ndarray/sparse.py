@@ -44,7 +44,8 @@ class BaseSparseNDArray(NDArray):
     def indices(self) -> NDArray:
         """Column of each stored value (csr), or the stored rows' numbers (row_sparse); shares memory, read-only.
 
-        On a GPU, whose memory cannot be marked as read-only, it is a copy.  Kernels rely on indices that were validated when the array was made, so they cannot be written to.
+        On a GPU, whose memory cannot be marked as read-only, it is a copy.  Kernels rely on indices that were
+        validated when the array was made, so they cannot be written to.
         """
         return read_only(self._store.indices, self._ctx)
 

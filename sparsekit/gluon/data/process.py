@@ -29,6 +29,7 @@ import numpy as np
 
 from ...base import rng
 from ...base.errors import ConversionError, WorkerError
+from ...base.undisturbed import undisturbed
 from .batchify import default_batchify_fn
 from .dataset import batch_of
 
@@ -258,13 +259,17 @@ class Processes:
         self._end = weakref.finalize(self, _leave, self._workers, self._owner)
         self._end.atexit = False
         _alive.add(self)
-        for number in range(count):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there, payload), name=f"sparsekit-data-{number}", daemon=True)
-            process.start()
-            there.close()
-            self._workers.append((process, here))
-            self._busy.append(0)
+
+        def start() -> None:
+            for number in range(count):
+                here, there = context.Pipe()
+                process = context.Process(target=_work, args=(there, payload), name=f"sparsekit-data-{number}", daemon=True)
+                process.start()
+                there.close()
+                self._workers.append((process, here))
+                self._busy.append(0)
+
+        undisturbed(start)
 
     def submit(self, ticket: int, rows: Sequence[Any], seed: int) -> None:
         """Have the batch made, under a number to ask for it by."""

@@ -278,8 +278,8 @@ across_fork(lambda: _lock)
 
 
 def _busy() -> ProfilerError:
-    return ProfilerError("Another profiler is recording.", hint="one at a time: stop() it, or leave its `with` block, first; mx.profiler.active() is it. "
-                         "prof.span('name') marks a part of a profile.")
+    return ProfilerError("Another profiler is recording.", hint="one at a time: stop() it, or leave its `with` block, first. "
+                         "mx.profiler.active() is it; prof.span('name') marks a part of a profile.")
 
 
 class Span(ContextDecorator):

@@ -47,6 +47,8 @@ PATIENCE = 1.0
 
 #: Not "fork": a copy of this process has its locks, but not the threads that would unlock them.
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+#: The process that imported this.
+_LOADED_BY = os.getpid()
 
 
 def make_batch(dataset: Any, rows: Sequence[Any], batchify: Any) -> Any:
@@ -247,8 +249,10 @@ class Processes:
         except Exception as error:
             raise ConversionError(f"The data set or a function of the DataLoader cannot be sent to another process: {error}.",
                                   hint=_MOVABLE) from None
-        context: Any = multiprocessing.get_context(METHOD)
-        if METHOD == "forkserver":
+        # The server of a process that was forked is no child of the forked one, which Python's server must be.
+        method = METHOD if os.getpid() == _LOADED_BY else "spawn"
+        context: Any = multiprocessing.get_context(method)
+        if method == "forkserver":
             context.set_forkserver_preload(["sparsekit.gluon.data"])
         self._workers: list[tuple[Any, Any]] = []
         self._busy: list[int] = []

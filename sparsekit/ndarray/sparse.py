@@ -11,6 +11,7 @@ import numpy as np
 from ..base import displays
 from ..base.arguments import strict
 from ..base.errors import ShapeError
+from ..base.optional import scipy_part
 from ..core import hooks
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
@@ -97,8 +98,7 @@ class BaseSparseNDArray(NDArray):
         InsufficientMemoryError
             If a row_sparse array has more rows than a csr matrix can in this memory.
         """
-        from scipy import sparse  # loaded by this call only: importing sparsekit must not load scipy
-
+        sparse = scipy_part("sparse")  # loaded by this call only: importing sparsekit must not load scipy
         if self.ndim != 2:
             raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
         start = time.perf_counter_ns() if hooks.sink is not None else 0

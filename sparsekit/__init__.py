@@ -32,7 +32,7 @@ _LAZY = {
     "viz": ".symbol.visualization", "visualization": ".symbol.visualization", "name": ".base.naming",
     "attribute": ".base.attributes", "AttrScope": ".base.attributes:AttrScope",
     "datasets": ".datasets", "lr_scheduler": ".lr_scheduler", "kernels": ".kernels",
-    "kvstore": ".kvstore", "kv": ".kvstore", "context": ".base.context",
+    "engine": ".engine", "kvstore": ".kvstore", "kv": ".kvstore", "context": ".base.context",
     "module": ".module", "mod": ".module", "model": ".model", "monitor": ".monitor", "mon": ".monitor",
     "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",
     "course": ".course", "predict": ".course:predict", "reveal": ".course:reveal", "exercise": ".course:exercise",

@@ -23,8 +23,9 @@ from .random import generator
 from .storage import CSR, RowSparse
 from .storage.convert import counts_to_indptr
 
-__all__ = ["DummyIter", "assert_almost_equal", "default_context", "download", "get_bz2_data", "get_mnist_iterator",
-           "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d"]
+__all__ = ["DummyIter", "almost_equal", "assert_almost_equal", "default_context", "download", "get_bz2_data",
+           "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
+           "random_arrays", "simple_forward"]
 
 #: The package: scripts that take everything from here use it under this name, without importing it.
 mx: Any = sys.modules["sparsekit"]
@@ -87,6 +88,25 @@ def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: floa
 def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: Any) -> RowSparse:
     rows = np.flatnonzero(draw.random(shape[0]) < density)
     return RowSparse(_nonzero(draw, (rows.shape[0], *shape[1:]), dtype), rows, shape, check=False)
+
+
+def random_arrays(*shapes: Any) -> Any:
+    """Arrays of numpy with normally distributed float32 values: one for one shape, else a list."""
+    made = [generator().standard_normal(shape, np.float32) for shape in shapes]
+    made = [np.asarray(one, np.float32) for one in made]
+    return made[0] if len(made) == 1 else made
+
+
+def simple_forward(sym: Any, ctx: Context | None = None, is_train: bool = False, **inputs: Any) -> Any:
+    """What a symbol gives for these arrays, as an array of numpy, or a list for several outputs."""
+    executor = sym.bind(ctx or default_context(), args={name: array(value) for name, value in inputs.items()})
+    outputs = [output.asnumpy() for output in executor.forward(is_train=is_train)]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def almost_equal(a: Any, b: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False) -> bool:
+    """Whether two arrays of numpy are equal within a tolerance: 1e-5 of ``b``, and 1e-20."""
+    return bool(np.allclose(a, b, rtol=1e-5 if rtol is None else rtol, atol=1e-20 if atol is None else atol, equal_nan=equal_nan))
 
 
 def assert_almost_equal(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-20) -> None:

@@ -48,6 +48,13 @@ class Context:
             found = cls._known.setdefault(key, found)
         return found
 
+    def empty_cache(self) -> None:
+        """Give the memory that cupy keeps for this GPU back to the device; a CPU's context keeps none."""
+        if self.device_type == "gpu":
+            cupy: Any = importlib.import_module("cupy")
+            with cupy.cuda.Device(require(self).device_id):
+                cupy.get_default_memory_pool().free_all_blocks()
+
     def __repr__(self) -> str:
         return f"{self.device_type}({self.device_id})"
 

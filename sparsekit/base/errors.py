@@ -14,6 +14,8 @@ __all__ = [
     "FileFormatError",
     "GPUNotFound",
     "GradientError",
+    "HybridizeWarning",
+    "IndexWarning",
     "InitializationError",
     "InsufficientMemoryError",
     "LibSVMError",
@@ -197,3 +199,11 @@ def named(error: Exception, message: str) -> Exception:
 
 class StorageFallbackWarning(UserWarning):
     """A sparse array was made dense because no sparse kernel fits the call."""
+
+
+class IndexWarning(UserWarning):
+    """An index, a label or an id was changed to fit: clipped to the ends of an axis, or rounded by a float type."""
+
+
+class HybridizeWarning(UserWarning):
+    """A hybridized block runs as it is written, or is traced anew at every call."""

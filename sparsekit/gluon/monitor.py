@@ -10,6 +10,7 @@ from typing import Any
 from ..base.context import Context
 from ..core import hooks
 from ..core.dispatch import wrap
+from ..core.trace import ControlFlow, refuse
 from ..symbol.spelling import is_known, output_names, spelling_of
 
 __all__ = ["Monitor"]
@@ -33,6 +34,8 @@ class Monitor:
 
     def watch(self, layer: str, forward: Any, args: Any) -> Any:
         """Run ``forward(*args)``, and show what its operators compute; blocks inside have monitors of their own."""
+        if hooks.state.tracing:
+            raise refuse(f"{layer} has a monitor, which is shown values.", kind=ControlFlow)
         before, hooks.state.called = hooks.sink, None
         recorder = before.passed if isinstance(before, _Watch) else before
         watch = hooks.sink = _Watch(recorder)

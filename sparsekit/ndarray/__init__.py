@@ -67,3 +67,4 @@ __all__ = [
     "save", "sparse", "split_v2", "subtract", "to_dlpack_for_read", "to_dlpack_for_write", "transpose", "true_divide", "waitall",
     "wrap", "zeros",
 ]
+__all__ += sorted({name for name in _registry if not name.startswith("_")} - set(__all__))

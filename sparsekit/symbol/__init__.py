@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.op import registry as _registry
 from . import random
 from .arithmetic import FUNCTIONS as _FUNCTIONS
 from .creation import arange, concatenate, eye, full, histogram, linspace, ones, split_v2, zeros
@@ -31,12 +32,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from ..core.op import registry
-
-    return sorted({*globals(), *_GROUPS, *(name for name in registry if not name.startswith("_"))})
+    return sorted({*globals(), *_GROUPS, *(name for name in _registry if not name.startswith("_"))})
 
 
 __all__ = [
     "Executor", "Group", "Symbol", "Variable", "arange", "concatenate", "eye", "fromjson", "full", "histogram", "linspace",
     "load", "load_json", "ones", "random", "split_v2", "var", "zeros", *_FUNCTIONS,
 ]
+__all__ += sorted({name for name in _registry if not name.startswith("_")} - set(__all__))

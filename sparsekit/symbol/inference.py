@@ -29,8 +29,8 @@ def _calls(node: SymbolNode) -> str:
 class _Knowledge:
     """What is known of each entry's shape, and which node said so."""
 
-    def __init__(self, nodes: Sequence[SymbolNode]) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: Sequence[SymbolNode], lenient: bool = False) -> None:
+        self.nodes, self.lenient = nodes, lenient
         self.known: dict[Entry, Partial] = {}
         self.said: dict[Entry, str] = {}
         self.changed = False
@@ -59,6 +59,13 @@ class _Knowledge:
 
     def visit(self, node: SymbolNode) -> None:
         """Carry what is known through one operator, forwards and backwards."""
+        try:
+            self._visit(node)
+        except ShapeError:
+            if not self.lenient:
+                raise
+
+    def _visit(self, node: SymbolNode) -> None:
         call: Any = node.call
         ins = [self.known.get(entry) for entry in node.inputs]
         if not all(map(complete, ins)):
@@ -137,11 +144,19 @@ def _tried(call: Call, ins: list[Partial]) -> list[Partial] | None:
             else None for pair in zip(*found, strict=True)]
 
 
-def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial]) -> dict[Entry, Partial]:
+def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient: bool = False) -> dict[Entry, Partial]:
     """The shape of every entry, as far as it follows from those given and those that variables declare.
 
     A shape given takes the place of the one declared.  The last pass changes nothing: it puts every operator's own rule to
     the shapes that were found, also to those that came from its outputs.
+
+    Parameters
+    ----------
+    heads : iterable of (SymbolNode, int)
+    given : dict
+        Shapes of variables.
+    lenient : bool
+        Leave out operators that cannot take their inputs, in the place of an error.
 
     Raises
     ------
@@ -149,7 +164,7 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial]) -> dict[
         If shapes contradict each other; the error names the operators.
     """
     nodes = order(heads)
-    knowledge = _Knowledge(nodes)
+    knowledge = _Knowledge(nodes, lenient)
     for node in nodes:
         if node.call is None:
             written, shape = node.attrs.get("__shape__"), given.get(node)

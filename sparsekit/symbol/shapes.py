@@ -225,7 +225,33 @@ def _groups(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Par
     return [out, (attrs["num_groups"],), (attrs["num_groups"],)]
 
 
+def _product(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+    """The axis that two arrays share in ``dot``: the last of the left one and the first of the right one, unless turned."""
+    return _shared(ins, 0 if attrs["transpose_a"] else -1, -1 if attrs["transpose_b"] else 0)
+
+
+def _products(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+    """As ``_product``, for ``batch_dot``; the batch is shared too."""
+    made = _shared(ins, 1 if attrs["transpose_a"] else 2, 2 if attrs["transpose_b"] else 1)
+    return _shared(made, 0, 0)
+
+
+def _shared(ins: list[Partial], left_axis: int, right_axis: int) -> list[Partial]:
+    left, right = ins
+    if not left or not right:
+        return ins
+    size = right[right_axis] if left[left_axis] is None else left[left_axis]
+    return [_with(left, left_axis, size), _with(right, right_axis, size)]
+
+
+def _with(shape: Any, axis: int, size: int | None) -> Partial:
+    made = list(shape)
+    made[axis] = size if made[axis] is None else made[axis]
+    return tuple(made)
+
+
 _GUESSES: dict[str, Guess] = {
+    "dot": _product, "batch_dot": _products,
     "FullyConnected": _fully_connected, "BatchNorm": _channels("axis"), "LayerNorm": _channels("axis"),
     "InstanceNorm": _channels(1), "GroupNorm": _groups, "Embedding": _embedding, "_contrib_SparseEmbedding": _embedding,
     "SoftmaxOutput": _label, "SVMOutput": _label, "RNN": _recurrent, "concat": _joined, "stack": _stacked, "where": _where,

@@ -9,9 +9,29 @@ from ... import ndarray
 from ...base.errors import SparsekitError
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
+from ..utils import whole
 from .sequences import begin_state_for, format_sequence, mask_sequence
 
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
+
+
+class _Count:
+    """A count that names steps and nothing depends on, so that it is none of a block's attributes that are watched."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, cell: Any, owner: type) -> int:
+        return int(cell._counts.get(self._name, -1))
+
+    def __set__(self, cell: Any, value: int) -> None:
+        cell._counts[self._name] = value
+
+
+class _Counts(dict[str, int]):
+    """The counts of one cell."""
+
+    unwatched = True
 
 
 class RecurrentCell(Block):
@@ -25,9 +45,11 @@ class RecurrentCell(Block):
     params : ParameterDict, optional
     """
 
+    _counter, _init_counter = _Count(), _Count()
+
     def __init__(self, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._modified = False
+        self._modified, self._counts = False, _Counts()
         self.reset()
 
     def _step_name(self) -> str:
@@ -164,7 +186,8 @@ class _Gated(HybridRecurrentCell):
     def __init__(self, gates: int, hidden_size: int, input_size: int, initializers: tuple[Any, Any, Any, Any], prefix: Any,
                  params: Any, width: int | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._hidden_size, self._input_size, self._sums = hidden_size, input_size, gates * hidden_size
+        self._hidden_size, self._input_size = whole("hidden_size", hidden_size, 1), whole("input_size", input_size)
+        self._sums = gates * self._hidden_size
         shapes = ((self._sums, input_size), (self._sums, hidden_size if width is None else width), (self._sums,), (self._sums,))
         for name, shape, init in zip(("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias"), shapes, initializers, strict=True):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))

@@ -1,0 +1,68 @@
+"""Run the examples of MXNet's docstrings in MXNet itself, and record what each statement gives.
+
+The examples are not recorded: a result goes by a hash of its example's text. A statement that MXNet refuses is recorded with its
+error; one that gives something else with another seed is recorded without its numbers.
+"""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import mxnet as mx
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "mxnet_docs"))
+
+import collect  # noqa: E402
+import run  # noqa: E402
+import scope  # noqa: E402
+
+
+def outcomes(example):
+    """What the statements give, twice."""
+    first, second = (run.run(mx, example, seed) for seed in (1, 2))
+    chance = run.matches(scope.CHANCE, example)
+    found = []
+    for one, other in zip(first, second, strict=True):
+        one.pop("raised", None)
+        other.pop("raised", None)
+        if run.same(one, other) and (not chance or "error" in one):
+            found.append(one)
+        elif "error" not in one and run.form(one) == run.form(other):
+            found.append({**run.form(one), "varies": True})
+        else:
+            found.append({"error": "differs", "message": "differs from run to run"})
+    return found
+
+
+def examples():
+    found = collect.collect(Path(mx.__file__).parent.parent, scope.MODULES)
+    return [one for one in found if not run.matches(scope.EXCLUDED, one)]
+
+
+def record_from(first):
+    """Print the results of the examples from one on: an example that kills MXNet kills only what follows in this process."""
+    for number, example in enumerate(examples()):
+        if number >= first:
+            print("@@" + json.dumps([number, f"{example.where}:{example.kind}", example.key, None]), flush=True)
+            print("@@" + json.dumps([number, f"{example.where}:{example.kind}", example.key, outcomes(example)]), flush=True)
+
+
+def main(target):
+    found, first, total = {}, 0, len(examples())
+    while first < total:
+        process = subprocess.run([sys.executable, __file__, "--from", str(first)], stdout=subprocess.PIPE, text=True, check=False)
+        for line in process.stdout.splitlines():
+            if line.startswith("@@"):
+                number, where, key, results = json.loads(line[2:])
+                found[key] = {"where": where, "statements": results or "MXNet dies"}
+                first = number + 1
+        print(f"{first} of {total}", file=sys.stderr)
+    with gzip.GzipFile(target, "wb", mtime=0) as file:
+        file.write(json.dumps(found, sort_keys=True, separators=(",", ":")).encode())
+
+
+if __name__ == "__main__":
+    record_from(int(sys.argv[2])) if sys.argv[1] == "--from" else main(sys.argv[1])

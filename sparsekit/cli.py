@@ -23,6 +23,9 @@ __all__ = ["main"]
 #: Files whose frames a script's traceback leaves out: this one, and how Python runs a script.
 HIDDEN_FILES = (__file__, "<frozen runpy>", runpy.__file__)
 
+#: Rows of the table of lines that ``sparsekit profile`` prints.
+PRINTED_LINES = 15
+
 INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
 
 #: Commands with a parser of their own -> the module whose ``main(argv)`` runs them, imported when asked for.
@@ -160,7 +163,7 @@ def profile_script(arguments: argparse.Namespace) -> int:
     profiler: Any = importlib.import_module("sparsekit.profiler")
     with profiler.Profiler() as recorded:
         status = run_script(script, arguments.arguments, arguments.module)
-    print(recorded.table(), file=sys.stderr)
+    print(said(recorded), file=sys.stderr)
     recorded.save_trace(output)
     written = [output]
     if arguments.html:
@@ -168,6 +171,14 @@ def profile_script(arguments: argparse.Namespace) -> int:
         written.append(arguments.html)
     print("Wrote " + " and ".join(map(str, written)), file=sys.stderr)
     return status
+
+
+def said(profile: Any) -> str:
+    """What ``sparsekit profile`` prints of a profile: operators, lines, arrays that became dense, advice."""
+    parts = [profile.table(), "By line:", profile.table(group_by="line", rows=PRINTED_LINES),
+             "Sparse arrays that silently became dense:", profile.ledger_table() if profile.densified else "none",
+             "Advice:", profile.advice()]
+    return "\n\n".join(map(str, parts))
 
 
 def check_module(name: str) -> None:
@@ -278,12 +289,12 @@ def add_diff(commands: Any) -> None:
     diff.add_argument("before", type=Path, metavar="BEFORE", help="a trace, .json or .json.gz")
     diff.add_argument("after", type=Path, metavar="AFTER")
     diff.add_argument("--before", type=Path, metavar="FILE", dest="more_before", action="append", default=[],
-                      help="another run of the first side; four of each give intervals")
+                      help="another run of the first side")
     diff.add_argument("--after", type=Path, metavar="FILE", dest="more_after", action="append", default=[],
                       help="another run of the second side")
     diff.add_argument("--html", type=Path, metavar="FILE", help="self-contained page to write as well, with both timelines")
     diff.add_argument("--rows", type=int, default=20, metavar="N", help="rows to print (default: %(default)s)")
-    diff.add_argument("--exit-code", action="store_true", help="end with status 1 if there is a difference")
+    diff.add_argument("--exit-code", action="store_true", help="end with status 1 if calls, bytes or storage types differ")
     diff.set_defaults(command=compare_traces)
 
 

@@ -10,12 +10,15 @@ import platform
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from .base.environment import thread_count
 from .base.machine import available_memory
 from .base.version import __version__
+from .kernels.cpu.kept import folders
 
 __all__ = ["INSTALL_CHROMIUM", "Finding", "examine", "find_chromium", "main"]
 
@@ -82,7 +85,7 @@ def examine() -> Iterator[Finding]:
     yield kernels_finding()
     yield cache_finding()
     yield threads_finding()
-    yield Finding("threads", f"{usable_cores()} for large kernels (SPARSEKIT_NUM_THREADS changes it)")
+    yield kernel_threads_finding()
     yield memory_finding()
     yield gpu_finding()
     for extra, packages in EXTRAS.items():
@@ -128,13 +131,15 @@ def kernels_finding() -> Finding:
 
 def cache_finding() -> Finding:
     """Whether compiled kernels can be kept, so that they are compiled once and not in every process."""
-    asked = os.environ.get("NUMBA_CACHE_DIR")
-    folder = Path(asked) if asked else Path(__file__).parent / "kernels" / "cpu"
-    while not folder.exists() and folder.parent != folder:
-        folder = folder.parent  # what is missing is made when it is needed
-    well = os.access(folder, os.W_OK)
-    value = "kept" + (" in NUMBA_CACHE_DIR" if asked else " beside the source") if well else "compiled again in every process"
-    return Finding("compiled kernels", value, "" if well else "set NUMBA_CACHE_DIR to a folder that you may write to")
+    asked, beside = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).parent
+    for folder in folders():
+        made = folder
+        while not made.exists() and made.parent != made:
+            made = made.parent  # what is missing is made when it is needed
+        if os.access(made, os.W_OK):
+            given = "NUMBA_CACHE_DIR" if asked and folder == Path(asked) else folder
+            return Finding("compiled kernels", "kept beside the source" if beside in folder.parents else f"kept in {given}")
+    return Finding("compiled kernels", "compiled again in every process", "set NUMBA_CACHE_DIR to a folder that you may write to")
 
 
 LAYER = """
@@ -156,12 +161,13 @@ def threads_finding() -> Finding:
     return Finding("numba threading layer", said, "" if well else "only your own parallel numba code needs it")
 
 
-def usable_cores() -> int:
-    """Cores that this process may run on, or the number set in ``SPARSEKIT_NUM_THREADS``."""
-    asked = os.environ.get("SPARSEKIT_NUM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def kernel_threads_finding() -> Finding:
+    """How many threads large kernels are spread over, and whether the number asked for is one."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        count = thread_count()
+    return Finding("threads", f"{count} for large kernels (SPARSEKIT_NUM_THREADS changes it)",
+                   "; ".join(str(one.message) for one in said))
 
 
 def memory_finding(free: int | None = None) -> Finding:

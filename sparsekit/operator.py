@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from . import ndarray, symbol
 from .autograd import check_gradients
-from .base.errors import ParameterError, ShapeError, SparsekitError, UnknownNameError
+from .base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError
 from .core import hooks
 from .core.graph import CustomNode
 from .ndarray import NDArray, array, sparse, wrap, zeros
@@ -151,16 +154,54 @@ def Custom(*args: Any, op_type: str, **kwargs: Any) -> Any:
     return apply(op_type, prop, _inputs(op_type, [*prop.list_arguments(), *prop.list_auxiliary_states()], args, kwargs))
 
 
-def _prop(op_type: str, settings: dict[str, str]) -> CustomOpProp:
+def _prop(op_type: str, settings: dict[str, str]) -> Any:
     if op_type not in _registered:
         raise UnknownNameError.of("custom operator", op_type, _registered)
     make: Any = _registered[op_type]
     try:
-        found: CustomOpProp = make(**settings)
-    except TypeError as error:
-        raise ParameterError(f"The CustomOpProp {op_type!r} does not take {', '.join(settings) or 'no settings'}: {error}.",
-                             hint="keywords that are no inputs go to its __init__, as text.") from error
-    return found
+        with _code_of(op_type, "__init__"):
+            return _Guarded(op_type, make(**settings))
+    except CustomOpError as error:
+        if not isinstance(error.__cause__, TypeError):
+            raise
+        raise ParameterError(f"The CustomOpProp {op_type!r} does not take {', '.join(settings) or 'no settings'}: "
+                             f"{error.__cause__}.", hint="keywords that are no inputs go to its __init__, as text."
+                             ) from error.__cause__
+
+
+@contextlib.contextmanager
+def _code_of(op_type: str, method: str) -> Iterator[None]:
+    """What the user's code raises becomes an error of this library, as in MXNet."""
+    try:
+        yield
+    except SparsekitError:
+        raise
+    except Exception as error:
+        raise CustomOpError(f"{method} of the custom operator {op_type!r} raised {type(error).__name__}: {error}.",
+                            hint="the error above it says where.") from error
+
+
+class _Guarded:
+    """A ``CustomOpProp`` or ``CustomOp`` of the user's, whose errors are named, and whose passes a profile shows."""
+
+    def __init__(self, op_type: str, own: Any) -> None:
+        self._op_type, self._own = op_type, own
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._own, name)
+        if not callable(found):
+            return found
+        prefix = {"forward": "", "backward": "_backward_"}.get(name)
+
+        def method(*args: Any) -> Any:
+            start = time.perf_counter_ns()
+            with _code_of(self._op_type, name):
+                made = found(*args)
+            if prefix is not None and hooks.sink is not None:
+                hooks.sink.span(f"{prefix}{self._op_type}{hooks.CUSTOM}", "user", start, time.perf_counter_ns(), {})
+            return _Guarded(self._op_type, made) if name == "create_operator" else made
+
+        return method
 
 
 def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> Any:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
+import os
+import shutil
+import sys
+import zipfile
 from typing import Any
 
 import numpy as np
 
 from .base.context import Context, num_gpus
-from .base.errors import ShapeError
+from .base.errors import DataFileError, ShapeError
 from .core.dispatch import wrap
+from .gluon import utils
+from .io import DataIter, NDArrayIter
 from .ndarray import array
 from .ndarray.creation import context_of, shape_of
 from .ops.cast import check_stype
@@ -16,8 +23,14 @@ from .random import generator
 from .storage import CSR, RowSparse
 from .storage.convert import counts_to_indptr
 
-__all__ = ["almost_equal", "assert_almost_equal", "default_context", "list_gpus", "rand_ndarray", "rand_shape_2d",
+__all__ = ["DummyIter", "almost_equal", "assert_almost_equal", "default_context", "download", "get_bz2_data",
+           "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
            "random_arrays", "simple_forward"]
+
+#: The package: scripts that take everything from here use it under this name, without importing it.
+mx: Any = sys.modules["sparsekit"]
+
+_MNIST = "http://data.mxnet.io/mxnet/data/mnist.zip"
 
 
 def list_gpus() -> range:
@@ -100,3 +113,146 @@ def assert_almost_equal(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-20)
     """Raise AssertionError unless two arrays agree to tolerance."""
     left, right = (value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value) for value in (a, b))
     np.testing.assert_allclose(left, right, rtol=rtol, atol=atol)
+
+
+# files and what iterates over them
+
+
+def download(url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5) -> str:
+    """Fetch a file, unless it is there.
+
+    Parameters
+    ----------
+    url : str
+    fname : str, optional
+        Its name here, by default as in the address.
+    dirname : str, optional
+        Its folder, which is made.
+    overwrite : bool
+        Fetch it even if it is there.
+    retries : int
+        How often to try again.
+
+    Returns
+    -------
+    str
+        The file's path.
+    """
+    path = fname or url.rpartition("/")[2]
+    if dirname is not None:
+        path = os.path.join(dirname, path)
+    return utils.download(url, path, overwrite, retries=retries)
+
+
+def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
+    """Fetch an archive into a folder, if it is not there, and unpack it.
+
+    Parameters
+    ----------
+    data_dir : str
+    url : str
+    data_origin_name : str
+        The archive's name in the folder.
+    """
+    path = os.path.join(data_dir, data_origin_name)
+    download(url, path)
+    _unzip(path, data_dir)
+
+
+def _unzip(path: str, folder: str) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)  # leaves out what would lie outside the folder
+    except (zipfile.BadZipFile, OSError) as error:
+        raise DataFileError(f"{path} cannot be unpacked: {error}.", hint="delete it, and it is fetched again.") from error
+
+
+def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
+    """Fetch a compressed file into a folder, unless its content is there, and leave the content in its place.
+
+    Parameters
+    ----------
+    data_dir : str
+    data_name : str
+        Name of the content.
+    url : str
+    data_origin_name : str
+        Name of the compressed file, which is deleted.
+    """
+    target, packed = (os.path.join(data_dir, name) for name in (data_name, data_origin_name))
+    if os.path.exists(target):
+        return
+    download(url, packed)
+    part = f"{target}.part"
+    try:
+        with bz2.open(packed) as source, open(part, "wb") as file:
+            shutil.copyfileobj(source, file)
+        os.replace(part, target)
+    except (OSError, EOFError) as error:
+        raise DataFileError(f"{packed} cannot be unpacked: {error}.", hint="delete it, and it is fetched again.") from error
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
+    os.unlink(packed)
+
+
+def get_mnist_ubyte() -> None:
+    """Fetch the files of MNIST into ``data``, unless they are there."""
+    if not all(os.path.exists(path) for part in ("train", "t10k") for path in _mnist_files(part)):
+        get_zip_data("data", _MNIST, "mnist.zip")
+
+
+def _mnist_files(part: str) -> tuple[str, str]:
+    return os.path.join("data", f"{part}-images-idx3-ubyte"), os.path.join("data", f"{part}-labels-idx1-ubyte")
+
+
+def get_mnist_iterator(batch_size: int, input_shape: Any, num_parts: int = 1, part_index: int = 0) -> tuple[Any, Any]:
+    """Iterators over the digits of MNIST for training, shuffled, and for validation.
+
+    Parameters
+    ----------
+    batch_size : int
+    input_shape : tuple of int
+        ``(784,)`` for rows, ``(1, 28, 28)`` for images.
+    num_parts, part_index : int
+        Give one of so many parts of the data.
+    """
+    get_mnist_ubyte()
+    found = []
+    for part in ("train", "t10k"):
+        images, labels = (_idx(path) for path in _mnist_files(part))
+        chosen = slice(part_index * (len(labels) // num_parts), (part_index + 1) * (len(labels) // num_parts))
+        data = images[chosen].reshape(-1, *((1, 28, 28) if len(input_shape) == 3 else (784,))).astype(np.float32) / 256
+        found.append(NDArrayIter(data, labels[chosen].astype(np.float32), batch_size, shuffle=part == "train",
+                                       last_batch_handle="discard"))
+    return found[0], found[1]
+
+
+def _idx(path: str) -> Any:
+    """The array of bytes in a file of MNIST's kind."""
+    with open(path, "rb") as file:
+        content = file.read()
+    axes = content[3] if len(content) > 3 else 0
+    shape = tuple(np.frombuffer(content[4:4 + 4 * axes], ">i4").tolist())
+    if content[:3] != b"\0\0\x08" or min(shape, default=-1) < 0 or len(content) != 4 + 4 * axes + np.prod(shape, dtype=object):
+        raise DataFileError(f"{path} is no file of bytes in MNIST's layout.", hint="delete it, and it is fetched again.")
+    return np.frombuffer(content[4 + 4 * axes:], np.uint8).reshape(shape)
+
+
+class DummyIter(DataIter):
+    """Gives the first batch of another iterator, again and again.
+
+    Parameters
+    ----------
+    real_iter : DataIter
+    """
+
+    def __init__(self, real_iter: Any) -> None:
+        super().__init__(real_iter.batch_size)
+        self.real_iter = real_iter
+        self.provide_data, self.provide_label = real_iter.provide_data, real_iter.provide_label
+        self.the_batch = next(iter(real_iter))
+
+    def next(self) -> Any:
+        """The batch."""
+        return self.the_batch

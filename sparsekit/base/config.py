@@ -27,20 +27,26 @@ class Config:
         Validate the components of sparse arrays on construction, O(nnz).  Default True.
     cuda_graphs : bool
         Let hybridized blocks on a GPU replay captured CUDA graphs.  Default True.
+    indices : {"warn", "error", "allow"}
+        What to do about an embedding id or a class label that is outside its axis, which MXNet clips to the nearest
+        end, and about integers that lose digits in a float array: warn once per line (default), raise
+        ``RowIndexError``, or stay silent.
     log_storage_types : bool or None
         Print the storage types of every operator when a symbol is bound, to the standard error stream.  None, the
         default, does what the environment variable MXNET_INFER_STORAGE_TYPE_VERBOSE_LOGGING says.
     """
 
     _choices: ClassVar[dict[str, tuple[Any, ...]]] = {"densify": ("warn", "error", "allow"), "check_format": (True, False),
-                                                    "cuda_graphs": (True, False), "log_storage_types": (None, True, False)}
-    __slots__ = ("check_format", "cuda_graphs", "densify", "densify_limit", "log_storage_types")
+                                                    "cuda_graphs": (True, False), "indices": ("warn", "error", "allow"),
+                                                    "log_storage_types": (None, True, False)}
+    __slots__ = ("check_format", "cuda_graphs", "densify", "densify_limit", "indices", "log_storage_types")
 
     def __init__(self) -> None:
         self.densify = "warn"
         self.densify_limit = 1 << 30
         self.check_format = True
         self.cuda_graphs = True
+        self.indices = "warn"
         self.log_storage_types: bool | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:

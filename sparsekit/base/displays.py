@@ -13,6 +13,7 @@ __all__ = ["call", "register", "renderers"]
 renderers: dict[str, str] = {
     "timeline_figure": "sparsekit.widgets.timeline:timeline_figure",
     "timelines_figure": "sparsekit.widgets.compare:timelines_figure",
+    "turns_figure": "sparsekit.widgets.turns:turns_figure",
     "memory_figure": "sparsekit.widgets.memory:memory_figure",
     "graph_figure": "sparsekit.widgets.graph:graph_figure",
     "GraphWidget": "sparsekit.widgets.graph_live:GraphWidget",

@@ -14,6 +14,8 @@ __all__ = [
     "FileFormatError",
     "GPUNotFound",
     "GradientError",
+    "HybridizeWarning",
+    "IndexWarning",
     "InitializationError",
     "InsufficientMemoryError",
     "LibSVMError",
@@ -158,6 +160,14 @@ class ProfilerError(SparsekitError):
     """The profiler was used out of order."""
 
 
+class CustomOpError(SparsekitError):
+    """A custom operator's own code raised an error, which is the cause of this one."""
+
+
+class LearningRateError(SparsekitError, UserWarning):
+    """A learning rate was set that a schedule decides; MXNet raises a ``UserWarning``, and code that expects one works."""
+
+
 class ContractError(SparsekitError, AssertionError):
     """A profile broke what ``expect(prof)`` promised."""
 
@@ -189,3 +199,11 @@ def named(error: Exception, message: str) -> Exception:
 
 class StorageFallbackWarning(UserWarning):
     """A sparse array was made dense because no sparse kernel fits the call."""
+
+
+class IndexWarning(UserWarning):
+    """An index, a label or an id was changed to fit: clipped to the ends of an axis, or rounded by a float type."""
+
+
+class HybridizeWarning(UserWarning):
+    """A hybridized block runs as it is written, or is traced anew at every call."""

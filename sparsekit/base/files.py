@@ -3,28 +3,104 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import os
-from collections.abc import Iterator
+import weakref
 from typing import Any
 
 from .errors import DataFileError
+from .undisturbed import undisturbed
 
 __all__ = ["write_whole", "written"]
 
 
-@contextlib.contextmanager
-def written(path: Any) -> Iterator[Any]:
-    """A binary file to write, under a temporary name beside ``path``, which it takes when all has gone well."""
-    folder, name = os.path.split(os.fsdecode(path))
-    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}.tmp")
-    file = open(temporary, "xb")  # noqa: SIM115 - closed below; what could not be opened is not ours to remove
+#: Writers that one file may have at a time.
+MOST = 1000
+
+
+class written:
+    """A binary file to write in a ``with`` block, which takes its name when all has gone well.
+
+    Until then it is ``.NAME.tmp`` beside it, or ``.NAME.1.tmp`` and so on while another writer has that one.  Neither
+    Ctrl-C nor another signal leaves that file behind.  A process that is killed does; the next one that writes the same
+    file uses it up, which it may as no process holds its lock.
+
+    Parameters
+    ----------
+    path : path
+        The name it takes.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self._path = os.fsdecode(path)
+
+    def __enter__(self) -> Any:
+        return undisturbed(self._open)
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        undisturbed(self._keep if kind is None else self._discard)
+
+    def _open(self) -> Any:
+        folder, name = os.path.split(self._path)
+        for number in range(MOST):
+            self._temporary = os.path.join(folder, f".{name}.{number}.tmp" if number else f".{name}.tmp")
+            descriptor = _taken(self._temporary)
+            if descriptor is not None:
+                break
+        else:
+            raise FileExistsError(errno.EEXIST, "all names for a temporary file beside it are in use", self._path)
+        self._file = os.fdopen(descriptor, "w+b")
+        # For the instant in which an interrupt comes before the block has ended and after it could do anything.
+        self._discard = weakref.finalize(self, _remove, self._file, self._temporary, os.getpid())
+        return self._file
+
+    def _keep(self) -> None:
+        try:
+            self._file.flush()
+            os.replace(self._temporary, self._path)
+            self._discard.detach()
+            self._file.close()
+        finally:
+            self._discard()
+
+
+def _taken(temporary: str) -> int | None:
+    """The descriptor of an empty file that nobody else writes; None if somebody does, or if it is another user's."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        descriptor, made = os.open(temporary, flags | os.O_CREAT | os.O_EXCL, 0o666), True
+    except FileExistsError:
+        try:
+            descriptor, made = os.open(temporary, flags), False
+        except OSError:  # of another user, or no file; or it has just gone
+            return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        here = os.fstat(descriptor)
+        left = here.st_nlink == 1 and here.st_uid == os.geteuid()
+        # Its writer may have given it its name, or removed it, before the lock was free.
+        if (made or left) and os.path.samestat(here, os.lstat(temporary)):
+            os.ftruncate(descriptor, 0)
+            return descriptor
+    except FileNotFoundError:
+        pass
+    except BlockingIOError:  # its writer lives
+        pass
+    except OSError:  # a file system without locks: what was left behind there stays
+        if made:
+            return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _remove(file: Any, temporary: str, process: int) -> None:
+    if process != os.getpid():
+        return  # a forked child ends: the file is its parent's
+    with contextlib.suppress(OSError):
+        os.unlink(temporary)
+    with contextlib.suppress(OSError, ValueError):
+        file.close()
 
 
 def write_whole(path: Any, data: bytes) -> None:

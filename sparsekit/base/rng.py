@@ -11,6 +11,7 @@ import numpy as np
 
 from .capture import refuse
 from .errors import DTypeError
+from .forking import across_fork
 
 __all__ = ["generator", "seed", "using"]
 
@@ -24,6 +25,9 @@ class _Override(threading.local):
 
 
 _override = _Override()
+
+# Another thread may be drawing, and a generator's lock that is taken in a child is taken for ever.
+across_fork(lambda: None if _shared is None else _shared.bit_generator.lock)
 
 
 def seed(seed_state: int) -> None:

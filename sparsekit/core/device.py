@@ -46,6 +46,7 @@ def placed(function: Callable[..., Any], name: str, ctx: Context) -> Callable[..
     """A kernel function that runs on the context's GPU, timed by events on its stream while a profiler records."""
     cuda = for_device("gpu").xp.cuda
     hooks.device_memory[str(ctx)] = functools.partial(memory_info, ctx)
+    hooks.device_waits[str(ctx)] = functools.partial(wait, ctx)
 
     def run(*arguments: Any, **more: Any) -> Any:
         with cuda.Device(ctx.device_id):

@@ -24,7 +24,7 @@ from ..base.errors import (
 )
 from ..kernels import for_device
 from ..kernels.cpu import jit
-from ..storage import RowSparse, convert, stype_of
+from ..storage import RowSparse, convert, densify, stype_of
 from ..storage.check import PLENTY, check_memory, check_room
 from . import hooks
 from .arrays import array_types, require_arrays, wrap
@@ -32,14 +32,18 @@ from .device import beside, placed
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find
 
-__all__ = ["KERNEL_ERRORS", "Plan", "array_types", "convert_store", "densified", "fits", "invoke", "named_error",
-           "plan_for", "remedy_for", "resolve", "run", "wrap"]
+__all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "convert_store", "dense_kind", "densified", "fits", "invoke",
+           "made_dense", "named_error", "natural_remedy", "note", "plan_for", "remedy_for", "resolve", "run", "wrap",
+           "written_dense"]
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
 KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError)
 
 #: Bytes of a dense result up to which the next call of its kind does not ask again whether there is room.
 LARGE = 1 << 22
+
+#: How rule rows write a dense input.
+DENSE = ("default", "default?", "default...")
 
 _clock = time.perf_counter_ns
 _new = object.__new__
@@ -69,13 +73,16 @@ class Plan:
         Storage type that the result is cast to afterwards, if the row gives another.
     stype : str
         Storage type of the (first) result.
+    dense : str
+        Kind of conversion that a dense result is which holds all of a sparse input: ``hooks.NATURAL``, ``hooks.ASKED``;
+        empty if no input is sparse, if no result is dense, or if the row says why that is asked for.
     """
 
-    __slots__ = ("attrs", "call", "cast", "fallback", "function", "k", "op", "rule", "stype", "takes_out")
+    __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "op", "rule", "stype", "takes_out")
 
-    def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any) -> None:
+    def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any, dense: str = "") -> None:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
-        self.fallback, self.cast = fallback, cast
+        self.fallback, self.cast, self.dense = fallback, cast, dense
         self.function, self.takes_out = rule.function, rule.takes_out
         self.stype = cast or rule.stype(0)
 
@@ -106,14 +113,51 @@ def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rul
     return rule, any(stype != "default" for stype in stypes), asked if asked != rule.stype(0) else None
 
 
-def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context) -> Plan:
-    """Make the plan of a call for these storage types on this device."""
+def mixed(call: Call, dtypes: Sequence[Any]) -> bool:
+    """Whether the inputs that share the operator's element type come in several, and must be brought to one."""
+    return call.op.joined is not None and len(set(dtypes[call.op.joined])) > 1
+
+
+def dense_kind(call: Call, rule: Rule, fallback: bool, stypes: Sequence[str]) -> str:
+    """What kind of conversion a dense result of this row is for these storage types; see ``Plan.dense``."""
+    if fallback or all(stype == "default" for stype in stypes):
+        return ""
+    if all(rule.stype(place) != "default" for place in range(call.visible)):
+        return ""
+    if call.op.lane == "convert":
+        return hooks.ASKED
+    return "" if rule.asked else hooks.NATURAL
+
+
+def made_dense(stores: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """The largest of the sparse arrays that one of the dense results, of so many elements, is large enough to hold."""
+    largest = max(sizes, default=-1)
+    held = [store for store in stores if stype_of(store) != "default" and math.prod(store.shape) <= largest]
+    return max(held, key=lambda store: math.prod(store.shape), default=None)
+
+
+def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context, several: bool = False) -> Plan:
+    """Make the plan of a call for these storage types on this device; ``several`` element types are brought to one first."""
     if ctx.device_type == "trace":
         noted: Plan = ctx.plan(call, stypes)  # type: ignore[attr-defined]
         return noted
     rule, fallback, cast = resolve(call.op, stypes, call.attrs)
-    plan = Plan(call, rule, fallback, cast, for_device(ctx.device_type))
-    return plan.with_function(placed(rule.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
+    plan = Plan(call, rule, fallback, cast, for_device(ctx.device_type), dense_kind(call, rule, fallback, stypes))
+    if several and set(rule.inputs) - set(DENSE):
+        plan.function = _joining(rule.function, call.op.joined)
+    return plan.with_function(placed(plan.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
+
+
+def _joining(function: Any, joined: Any) -> Any:
+    """The kernel, with the inputs ``joined`` cast to the one element type that numpy gives them together."""
+
+    def run(k: Any, *given: Any, **more: Any) -> Any:
+        stores = list(given[:-1])
+        dtype = np.result_type(*[store.dtype for store in stores[joined]])
+        stores[joined] = [store if store.dtype == dtype else store.astype(dtype) for store in stores[joined]]
+        return function(k, *stores, given[-1], **more)
+
+    return run
 
 
 def _describe(call: Call, stores: Any) -> str:
@@ -133,12 +177,17 @@ def run(plan: Plan, stores: Any, out: Any = None, node: Any = None) -> Any:
     store or tuple of stores
     """
     sink = hooks.sink
+    if plan.dense and config.densify == "error":
+        _refuse(plan, stores)
     if sink is None:
-        return _run(plan, stores, out)
-    start = _clock()
-    result = _run(plan, stores, out)
-    sink.op(plan, start, _clock(), stores, result if isinstance(result, tuple) else (result,),
-            node or hooks.state.node)
+        result = _run(plan, stores, out)
+    else:
+        start = _clock()
+        result = _run(plan, stores, out)
+        sink.op(plan, start, _clock(), stores, result if isinstance(result, tuple) else (result,),
+                node or hooks.state.node)
+    if plan.dense:
+        _note_results(plan, stores, result)
     return result
 
 
@@ -149,14 +198,25 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if out is not None and plan.takes_out and plan.cast is None and fits(out, plan, stores):
         return hooks.quietly(plan.function, plan.k, *stores, plan.attrs, out=out)
     result = hooks.quietly(plan.function, plan.k, *stores, plan.attrs)
-    if plan.fallback and plan.op.mutates:
-        _write_back(plan, given, stores)
+    if plan.fallback:
+        if plan.op.mutates:
+            _write_back(plan, given, stores)
+        _pass_on(given, stores, result)
     if plan.cast is not None:
         before = result
         result = convert_store(result, plan.cast, plan.k)
-        _note(plan.op.name, before, result, f"{plan.op.label} computes a dense result, and {plan.cast} was asked for",
+        # No sparse array became dense, so the ledger has nothing of it.
+        _warn(f"{plan.op.label} computes a dense result, and {plan.cast} was asked for", before, result,
               f"leave out {plan.op.sparse_output}={plan.cast!r}", _combination(plan))
     return result
+
+
+def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
+    """Remember of the dense results of a fallback what made its inputs dense."""
+    record = next((hooks.made_from(after) for before, after in zip(given, dense, strict=True) if after is not before), None)
+    for store in result if isinstance(result, tuple) else (result,):
+        if record is not None and stype_of(store) == "default" and not any(store is one for one in given):
+            hooks.note_made(store, record)
 
 
 def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
@@ -182,8 +242,11 @@ def fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
     return not any(stype_of(store) == "default" and np.may_share_memory(out, store) for store in stores)
 
 
-def convert_store(store: Any, stype: str, k: Any) -> Any:
-    """Change a store's type, as an event of its own in the convert lane."""
+def convert_store(store: Any, stype: str, k: Any, kind: str = "") -> Any:
+    """Change a store's type, as an event of its own in the convert lane.
+
+    ``kind`` marks that event as a densification, where no operator's own event is marked so.
+    """
     sink = hooks.sink
     if sink is None and k.device == "cpu":
         return convert(store, stype, k.xp)
@@ -191,7 +254,7 @@ def convert_store(store: Any, stype: str, k: Any) -> Any:
     with beside(store, k):
         result = convert(store, stype, k.xp)
     if sink is not None:
-        sink.op(_conversion(stype), start, _clock(), (store,), (result,), None)
+        sink.op(_conversion(stype, kind), start, _clock(), (store,), (result,), None)
     return result
 
 
@@ -292,11 +355,12 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
     if node is not None and call.op.saves_outputs:
         node.results = result if type(result) is tuple else (result,)
     if out is not None:
-        return _into(out, result, ctx, node) if call.visible == 1 else _into_each(out, result, ctx, node)
+        name = call.op.name
+        return _into(name, out, result, ctx, node) if call.visible == 1 else _into_each(name, out, result, ctx, node)
     if type(result) is tuple:
         return _visible(call, result, ctx, node)
     array = wrap(result, ctx, None if node is None else (node, 0))
-    if not plan.fallback and plan.cast is None:
+    if not plan.fallback and plan.cast is None and not plan.dense:
         _remember(call, plan, inputs, array)
     return array
 
@@ -312,10 +376,11 @@ def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exceptio
 def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
-    types = (ctx, *map(type, stores))
+    several = mixed(call, [store.dtype for store in stores])
+    types = (ctx, several, *map(type, stores))
     plan = call.plans.get(types)
     if plan is None:
-        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
+        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx, several)
     if plan.stype == "default" and shapes is not None and not plan.fallback:
         _check_size(plan, stores, shapes if call.outputs > 1 else [shapes])
     return plan
@@ -382,18 +447,21 @@ def _check_out(call: Call, out: Any) -> None:
     require_arrays([out] if call.visible == 1 else out, f"{call.op.label}: out")
 
 
-def _into_each(out: Any, result: Any, ctx: Any, node: Any) -> Any:
-    return [_into(target, store, ctx, node, place) for place, (target, store) in enumerate(zip(out, result, strict=False))]
+def _into_each(name: str, out: Any, result: Any, ctx: Any, node: Any) -> Any:
+    return [_into(name, target, store, ctx, node, place) for place, (target, store) in enumerate(zip(out, result, strict=False))]
 
 
-def _into(out: Any, result: Any, ctx: Any, node: Any, place: int = 0) -> Any:
+def _into(name: str, out: Any, result: Any, ctx: Any, node: Any, place: int = 0) -> Any:
     if type(result) is tuple:
         result = result[place]
     if out._entry is not None and node is not None:
         raise GradientError("A recorded array cannot be overwritten while recording.",
                             hint="leave out out=, or work under autograd.pause().")
     if result is not out._store:
-        out._receive(wrap(result, ctx))
+        made = hooks.made_from(result) if stype_of(result) == "default" else None
+        out._receive(wrap(result, ctx), by=name)
+        if made is not None:
+            hooks.note_made(out._store, made)
     if node is not None:
         out._entry = (node, place)
     return out
@@ -413,15 +481,16 @@ def _on_one_context(call: Call, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 class _Conversion:
     """What the recorder reads of a plan, for a conversion that no one called by name."""
 
-    __slots__ = ("attrs", "fallback", "op")
+    __slots__ = ("attrs", "dense", "fallback", "op")
 
-    def __init__(self, stype: str) -> None:
-        self.op, self.attrs, self.fallback = find("cast_storage"), {"stype": stype}, True
+    def __init__(self, stype: str, kind: str) -> None:
+        self.op, self.attrs, self.fallback = find("cast_storage"), {"stype": stype}, kind == hooks.FALLBACK
+        self.dense = kind if kind == hooks.NATURAL else ""
 
 
 @functools.cache
-def _conversion(stype: str) -> _Conversion:
-    return _Conversion(stype)
+def _conversion(stype: str, kind: str) -> _Conversion:
+    return _Conversion(stype, kind)
 
 
 _warned: set[Any] = set()
@@ -432,7 +501,7 @@ def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
     if stype_of(store) == "default":
         return store
     what = f"{plan.op.label} has no kernel for {_describe(plan.call, stores)}"
-    return densified(plan.op.name, store, plan.k, what, remedy_for(plan.op), _combination(plan))
+    return densified(plan.op.name, store, plan.k, what, remedy_for(plan.op), _combination(plan), inside=True)
 
 
 def _combination(plan: Plan) -> Any:
@@ -441,7 +510,7 @@ def _combination(plan: Plan) -> Any:
     return plan.op.name, tuple(sorted(switches))
 
 
-def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any = None) -> Any:
+def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any = None, inside: bool = False) -> Any:
     """A dense copy of a sparse store that nobody asked for: against policy and limit, noted in the ledger, with a warning.
 
     Parameters
@@ -450,6 +519,8 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
         What needs it dense, why, and what to do instead.
     key : hashable, optional
         What is warned of once; ``name`` if not given.
+    inside : bool
+        Whether an operator's own event says for the profiler that a sparse array became dense.
 
     Raises
     ------
@@ -461,33 +532,108 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
         why = ("config.densify is 'error'" if config.densify == "error"
                else f"that would make {size:,} bytes dense, above config.densify_limit of {config.densify_limit:,}")
         raise DensificationError(f"{reason}, and {why}.", hint=remedy)
-    result = convert_store(store, "default", k)
-    _note(name, store, result, reason, remedy, key or name)
+    result = convert_store(store, "default", k, "" if inside else hooks.FALLBACK)
+    note(hooks.FALLBACK, name, store, result, reason, remedy)
+    _warn(reason, store, result, remedy, key or name)
     return result
 
 
-def _note(name: str, before: Any, after: Any, reason: str, remedy: str, key: Any) -> None:
-    record = hooks.Densification(name, hooks.user_line(), stype_of(before), stype_of(after),
-                                 tuple(before.shape), int(before.nbytes), int(after.nbytes), reason, remedy)
+def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL) -> Any:
+    """A sparse store as the dense array that ``name`` must have: against policy, noted in the ledger, without a warning.
+
+    Written into ``out`` if given.  Where ``kind`` is ``hooks.ASKED`` there is no policy against it, and no ledger.
+    """
+    remedy = "make the array that takes the values of the same storage type"
+    if kind != hooks.ASKED:
+        allowed(reason, remedy)
+    if out is None:
+        made = convert_store(store, "default", k, kind)
+    else:
+        start = _clock()
+        made = densify(store, k.xp, out=out)
+        if hooks.sink is not None:
+            hooks.sink.op(_conversion("default", kind), start, _clock(), (store,), (made,), None)
+    note(kind, name, store, made, reason, remedy)
+    return made
+
+
+def note(kind: str, name: str, before: Any, after: Any, reason: str, remedy: str) -> None:
+    """Note that the dense store ``after`` was made of the sparse store ``before``; in the ledger unless it was asked for."""
+    record = hooks.Densification(name, hooks.user_line(), stype_of(before), stype_of(after), tuple(before.shape),
+                                 int(before.nbytes), int(after.nbytes), reason, remedy, kind)
+    hooks.note_made(after, record)
+    if kind == hooks.ASKED:
+        return
     hooks.ledger.append(record)
     if hooks.sink is not None:
-        hooks.sink.densify(record)
+        hooks.sink.densify(record, after)
+
+
+def allowed(reason: str, remedy: str) -> None:
+    """Raise ``DensificationError`` if ``config.densify`` is "error": a sparse array is about to become dense implicitly."""
+    if config.densify == "error":
+        raise DensificationError(f"{reason}, and config.densify is 'error'.", hint=remedy)
+
+
+def _reason(plan: Plan, stores: Any) -> tuple[str, str, str, str]:
+    """Kind, name, reason and remedy of the dense result of a plan, as the ledger says them."""
+    if plan.dense == hooks.ASKED and hooks.state.lane != "backward":
+        return hooks.ASKED, plan.op.name, "it was asked for", "leave out the conversion"
+    if plan.dense == hooks.ASKED:  # nobody but a gradient rule asks for conversions in a backward pass
+        call = getattr(hooks.state.node, "call", None)
+        name = plan.op.name if call is None else call.op.name
+        return hooks.NATURAL, name, "its gradient takes a sparse array dense", _KEEP
+    reason = f"{plan.op.label} gives a dense result for {_describe(plan.call, stores)}"
+    return hooks.NATURAL, plan.op.name, reason, natural_remedy(plan.op)
+
+
+def _refuse(plan: Plan, stores: Any) -> None:
+    """Raise if the results of this call would hold a sparse input densely, which the policy does not allow."""
+    kind, _, reason, remedy = _reason(plan, stores)
+    shapes = plan.call.infer_shape([tuple(store.shape) for store in stores])
+    sizes = [math.prod(shape) for shape in (shapes if plan.call.outputs > 1 else [shapes])] if shapes is not None else []
+    if kind != hooks.ASKED and made_dense(stores, sizes) is not None:
+        allowed(reason, remedy)
+
+
+def _note_results(plan: Plan, stores: Any, result: Any) -> None:
+    """Note the dense results that hold a sparse input in full."""
+    for made in result if isinstance(result, tuple) else (result,):
+        if stype_of(made) == "default" and not any(made is store for store in stores):
+            source = made_dense(stores, [made.size])
+            if source is not None:
+                kind, name, reason, remedy = _reason(plan, stores)
+                note(kind, name, source, made, reason, remedy)
+
+
+def _warn(reason: str, before: Any, after: Any, remedy: str, key: Any) -> None:
+    """Warn of a change of storage types, once for each key and pair of types."""
     key = (key, stype_of(before), stype_of(after))
     if config.densify == "warn" and key not in _warned:
         _warned.add(key)
-        warnings.warn(f"{reason}; {record.bytes_before:,} bytes of {record.source} became {record.bytes_after:,} bytes "
-                      f"of {record.target}. {remedy[0].upper()}{remedy[1:]}. (Said once per operator and combination; "
+        warnings.warn(f"{reason}; {int(before.nbytes):,} bytes of {stype_of(before)} became {int(after.nbytes):,} bytes "
+                      f"of {stype_of(after)}. {remedy[0].upper()}{remedy[1:]}. (Said once per operator and combination; "
                       f"sparsekit.config.densify = 'error' stops here, 'allow' is silent.)",
                       StorageFallbackWarning, stacklevel=hooks.user_depth() - 1)
 
 
 def remedy_for(op: Op) -> str:
     """What to do instead of an operator's fallback."""
-    sparse = [repr(rule) for rule in op.rules if any(word not in ("default", "default?", "default...")
-                                                     for word in rule.inputs)]
+    sparse = [repr(rule) for rule in op.rules if set(rule.inputs) - set(DENSE)]
     if sparse:
         return f"{op.label} has sparse kernels for: {'; '.join(sparse)}"
-    return f"{op.label} is dense by nature; call .tostype('default') where you mean it"
+    return f"{op.label} has no sparse kernel; call .tostype('default') where you mean it"
+
+
+#: What helps where zeros do not stay zero.
+_KEEP = "use functions that keep zero, such as log1p(x) for log(1 + x), or convert once with tostype('default') before"
+
+
+def natural_remedy(op: Op) -> str:
+    """What to do instead of an operator whose dense result is not wanted: its rows that stay sparse, if it has some."""
+    sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
+              and "default" not in rule.outputs and "default..." not in rule.outputs]
+    return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 
 def not_an_array(call: Call, inputs: Any) -> SparsekitError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import hooks
 from .op import REQUIRED, Op
 
 __all__ = ["describe", "make_function"]
@@ -19,7 +20,11 @@ def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | N
         if not kwargs and plain is not None and len(args) == count:
             return invoke(plain, args)
         out = kwargs.pop("out", None)
-        kwargs.pop("name", None)
+        name = kwargs.pop("name", None)
+        if name is not None:
+            hooks.state.called = name
+            if not kwargs and plain is not None and len(args) == count:
+                return invoke(plain, args, out)
         if kwargs and not op.variadic and len(args) == count:
             return invoke(op.bind(kwargs), args, out)
         arrays, attrs = op.arguments(args, kwargs)

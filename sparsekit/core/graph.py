@@ -286,7 +286,7 @@ def _deliver(node: Node, gradient: Any, shared: dict[int, Any], wrap: Callable[.
         return
     if node.grad.stype != "default":
         gradient = _own(gradient, shared, wrap)
-    node.grad._receive(gradient, add=node.grad_req == "add")
+    node.grad._receive(gradient, node.grad_req == "add", "backward")
 
 
 def _own(gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> Any:

@@ -12,8 +12,8 @@
 ``read(name, start, arrays, args)``
     A batch was read from ``start`` until now: a span of the io lane, whose ``arrays`` are pairs of an
     array and the name that it is an input by.
-``densify(record)``
-    A ``Densification`` happened.
+``densify(record, store)``
+    A ``Densification`` happened, which made the dense ``store``.
 ``assign(array, role, owner, mark=0)``
     The NDArray ``array`` serves as ``role`` for ``owner`` from now on; ``mark`` is ``_seen`` of the store that its
     components come from.
@@ -35,11 +35,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["LANES", "ROLES", "Densification", "DeviceWork", "assign", "caller", "copied", "inner", "interrupts", "ledger",
-           "owned", "quietly", "state", "user_depth", "user_line"]
+__all__ = ["ASKED", "CUSTOM", "FALLBACK", "KINDS", "LANES", "NATURAL", "ROLES", "Densification", "DeviceTimes", "DeviceWork",
+           "assign", "caller", "copied", "inner", "interrupts", "ledger", "made_from", "note_made", "owned", "quietly",
+           "state", "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
+
+#: Ends the name of a span of a custom operator's own code.
+CUSTOM = "::pure_python"
+
+#: Kinds of densifications: no kernel takes the storage types, or no sparse result would be right.  Both are in the ledger.
+FALLBACK, NATURAL = KINDS = ("fallback", "dense by nature")
+
+#: Kind of a conversion that the user's own code asked for, which no ledger counts.
+ASKED = "asked"
 
 sink: Any = None
 
@@ -48,9 +58,10 @@ class _State(threading.local):
     """What the calling thread is doing.
 
     ``lane`` and ``layer`` say where its operators belong, ``node`` is the forward node whose gradient
-    is being computed, ``caller`` is where the user called what runs now, as ``caller()`` gives it, or None
-    if that must be looked up, ``recording`` and ``training`` are autograd's switches,
-    ``tracing`` whether operators are noted rather than run, ``thread`` is its identifier.
+    is being computed, ``called`` is the name that the user gave the operator called last, ``caller`` is
+    where the user called what runs now, as ``caller()`` gives it, or None if that must be looked up,
+    ``recording`` and ``training`` are autograd's switches, ``tracing`` whether operators are noted rather
+    than run, ``thread`` is its identifier.
 
     ``quietly(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
     and the like: results are infinite or nan there, as IEEE 754 says.  numpy keeps that setting in a context
@@ -67,6 +78,7 @@ class _State(threading.local):
         # All in the instance: a recorder reads ``__dict__`` once an event, in the time of one attribute.
         self.lane, self.layer = "forward", ""
         self.caller: Any = None
+        self.called: str | None = None
         self.node: Any = None
         self.recording = self.training = self.tracing = False
         self.thread = threading.get_ident()
@@ -91,12 +103,12 @@ def interrupts(error: RuntimeError) -> bool:
 
 
 class Densification(NamedTuple):
-    """One silent change from sparse to dense, or back.
+    """One implicit conversion of a sparse array to a dense one.
 
     Attributes
     ----------
     op : str
-        Operator that had no kernel for the storage types it was given.
+        Operator that made it.
     line : str
         The user's line, ``file:line`` or ``In [3]:7``.
     source, target : str
@@ -106,6 +118,11 @@ class Densification(NamedTuple):
     reason : str
     remedy : str
         What to write instead.
+    kind : str
+        ``"fallback"``: the operator has no kernel for the storage types, so its input was made dense.
+        ``"dense by nature"``: the result of the operator is dense whatever the kernel, as that of ``csr + 1`` is, or the
+        array that was written to is.  ``"asked"``: a conversion asked for, such as ``tostype("default")``; the ledger
+        has none of these, and ``why_dense()`` knows them.
     """
 
     op: str
@@ -117,6 +134,7 @@ class Densification(NamedTuple):
     bytes_after: int
     reason: str
     remedy: str
+    kind: str = FALLBACK
 
 
 class DeviceWork(NamedTuple):
@@ -138,11 +156,69 @@ class DeviceWork(NamedTuple):
 #: What tells how the memory of each GPU in use is taken: name of the context -> function that gives bytes by name.
 device_memory: dict[str, Callable[[], dict[str, int]]] = {}
 
-#: The latest work on GPUs that was timed; the one waiting is for who asks.
-device_work: collections.deque[DeviceWork] = collections.deque(maxlen=10_000)
+#: What waits until a GPU in use has done all that was queued there: name of the context -> function.
+device_waits: dict[str, Callable[[], None]] = {}
+
+
+class DeviceTimes:
+    """How long operators took on GPUs, by operator and context.
+
+    The latest ones are kept as pairs of events, because reading their time would wait for the device.  When there are
+    many, the older half is read and summed up, so that nothing is lost however long a run is.
+    """
+
+    #: Work whose events are kept.
+    MOST = 10_000
+
+    def __init__(self) -> None:
+        self._latest: list[DeviceWork] = []
+        self._sums: dict[tuple[str, str], tuple[int, float]] = {}
+        self._lock = threading.RLock()
+
+    def append(self, work: DeviceWork) -> None:
+        """Note the work of one operator."""
+        with self._lock:
+            self._latest.append(work)
+            if len(self._latest) >= self.MOST:
+                self._sum_up(self.MOST // 2)
+
+    def _sum_up(self, count: int) -> None:
+        older, self._latest = self._latest[:count], self._latest[count:]
+        for work in older:
+            calls, milliseconds = self._sums.get((work.op, work.context), (0, 0.0))
+            self._sums[work.op, work.context] = calls + 1, milliseconds + work.milliseconds()
+
+    def __len__(self) -> int:
+        """Number of operators noted."""
+        with self._lock:
+            return len(self._latest) + sum(calls for calls, _ in self._sums.values())
+
+    def sums(self) -> dict[tuple[str, str], tuple[int, float]]:
+        """Calls and milliseconds by operator and context; waits for the device."""
+        with self._lock:
+            self._sum_up(len(self._latest))
+            return dict(self._sums)
+
+    def take(self) -> DeviceTimes:
+        """All that was noted, which is no longer here."""
+        taken = DeviceTimes()
+        with self._lock:
+            taken._latest, self._latest = self._latest, []
+            taken._sums, self._sums = self._sums, {}
+        return taken
+
+
+#: Work on GPUs that was timed while a profiler recorded.
+device_work = DeviceTimes()
 
 #: The latest densifications of this process, profiled or not.
 ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
+
+#: Dense stores that were made of sparse ones, as long as they live: id of the store -> (weak reference, record).
+_made: dict[int, tuple[weakref.ref[Any], Densification]] = {}
+
+#: What a profiler knows of where a store came from: ``origin(store)`` gives that or None; None if none recorded yet.
+origin: Callable[[], Callable[[Any], Any] | None] | None = None
 
 #: Arrays with a lasting role: id of the array -> (weak reference, role, owner).
 owned: dict[int, tuple[weakref.ref[Any], str, str]] = {}
@@ -155,6 +231,26 @@ def assign(array: Any, role: str, owner: str) -> None:
     owned[key] = (weakref.ref(array, functools.partial(owned.pop, key)), role, owner)
     if sink is not None:
         sink.assign(array, role, owner)
+
+
+def note_made(store: Any, record: Densification) -> None:
+    """Remember what made a dense store of a sparse one, for ``why_dense()``, as long as the store lives."""
+    key = id(store)
+    try:
+        # As in ``assign``: no Python code runs when the store dies.
+        _made[key] = (weakref.ref(store, functools.partial(_made.pop, key)), record)
+    except TypeError:  # cupy's arrays of some versions take no weak reference
+        return
+
+
+def made_from(store: Any) -> Densification | None:
+    """The latest record of what made this dense store, or the memory that it is a view of, of a sparse one."""
+    while store is not None:
+        found = _made.get(id(store))
+        if found is not None and found[0]() is store:
+            return found[1]
+        store = getattr(store, "base", None)
+    return None
 
 
 def copied(source: Any, target: Any, start: int, size: int) -> None:

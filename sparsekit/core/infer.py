@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import ShapeError
 
-__all__ = ["axes_of", "broadcast", "broadcast_shapes", "dot", "fixed", "reduced", "same", "same_shape", "unchanged"]
+__all__ = ["EVERY", "axes_of", "broadcast", "broadcast_shapes", "dot", "fixed", "reduced", "same", "same_shape", "unchanged"]
 
 Shape = tuple[int, ...]
 
@@ -20,6 +20,10 @@ def same(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
         return np.dtype(attrs.get("dtype") or np.float32)
     first = dtypes[0]
     return first if all(dtype == first for dtype in dtypes) else np.result_type(*dtypes)
+
+
+#: All inputs of an operator, as those that meet in one element type.
+EVERY = slice(None)
 
 
 def fixed(dtypes: list[Any], attrs: dict[str, Any]) -> Any:

@@ -10,12 +10,15 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named
+from ..base.literal import literal
 from . import cost as costs
 from . import infer
 from .labels import described, label
 
-__all__ = ["REQUIRED", "Call", "Op", "Rule", "Want", "find", "registry"]
+__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find", "registry"]
 
 
 class _Required:
@@ -28,6 +31,13 @@ REQUIRED = _Required()
 
 #: Every operator, by name and by alias.
 registry: dict[str, Op] = {}
+
+#: Reasons why dense results are asked for; see ``Rule.asked``.
+PRODUCT = "a product, whose dense result is what the call asks for"
+WRITES = "the result is an array that was dense before, which the step writes to"
+SHAPE_ONLY = "only the shape of the sparse array is read, not its values"
+REDUCED = "a reduction, which gives one value for many"
+LOOKED_UP = "values or rows are looked up, as many as the dense array of places asks for"
 
 #: A call's attributes are remembered up to this many combinations; then the memory is cleared.
 REMEMBERED = 512
@@ -62,11 +72,14 @@ class Rule:
         Attribute values that the row needs; a tuple lists alternatives, any other container says what is in it.
     ufunc : str
         Function of ``k.xp`` that is all the kernel does, so that a call may go to it directly; empty if none is.
+    asked : str
+        Why a dense result of sparse inputs, as large as they are, is no implicit conversion; empty where it is one, kind
+        "dense by nature".
     """
 
-    __slots__ = ("function", "inputs", "outputs", "takes_out", "ufunc", "when")
+    __slots__ = ("asked", "function", "inputs", "outputs", "takes_out", "ufunc", "when")
 
-    def __init__(self, pattern: str, when: dict[str, Any], function: Callable[..., Any]) -> None:
+    def __init__(self, pattern: str, when: dict[str, Any], function: Callable[..., Any], asked: str = "") -> None:
         left, arrow, right = pattern.partition("->")
         if not arrow:
             raise SparsekitError(f"The rule row {pattern!r} has no '->'.", hint="write 'csr, default -> default'.")
@@ -74,7 +87,7 @@ class Rule:
         self.outputs = tuple(word.strip() for word in right.split(","))
         self.when = {name: value if hasattr(value, "__contains__") and not isinstance(value, str) else (value,)
                      for name, value in when.items()}
-        self.function, self.ufunc = function, ""
+        self.function, self.ufunc, self.asked = function, "", asked
         self.takes_out = "out" in _parameters(function)
 
     def takes(self, stypes: tuple[str, ...]) -> bool:
@@ -143,8 +156,14 @@ class Op:
         How many of them the caller gets, all by default; the gradient sees the rest too.
     unlimited : bool
         Whether no byte limit holds for a dense result if an input is dense: it is what a product is asked for.
+    asked : str
+        Why a dense result of sparse inputs is no implicit conversion, for all rows; see ``Rule``.  Steps that write to
+        their inputs and products have a reason of their own.
     instead : str
         For an operator without gradient: what to use where one is needed.
+    joined : slice, optional
+        Inputs whose values meet in one element type, numpy's for all of them.  A row with a sparse input gets them
+        in that type; dense rows see to it by themselves, as numpy's functions do.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
     **attrs
@@ -156,7 +175,8 @@ class Op:
         sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
         cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (),
         aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
-        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, listed: bool = True, **attrs: Any,
+        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, joined: slice | None = None,
+        asked: str | None = None, listed: bool = True, **attrs: Any,
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
@@ -166,7 +186,8 @@ class Op:
         self.needed = sum(not word.endswith("?") for word in words)
         self.attrs, self.sparse_output, self.flat = attrs, sparse_output, flat
         self.outputs, self.visible, self.instead, self.unlimited = outputs, visible, instead, unlimited
-        self.shape, self.dtype, self.sample = shape, dtype, sample
+        self.asked = asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else ""
+        self.shape, self.dtype, self.sample, self.joined = shape, dtype, sample, joined
         self.rules: list[Rule] = []
         self.gradient_function: Callable[..., Any] | None = None
         self.saves_inputs = self.saves_outputs = True
@@ -176,14 +197,17 @@ class Op:
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
 
-    def forward(self, pattern: str, **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there."""
+    def forward(self, pattern: str, *, asked: str | None = None, **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there.
+
+        ``asked`` says why a dense result is no implicit conversion; by default what the operator says.
+        """
 
         def declare(function: Callable[..., Any]) -> Callable[..., Any]:
             unknown = set(when) - set(self.attrs)
             if unknown:
                 raise UnknownNameError.of(f"attribute of {self.name}", unknown.pop(), self.attrs)
-            self.rules.append(Rule(pattern, when, function))
+            self.rules.append(Rule(pattern, when, function, self.asked if asked is None else asked))
             self._changed()
             return function
 
@@ -250,7 +274,7 @@ class Op:
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
             raise UnknownNameError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
-        complete = {**self.attrs, **attrs}
+        complete = {**self.attrs, **{name: _value(value, self.attrs[name]) for name, value in attrs.items()}}
         missing = [name for name, value in complete.items() if value is REQUIRED]
         if missing:
             raise SparsekitError(f"{self.label} needs the argument {missing[0]!r}.", hint=f"{self.label}(…, {missing[0]}=…)")
@@ -326,9 +350,16 @@ class Call:
         return described(self.op.name, self.attrs)
 
 
+def _value(value: Any, default: Any) -> Any:
+    """An attribute as it is computed with: MXNet's attributes are text, so the text of a number or a tuple stands for it."""
+    return value if type(value) is not str or isinstance(default, str) else literal(value)
+
+
 def _hashable(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_hashable(item) for item in value)
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return tuple(value.tolist())
     try:
         hash(value)
     except TypeError:

@@ -16,7 +16,7 @@ from ..base.errors import GradientError
 from ..kernels import for_device
 from . import device, graph, hooks
 from .arrays import wrap
-from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, run
+from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, mixed, named_error, plan_for, run, written_dense
 from .graph import ProgramNode
 from .replay import Frame, Replay, copied, parts_of, reason_against
 from .spec import Spec
@@ -48,7 +48,7 @@ class _Instruction:
     Attributes
     ----------
     general : bool
-        Whether it takes more than a call of its kernel: a fallback, a cast, several results.
+        Whether it takes more than a call of its kernel: a fallback, a cast, a result to be noted, several results.
     buffer : int or None
         Number of the memory that the kernel writes its result into.
     target : int or None
@@ -66,7 +66,7 @@ class _Instruction:
         self.places = tuple(store.slot for store in step.inputs)
         self.outputs = tuple(store.slot for store in step.outputs)
         self.place = self.outputs[0]
-        self.general = plan.fallback or plan.cast is not None or plan.call.outputs > 1
+        self.general = plan.fallback or bool(plan.dense) or plan.cast is not None or plan.call.outputs > 1
         self.buffer: int | None = None
         self.target: int | None = None
         self.spent: tuple[int, ...] = ()
@@ -154,7 +154,8 @@ class Program:
             self._kept = {*kept, *(head.slot for head in self.heads)}
 
     def _plan(self, step: Step) -> Plan:
-        return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx)
+        several = mixed(step.call, [store.dtype for store in step.inputs])
+        return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx, several)
 
     def _give_targets(self, instructions: list[_Instruction]) -> None:
         """Note which instruction may write into the gradient buffer of an input."""
@@ -375,7 +376,10 @@ def _dense(gradient: Any, head: Outline, ctx: Any) -> Any:
     if gradient is None:
         with device.current(ctx):
             return for_device(ctx.device_type).xp.zeros(head.shape, head.dtype)
-    store = (gradient if gradient.stype == "default" else gradient.tostype("default"))._store
+    store = gradient._store
+    if gradient.stype != "default":
+        k = for_device(ctx.device_type)
+        store = written_dense("backward", store, k, "the gradient at the result of a hybridized block is taken dense")
     return store if store.dtype == head.dtype else store.astype(head.dtype)
 
 

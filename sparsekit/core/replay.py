@@ -47,7 +47,7 @@ def reason_against(instruction: Any) -> str | None:
     plan = instruction.plan
     if any(spec.stype != "default" for spec in instruction.specs):
         return "how much its result stores is read back from the device"
-    if plan.fallback or plan.cast is not None:
+    if plan.fallback or plan.dense or plan.cast is not None:
         return "it changes storage types, which the ledger counts at every run"
     return None
 

@@ -6,6 +6,7 @@ element types and storage types with it before anything is bound.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .dispatch import resolve
+from .dispatch import dense_kind, made_dense, resolve
 from .op import Call, Op, Want, find
 
 __all__ = ["F", "Spec", "gradient_specs", "infer", "noted_fallbacks"]
@@ -83,6 +84,15 @@ class _Arithmetic:
         return int(np.prod(self.spec.shape))
 
 
+def _makes_dense(call: Call, specs: tuple[Spec, ...], made: Spec | tuple[Spec, ...]) -> bool:
+    """Whether a call within a gradient rule makes a sparse array dense: by a fallback, by nature, or by a conversion."""
+    stypes = tuple(spec.stype for spec in specs)
+    rule, fallback, _ = resolve(call.op, stypes, call.attrs)
+    results = [made] if isinstance(made, Spec) else list(made)[: call.visible]
+    sizes = [math.prod(spec.shape) for spec in results if spec.stype == "default"]
+    return fallback or (bool(dense_kind(call, rule, fallback, stypes)) and made_dense(specs, sizes) is not None)
+
+
 class _Namespace:
     """Operators as functions of abstract arrays."""
 
@@ -96,7 +106,7 @@ class _Namespace:
             specs = tuple(array.spec for array in arrays)
             made = infer(bound, specs)
             noted = _noted.get()
-            if noted is not None and resolve(op, tuple(spec.stype for spec in specs), bound.attrs)[1]:
+            if noted is not None and _makes_dense(bound, specs, made):
                 noted.append((op, specs))
             if isinstance(made, Spec):
                 return _Arithmetic(made)

@@ -8,6 +8,7 @@ is exactly what would have run.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import threading
 import types
@@ -26,11 +27,16 @@ from .graph import Variable
 from .op import Call, Rule
 from .spec import Spec, infer
 
-__all__ = ["TRACE", "Outline", "OutlineCSR", "OutlineRowSparse", "Step", "Tracer", "TracingError", "current", "outline"]
+__all__ = ["TRACE", "ControlFlow", "Outline", "OutlineCSR", "OutlineRowSparse", "Step", "Tracer", "TracingError",
+           "aside", "current", "outline", "refuse"]
 
 
 class TracingError(SparsekitError, AttributeError):
     """What was asked needs values, and there are none while a block is traced."""
+
+
+class ControlFlow(TracingError):
+    """A loop or a branch whose course depends on values was met: the block runs as it is written, as it must."""
 
 
 class Outline:
@@ -40,13 +46,15 @@ class Outline:
     ----------
     slot : int
         Where a program keeps the store that this stands for.
+    owner : int
+        Number of the tracer that made it; 0 for one that no program has a slot for.
     """
 
     stype = "default"
-    __slots__ = ("__weakref__", "dtype", "shape", "slot")
+    __slots__ = ("__weakref__", "dtype", "owner", "shape", "slot")
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, slot: int) -> None:
-        self.shape, self.dtype, self.slot = tuple(shape), np.dtype(dtype), slot
+    def __init__(self, shape: tuple[int, ...], dtype: Any, slot: int, owner: int = 0) -> None:
+        self.shape, self.dtype, self.slot, self.owner = tuple(shape), np.dtype(dtype), slot, owner
 
     @property
     def nbytes(self) -> int:
@@ -66,15 +74,20 @@ class Outline:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise _no_values()
+        raise refuse()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise _no_values()
+        raise refuse()
 
 
-def _no_values() -> TracingError:
-    return TracingError("A hybridized block asked for the values of an array while it was traced.",
-                        hint="compute with operators of F only, whose calls can be repeated; or leave out hybridize().")
+def refuse(problem: str = "a hybridized block asked for the values of an array while it was traced.",
+           hint: str = "compute with operators of F only, whose calls can be repeated; or leave out hybridize().",
+           kind: type[TracingError] = TracingError) -> TracingError:
+    """The error for what no program can repeat.  The tracer keeps it too, because the block may catch it."""
+    error = kind(f"{hooks.user_line()}: {problem}", hint=hint)
+    if _current.tracer is not None and _current.tracer.refused is None:
+        _current.tracer.refused = error
+    return error
 
 
 class OutlineCSR(Outline):
@@ -121,8 +134,11 @@ class Buffer:
     def __init__(self, like: Any) -> None:
         self._store, self.stype, self.made = outline(like.shape, like.dtype, like.stype), like.stype, None
 
-    def _receive(self, gradient: Any, add: bool = False) -> None:
+    def _receive(self, gradient: Any, add: bool = False, by: str = "") -> None:
         self.made = gradient
+
+
+_numbers = itertools.count(1)
 
 
 class Tracer:
@@ -141,10 +157,16 @@ class Tracer:
         For each of them that a gradient is wanted of.
     constants : dict
         Stores by slot that are the same at every run.
+    blocks : list
+        The blocks that were called.
+    refused : TracingError or None
+        Why no program can do what the block does.
     """
 
     def __init__(self, ctx: Context, recording: bool) -> None:
-        self.ctx, self.recording = ctx, recording
+        self.ctx, self.recording, self.number = ctx, recording, next(_numbers)
+        self.blocks: list[Any] = []
+        self.refused: TracingError | None = None
         self.buffers: list[Buffer | None] = []
         self.steps: list[Step] = []
         self.sources: list[Any] = []
@@ -156,7 +178,7 @@ class Tracer:
     def outline(self, spec: Spec) -> Outline:
         """A new outline, with a slot of its own."""
         self.slots += 1
-        return _OUTLINES[spec.stype](spec.shape, spec.dtype, self.slots - 1)
+        return _OUTLINES[spec.stype](spec.shape, spec.dtype, self.slots - 1, self.number)
 
     def lift(self, array: Any, source: Any = None) -> Any:
         """The traced array that stands for one from outside; ``source`` is asked for it at every run."""
@@ -204,15 +226,31 @@ def current() -> Tracer | None:
     return _current.tracer
 
 
+@contextmanager
+def aside() -> Iterator[None]:
+    """Compute in the middle of a trace, for what happens once and is no part of the program: initial values, say."""
+    tracer, state = _current.tracer, hooks.state
+    if tracer is None:
+        yield
+        return
+    recording = state.recording
+    _current.tracer, state.recording, state.tracing = None, False, False
+    try:
+        with tracer.ctx:
+            yield
+    finally:
+        _current.tracer, state.recording, state.tracing = tracer, recording, True
+
+
 def _note(call: Call, k: Any, *given: Any) -> Any:
     """Stands for a kernel: give the outlines of its results."""
     inputs, tracer = given[:-1], _current.tracer
-    if tracer is None:
+    if tracer is None or any(store.owner != tracer.number for store in inputs):
         raise TracingError("An array of a traced block was used after the block had been traced.",
                            hint="return it from hybrid_forward, do not keep it.")
     if call.infer_shape([store.shape for store in inputs]) is None:
-        raise TracingError(f"The shape of what {call.op.name} gives depends on values, and there are none while tracing.",
-                           hint="leave out hybridize() for the block that uses it.")
+        raise refuse(f"the shape of what {call.op.name} gives depends on values, and there are none while tracing.",
+                     hint="leave out hybridize() for the block that uses it.")
     made = infer(call, tuple(Spec(store.shape, store.dtype, store.stype) for store in inputs))
     outputs = tuple(tracer.outline(spec) for spec in ((made,) if isinstance(made, Spec) else made))
     tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node))
@@ -245,7 +283,7 @@ class _TraceContext(Context):
         """The outline of a store that was made while tracing."""
         tracer = _current.tracer
         if tracer is None:
-            raise _no_values()
+            raise refuse()
         return tracer.constant(store)
 
 

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import io
 import lzma
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -28,23 +29,54 @@ _OPENED: dict[bytes, Callable[[Any], Any]] = {
 }
 
 
-class _Bounded(io.RawIOBase):
-    """A file of at most so many bytes."""
+#: Bytes of a header of a tar archive, a long name for instance, which is read into memory at once.
+LONGEST_HEADER = 1 << 20
 
-    def __init__(self, file: Any, limit: int, name: str) -> None:
-        self._file, self._left, self.name = file, limit, name
+#: What the standard library raises for archives that are damaged, encrypted, packed by an unknown method or made to harm.
+_DAMAGE = (ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
+           lzma.LZMAError, struct.error, tarfile.TarError, zipfile.BadZipFile, zlib.error)
+
+
+@contextlib.contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """What goes wrong while an archive is read, in words; what its reader does is none of it."""
+    try:
+        yield
+    except DataFileError:
+        raise
+    except FileNotFoundError as error:
+        raise DataFileError(f"There is no file {path}.", hint="download it first.") from error
+    except _DAMAGE as error:
+        said = str(error) or type(error).__name__
+        if "encrypted" in said or "password" in said:
+            raise DataFileError(f"{path} is encrypted, and cannot be read without its password.",
+                                hint="unpack it by hand, and give the name of the file in it.") from error
+        raise DataFileError(f"{path} is damaged or cut short, or packed in a way that is not known here: {said}.",
+                            hint="download it again with refresh=True.") from error
+
+
+class _Bounded(io.RawIOBase):
+    """A file of at most so many bytes, whose damage has a name."""
+
+    def __init__(self, file: Any, limit: int, path: Path) -> None:
+        self._file, self._left, self._path = file, limit, path
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, target: Any) -> int:
-        block = self._file.read(min(len(target), 1 << 20))
+        with _damage_named(self._path):
+            block = self._file.read(min(len(target), 1 << 20))
         self._left -= len(block)
         if self._left < 0:
-            raise DataFileError(f"{self.name} unpacks to far more than data of its size do.",
-                                hint="it is damaged or made to fill the disk: download it again.")
+            raise _too_much(self._path)
         target[:len(block)] = block
         return len(block)
+
+
+def _too_much(path: Path) -> DataFileError:
+    return DataFileError(f"{path.name} unpacks to far more than data of its size do.",
+                         hint="it is damaged or made to fill the disk: download it again.")
 
 
 @contextlib.contextmanager
@@ -62,19 +94,13 @@ def open_member(path: Path, member: str | None = None, limit: int | None = None)
     Raises
     ------
     DataFileError
-        If it is missing, cut short, damaged or longer than the limit.
+        If it is missing, cut short, damaged, encrypted or longer than the limit.
     """
-    try:
-        bound = limit if limit is not None else max(ANYWAY, RATIO * path.stat().st_size)
-        with contextlib.ExitStack() as stack:
-            file = _compressed(path, stack) if member is None else _archived(path, member, stack)
-            yield io.BufferedReader(_Bounded(file, bound, path.name), 1 << 20)
-    except DataFileError:
-        raise
-    except FileNotFoundError as error:
-        raise DataFileError(f"There is no file {path}.", hint="download it first.") from error
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, tarfile.TarError, zipfile.BadZipFile, OSError) as error:
-        raise DataFileError(f"{path} is damaged or cut short: {error}.", hint="download it again with refresh=True.") from error
+    with contextlib.ExitStack() as stack:
+        with _damage_named(path):
+            bound = max(ANYWAY, RATIO * path.stat().st_size)
+            file = _compressed(path, stack) if member is None else _archived(path, member, bound, stack)
+        yield io.BufferedReader(_Bounded(file, bound if limit is None else limit, path), 1 << 20)
 
 
 def _compressed(path: Path, stack: contextlib.ExitStack) -> Any:
@@ -87,23 +113,46 @@ def _compressed(path: Path, stack: contextlib.ExitStack) -> Any:
     return raw
 
 
-def _archived(path: Path, member: str, stack: contextlib.ExitStack) -> Any:
+class _Entry(tarfile.TarInfo):
+    """A header of a tar archive, which may not be longer than any that somebody means."""
+
+    def _proc_member(self, tape: Any) -> Any:
+        if not self.isreg() and self.size > LONGEST_HEADER:
+            raise tarfile.ReadError("a header is too long")
+        return super()._proc_member(tape)  # type: ignore[misc]
+
+
+def _archived(path: Path, member: str, bound: int, stack: contextlib.ExitStack) -> Any:
     if zipfile.is_zipfile(path):
         archive = stack.enter_context(zipfile.ZipFile(path))
         if member in archive.namelist():
             return stack.enter_context(archive.open(member))
     else:
-        tape = tarfile.open(path, "r|*")  # noqa: SIM115 - closed with the stack
+        tape = tarfile.open(path, "r|*", tarinfo=_Entry)  # noqa: SIM115 - closed with the stack
         stack.callback(tape.close)
         for entry in tape:
             if entry.name.removeprefix("./") == member and entry.isfile():
                 return tape.extractfile(entry)
+            if entry.offset_data + entry.size > bound:
+                raise _too_much(path)
     raise DataFileError(f"{path} has no member {member}.", hint="it is not the archive that was published: refresh=True.")
 
 
 def unpack(path: Path, target: Path, member: str | None = None, limit: int | None = None) -> Path:
-    """Write what ``open_member`` reads to a file, which appears when it is complete."""
-    with open_member(path, member, limit) as text, written(target) as file:
-        while block := text.read(1 << 20):
-            file.write(block)
+    """Write what ``open_member`` reads to a file, which appears when it is complete.
+
+    Raises
+    ------
+    DataFileError
+        As ``open_member`` does, or if the file cannot be written.
+    """
+    try:
+        with open_member(path, member, limit) as text, written(target) as file:
+            while block := text.read(1 << 20):
+                file.write(block)
+    except DataFileError:
+        raise
+    except OSError as error:
+        raise DataFileError(f"{target} cannot be written: {error.strerror or error}.",
+                            hint="check that its folder exists, and the space left on the disk.") from error
     return target

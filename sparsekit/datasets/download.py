@@ -8,11 +8,13 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import shutil
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +29,8 @@ BLOCK = 1 << 18
 #: How often a transfer that stops is taken up again without anything having come, and seconds before that.
 RETRIES, WAIT = 4, 1.0
 TIMEOUT = 30.0
+#: Bytes of a file of which neither its publisher nor its server says how long it is.
+LARGEST = 1 << 36
 #: Answers of a server after which another attempt makes sense.
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 
@@ -68,12 +72,15 @@ def data_home(root: Any = None) -> Path:
     root : str or path, optional
         By default ``SPARSEKIT_DATA``, else ``sparsekit`` in ``XDG_CACHE_HOME``, else ``~/.cache/sparsekit``.
     """
-    if root is not None:
-        return Path(root).expanduser()
-    if given := os.environ.get("SPARSEKIT_DATA"):
-        return Path(given).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "sparsekit"
+    try:
+        if root is not None:
+            return Path(root).expanduser()
+        if given := os.environ.get("SPARSEKIT_DATA"):
+            return Path(given).expanduser()
+        cache = os.environ.get("XDG_CACHE_HOME", "")
+        return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "sparsekit"
+    except RuntimeError as error:  # a user without a home
+        raise DownloadError(f"There is no folder to keep data in: {error}", hint="set SPARSEKIT_DATA to one.") from error
 
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
@@ -107,6 +114,7 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
     DownloadError
         If there is no network or no such file, or what came is not what was published or what came the first time.
     """
+    _check_name(source)
     target, record = folder / source.name, folder / f"{source.name}.json"
     with _failures(source, target):
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,6 +133,117 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
                 raise
             os.replace(part, target)
             return Fetched(target, digest)
+
+
+def _check_name(source: Source) -> None:
+    """Refuse a name that is more than the name of a file in the folder."""
+    name = source.name
+    if not isinstance(name, str) or name in ("", ".", "..") or not name.isprintable() or {"/", "\\", os.sep} & set(name):
+        raise DownloadError(f"{name!r} is not the name of a file: nothing is written outside the data folder.",
+                            hint="give a plain name, such as 'a9a.bz2'.")
+
+
+def check_url(url: str) -> None:
+    """Refuse an address that is none of a web server.
+
+    Raises
+    ------
+    DownloadError
+        With what is wrong with it.
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        well = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        clean = url.isascii() and url.isprintable() and " " not in url
+        problem = "" if well and clean else "unknown url type, no http or https address"
+    except (AttributeError, TypeError, ValueError) as error:
+        problem = str(error)
+    if problem:
+        raise DownloadError(f"{url!r} cannot be downloaded: {problem}.", hint="an address is like https://example.org/file.")
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirections, a few and to web servers only."""
+
+    def redirect_request(self, *given: Any) -> Any:
+        check_url(given[-1])
+        return super().redirect_request(*given)
+
+
+def opened(url: str, headers: dict[str, str] | None = None, context: Any = None, timeout: float | None = None) -> Any:
+    """The answer of a web server, to be read and closed.
+
+    Parameters
+    ----------
+    url : str
+    headers : dict, optional
+        Sent with the request.
+    context : ssl.SSLContext, optional
+    timeout : float, optional
+        Seconds that the server may stay silent.
+
+    Raises
+    ------
+    DownloadError
+        If that is no address, or leads to none.
+    """
+    check_url(url)
+    request = urllib.request.Request(url, headers={"User-Agent": f"sparsekit/{__version__}", "Accept-Encoding": "identity",
+                                                   **(headers or {})})
+    opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
+    return opener.open(request, timeout=TIMEOUT if timeout is None else timeout)
+
+
+def announced(answer: Any) -> int | None:
+    """Bytes that an answer says will come; None if it does not say.
+
+    Raises
+    ------
+    http.client.HTTPException
+        If it says something else.
+    """
+    length = answer.headers.get("Content-Length")
+    if length is None:
+        return None
+    if not (length.isascii() and length.isdigit() and len(length) < 16):
+        raise http.client.HTTPException(f"the server announces {length[:40]!r} bytes")
+    return int(length)
+
+
+def copied(answer: Any, file: Any, most: int, advance: Callable[[int], None] | None = None) -> int:
+    """Write what comes to a file, and give how many bytes there were.
+
+    Parameters
+    ----------
+    answer : http.client.HTTPResponse
+    file : file
+    most : int
+        Bytes that may come; it never writes more.
+    advance : callable, optional
+        Told of each piece.
+
+    Raises
+    ------
+    DownloadError
+        If more comes.
+    http.client.HTTPException
+        If something comes that is not HTTP.
+    """
+    count, room = 0, memoryview(bytearray(BLOCK))
+    while True:
+        try:
+            got = answer.readinto(room)
+        except ValueError as error:  # of the sizes of chunks
+            raise http.client.HTTPException(f"what came is no HTTP: {error}") from error
+        if not got:
+            return count
+        if count + got > most:
+            raise DownloadError(f"{answer.url} sends more than the {most:,} bytes that were to come.",
+                                hint="the file there has been changed, or its server is broken.")
+        file.write(room[:got])
+        count += got
+        if advance is not None:
+            advance(got)
 
 
 @contextlib.contextmanager
@@ -152,6 +271,9 @@ def _failures(source: Source, target: Path) -> Iterator[None]:
     except OSError as error:
         raise DownloadError(f"{target} cannot be written: {error.strerror or error}.",
                             hint="set SPARSEKIT_DATA to a folder with room that you may write to.") from error
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of urllib, for what no server should say
+        raise DownloadError(f"{source.url} cannot be downloaded: the answer makes no sense ({error}).",
+                            hint=f"download it by hand as {target}.") from error
 
 
 def _written(path: Path, facts: dict[str, Any]) -> None:
@@ -164,7 +286,7 @@ def _facts(path: Path) -> dict[str, Any]:
     """What such a file says; nothing if it is missing or damaged."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, RecursionError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -231,30 +353,38 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
     start = part.stat().st_size if part.exists() else 0
     state = part.with_name(f"{part.name}.json")
     validator = _facts(state).get("validator")
-    request = urllib.request.Request(source.url, headers={"User-Agent": f"sparsekit/{__version__}",
-                                                          "Accept-Encoding": "identity"})
-    if start and validator:
-        request.add_header("Range", f"bytes={start}-")
-        request.add_header("If-Range", validator)  # the rest of another version would be of no use
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-        if answer.status != 206 or not str(answer.headers.get("Content-Range", "")).startswith(f"bytes {start}-"):
-            start = 0
-        length = answer.headers.get("Content-Length")
-        total = start + int(length) if length is not None and length.isdigit() else None
-        _check_room(source, part, total, start)
+    asked = {}
+    if start and isinstance(validator, str) and validator.isascii() and validator.isprintable():
+        # The rest of another version would be of no use.
+        asked = {"Range": f"bytes={start}-", "If-Range": validator}
+    with opened(source.url, asked) as answer:
         etag = answer.headers.get("ETag") or ""
-        _written(state, {"url": source.url, "validator": answer.headers.get("Last-Modified") if etag[:2] in ("", "W/") else etag})
+        now = answer.headers.get("Last-Modified") if etag[:2] in ("", "W/") else etag
+        whole = None
+        if answer.status == 206:
+            found = re.fullmatch(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)", answer.headers.get("Content-Range", ""))
+            if not asked or found is None or int(found[1]) != start or (now is not None and now != validator):
+                part.unlink(missing_ok=True)  # another part, or a part of another file
+                raise http.client.HTTPException("the server sends another part than the one that was asked for")
+            whole = None if found[3] == "*" else int(found[3])
+        elif answer.status == 200:
+            start = 0
+        else:
+            raise http.client.HTTPException(f"the server answers {answer.status}")
+        length = announced(answer)
+        total = whole if whole is not None else None if length is None else start + length
+        _check_room(source, part, total, start)
+        _written(state, {"url": source.url, "validator": now})
+        most = (total if total is not None else source.size if source.size is not None else LARGEST) - start
         shown = Progress(source.name, total, progress)
         shown.done = start
         try:
             with open(part, "r+b" if start else "wb") as file:
                 file.seek(start)
-                while block := answer.read(BLOCK):
-                    file.write(block)
-                    shown.advance(len(block))
-                    if total is not None and file.tell() > total:
-                        raise http.client.HTTPException("more came than was announced")
-                end = file.tell()
+                end = start + copied(answer, file, max(0, most), shown.advance)
+        except DownloadError:
+            part.unlink()  # its rest is of no use
+            raise
         finally:
             shown.close()
     if total is not None and end < total:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import collections
 import warnings
 from collections.abc import Iterator
 from typing import Any, Self
 
 from .. import ndarray
 from ..base.context import Context
-from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnknownNameError, UnsupportedError
+from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
 from ..core import hooks
-from ..core.trace import current
+from ..core.trace import aside, current
 from ..ndarray.ndarray import NDArray
 from . import model_files, symbolic
 from .hybrid import Programs, tracing
@@ -19,7 +18,8 @@ from .monitor import Monitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .scope import Scope
 from .summary import print_summary
-from .utils import HookHandle, shape_is_known
+from .utils import HookHandle
+from .watch import MarkedDict, changes
 
 __all__ = ["Block", "HybridBlock"]
 
@@ -53,10 +53,10 @@ class Block:
     """
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
-        self._children: dict[str, Block] = {}
-        self._reg_params: dict[str, Parameter] = {}
-        self._forward_hooks: collections.OrderedDict[int, Any] = collections.OrderedDict()
-        self._forward_pre_hooks: collections.OrderedDict[int, Any] = collections.OrderedDict()
+        self._children: dict[str, Block] = MarkedDict()
+        self._reg_params: dict[str, Parameter] = MarkedDict()
+        self._forward_hooks: dict[int, Any] = MarkedDict()
+        self._forward_pre_hooks: dict[int, Any] = MarkedDict()
         self._monitor: Monitor | None = None
         self._empty_prefix, self._of_library = prefix == "", type(self).__module__.startswith("sparsekit.gluon")
         self._prefix, self._params = Scope.create(prefix, params, self._alias())
@@ -107,6 +107,11 @@ class Block:
                                      hint="to share parameters between blocks, give params= when making the block.")
             self._reg_params[name] = value
         super().__setattr__(name, value)
+        changes.mark = object()
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        changes.mark = object()
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Add a child, whose parameters then belong to this block too."""
@@ -260,7 +265,7 @@ class Block:
         Parameters
         ----------
         callback : function or None
-            ``callback(node_name, operator_name, array)``; None takes it away.
+            ``callback(node_name, operator_name, array)``, with names such as ``dense0_fwd_output``; None takes it away.
         monitor_all : bool
             Show the operators' inputs too.
         """
@@ -334,7 +339,13 @@ class HybridBlock(Block):
     names of the attributes that hold them.
     """
 
-    _programs: Programs | None = None
+    # No part of __dict__, which programs watch: a block that is traced would count as changed.
+    __slots__ = ("_programs",)
+    _programs: Programs | None
+
+    def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
+        super().__init__(prefix=prefix, params=params)
+        self._programs = None
 
     def register_child(self, block: Block, name: str | None = None) -> None:
         """Add a child, which must be a HybridBlock too."""
@@ -350,7 +361,7 @@ class HybridBlock(Block):
         Parameters
         ----------
         callback : function or None
-            ``callback(node_name, operator_name, array)``; None takes it away.
+            ``callback(node_name, operator_name, array)``, with names such as ``dense0_fwd_output``; None takes it away.
         monitor_all : bool
             Show the operators' inputs too.
         """
@@ -362,9 +373,19 @@ class HybridBlock(Block):
                   backward_bulk_size: int | None = None, **kwargs: Any) -> None:
         """Run as a program from now on: traced at the first call, resolved kernels and kept memory afterwards.
 
-        A program is made for each combination of input shapes, element types, storage types, training mode and
-        recording.  Results, gradients and profiler events are those of the block as it is written; what
-        ``hybrid_forward`` does beside calling operators (printing, counting) happens while tracing only.
+        A program is made for each combination of input shapes, element types, storage types, other arguments, training mode
+        and recording.  Results, gradients and profiler events are those of the block as it is written.  What
+        ``hybrid_forward`` does beside calling operators (printing, counting, setting attributes) happens once for each
+        program, when it is traced; arrays then have shapes and no values, and print as ``<NDArray 2x3 @trace(0)>``.
+
+        A block that has changed is traced anew: attributes and children of it and all below, hooks, lists, dicts, numpy
+        arrays and objects that these hold, their classes, and what their functions have from outside.  The exception is
+        elements of a container of more than 10,000, of which only the length is compared.
+
+        A block whose ``hybrid_forward`` reads values (``float(x)``, ``if x.sum() > 0``, ``asnumpy``), or operators whose
+        results have a shape that depends on values, cannot be a program.  It runs as it is written, with one
+        ``HybridizeWarning``, and the hybrid blocks inside it run as programs of their own.  ``F.contrib.while_loop`` and
+        ``cond`` also run so, without a warning.
 
         Parameters
         ----------
@@ -394,9 +415,9 @@ class HybridBlock(Block):
         super().hybridize(active, clear=clear)
 
     def _run(self, *args: Any) -> Any:
-        if self._programs is None or self._monitor is not None or tracing():
+        if self._programs is None or self._monitor is not None or tracing(self):
             return self.forward(*args)
-        return self._programs.run(self.forward, args)
+        return self._programs.run(self, args)
 
     def export(self, path: Any, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the network as a symbol, ``path-symbol.json``, and its parameters, ``path-0000.params``.
@@ -442,24 +463,36 @@ class HybridBlock(Block):
         return symbolic.graph(self, args)
 
     def infer_shape(self, *args: Any) -> None:
-        """Complete the shapes of parameters from the inputs; layers with deferred shapes override it."""
-        unknown = [parameter.name for parameter in self._reg_params.values() if not shape_is_known(parameter.shape)]
-        raise ShapeError(f"The shapes of {', '.join(unknown)} are not known.",
-                         hint="give every size, or override infer_shape(self, *inputs) to set them.")
+        """Complete the shapes of parameters from the inputs.
+
+        ``hybrid_forward`` runs on symbols for it, whose shapes are inferred.  A block that does not run on symbols, or whose
+        parameters have shapes that do not follow from its operators, overrides this and sets ``parameter.shape``.
+
+        Raises
+        ------
+        ShapeError
+            If shapes stay unknown.
+        """
+        symbolic.infer_shapes(self, args)
 
     def forward(self, x: Any, *args: Any) -> Any:
         """Call ``hybrid_forward`` with the parameters, completing deferred shapes first; symbols give a symbol."""
         if type(x) is not NDArray and symbolic.holds_symbols((x, *args)):
-            return symbolic.forward(self, x, args)
+            return symbolic.forward(self, x, *args)
         ctx = x._ctx if isinstance(x, NDArray) else self._place((x, *args))
         try:
             values = self._values(ctx)
         except DeferredInitializationError:
-            self.infer_shape(x, *args)
-            for parameter in self._reg_params.values():
-                parameter._finish_deferred_init()
+            with aside():
+                self._complete(x, *args)
             values = self._values(ctx)
         return self.hybrid_forward(ndarray, x, *args, **values)
+
+    def _complete(self, *args: Any) -> None:
+        """Give the parameters that wait for their shapes their values."""
+        self.infer_shape(*args)
+        for parameter in (*self._reg_params.values(), *self.params.values()):
+            parameter._finish_deferred_init()
 
     def _values(self, ctx: Context) -> dict[str, Any]:
         """The parameters' arrays on a context; in a trace, what stands for them."""

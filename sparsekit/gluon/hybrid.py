@@ -2,52 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
-from ..base.errors import SparsekitError
+import numpy as np
+
+from ..base.context import Context
+from ..base.errors import HybridizeWarning
 from ..core import hooks
 from ..core.program import Program
-from ..core.trace import Tracer, current
+from ..core.trace import ControlFlow, Tracer, current
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .parameter import Parameter
+from .watch import Watch
 
-__all__ = ["Programs", "cuda_graphs", "tracing"]
+__all__ = ["Programs", "cuda_graphs", "restore", "tracing"]
 
 #: Programs that a block keeps; then it forgets them all.
 REMEMBERED = 64
 
+#: Calls in a row that a block may be traced anew at before it warns.
+PATIENCE = 16
 
-def tracing() -> bool:
-    """Whether this thread traces a block now."""
-    return current() is not None
+
+def tracing(block: Any) -> bool:
+    """Whether this thread traces a block now, of which ``block`` is a part then."""
+    tracer = current()
+    if tracer is None:
+        return False
+    tracer.blocks.append(block)
+    return True
+
+
+#: What may stand among the arguments of a program beside arrays: of each value there is a program of its own.
+_SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, np.dtype, np.generic, Context, Enum)
+
+
+class Opaque(Exception):
+    """An argument or a result is something else than arrays, containers of these, and settings."""
 
 
 def _flatten(value: Any, arrays: list[Any]) -> Any:
-    """Put the arrays in a list, and give what tells how they lay: hashable."""
+    """Put the arrays in a list, and give what tells how they lay: hashable.
+
+    Raises
+    ------
+    Opaque
+        If there is something that may change without becoming another object.
+    """
     if isinstance(value, NDArray):
         arrays.append(value)
         return len(arrays)
-    if isinstance(value, (list, tuple)):
-        return type(value) is list, tuple([_flatten(item, arrays) for item in value])
-    try:
-        hash(value)
-    except TypeError:
-        raise SparsekitError(f"A hybridized block was given a {type(value).__name__}, which is no array.",
-                             hint="pass arrays, lists of arrays, numbers or strings.") from None
-    return None, value
+    kind = type(value)
+    if kind is list or isinstance(value, tuple):
+        return kind, tuple([_flatten(item, arrays) for item in value])
+    if isinstance(value, dict):
+        return kind, tuple([(name, _flatten(item, arrays)) for name, item in value.items()])
+    if isinstance(value, slice):
+        return kind, tuple([_flatten(item, arrays) for item in (value.start, value.stop, value.step)])
+    if isinstance(value, _SETTINGS):
+        return None, value, kind, repr(value) if kind is float else None  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+    raise Opaque(kind.__name__)
 
 
-def _restore(structure: Any, arrays: Sequence[Any]) -> Any:
+def restore(structure: Any, arrays: Sequence[Any]) -> Any:
     """What ``_flatten`` took apart, with these arrays."""
     if isinstance(structure, int):
         return arrays[structure - 1]
-    kind, items = structure
+    kind, items = structure[:2]
     if kind is None:
         return items
-    made = [_restore(item, arrays) for item in items]
-    return made if kind else tuple(made)
+    if issubclass(kind, dict):
+        return kind((name, restore(item, arrays)) for name, item in items)
+    made = [restore(item, arrays) for item in items]
+    return made if kind is list else kind(*made) if hasattr(kind, "_fields") or kind is slice else kind(made)
 
 
 def _kind(array: Any) -> tuple[Any, ...]:
@@ -96,41 +127,99 @@ class Programs:
     """The programs of one block, by what they were made for."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, list[_Made]] = {}
-        self._count = 0
+        self._known: dict[Any, list[_Made | None]] = {}
+        self._count = self._in_vain = 0
+        #: The arguments of the last trace, taken apart: what ``export`` takes the block's inputs from.
+        self.arguments: Any = None
+        self._watch: Watch | None = None
+        self._told: set[str] = set()
 
-    def run(self, function: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """Call ``function(*args)``, by a program if one was made for such arguments, and make it otherwise."""
+    def __reduce__(self) -> Any:
+        return Programs, ()  # a copy of a block is traced by itself
+
+    def run(self, block: Any, args: Sequence[Any]) -> Any:
+        """Call ``block.forward(*args)``, by a program if one was made for such arguments, and make it otherwise."""
         arrays: list[Any] = []
-        structure = tuple([_flatten(value, arrays) for value in args])
+        try:
+            structure = tuple([_flatten(value, arrays) for value in args])
+        except Opaque as error:
+            if str(error) != "Symbol":
+                self._warn_once(f"{block.name} is hybridized, and runs as it is written because a {error} is among its "
+                                "arguments.")
+            return block.forward(*args)
         if not arrays:
-            return function(*args)
+            return block.forward(*args)
+        if self._watch is not None and not self._watch.holds():
+            self._forget(block.name)
         state, ctx = hooks.state, arrays[0]._layout.ctx
         key = (structure, state.training, state.recording, *[_kind(array) for array in arrays])
         for made in self._known.get(key, ()):
+            if made is None:
+                return block.forward(*args)
             others = made.arrays_now(ctx)
             if others is not None:
-                return _restore(made.results, made.program(arrays + others))
-        return self._make(key, function, structure, arrays, ctx)
+                self._in_vain = 0
+                return restore(made.results, made.program(arrays + others))
+        return self._make(key, block, args, structure, arrays, ctx)
 
-    def _make(self, key: Any, function: Callable[..., Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+    def _forget(self, name: str) -> None:
+        """Forget all programs, because the block has changed; say so if that happens at every call."""
+        self._in_vain += 1
+        if self._in_vain == PATIENCE and self._watch is not None:
+            what = self._watch.difference()
+            self._warn_once(f"{name} is hybridized, and was traced anew at each of the last {PATIENCE} calls because "
+                       f"{what} changes between them. Pass what changes as an argument, or leave out hybridize().")
+        self._known.clear()
+        self._count, self._watch = 0, None
+
+    def _warn_once(self, message: str) -> None:
+        if message not in self._told:
+            self._told.add(message)
+            warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
+
+    def _make(self, key: Any, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+        self.arguments = structure
         tracer = Tracer(ctx, hooks.state.recording)
-        with tracer.at_work():
-            given = [tracer.lift(array, object()) for array in arrays]
-            made = function(*_restore((False, structure), given))
         results: list[Any] = []
-        shape = _flatten(made, results)
-        found = _Made(tracer.sources[len(arrays):], Program(tracer, results, F), shape, ctx)
+        try:
+            with tracer.at_work():
+                given = [tracer.lift(array, object()) for array in arrays]
+                made = block.forward(*restore((tuple, structure), given))
+            shape = _flatten(made, results)
+            if tracer.refused is not None:
+                raise tracer.refused
+        except Opaque as error:
+            return self._refused(key, block, args, tracer, f"It gives a {error}, which is no array.")
+        except Exception:
+            if tracer.refused is None:
+                raise
+            return self._refused(key, block, args, tracer, tracer.refused.message)
+        watch = Watch(block, tracer.blocks)
+        owners = {id(array): one for one in watch.parameters for array in one._arrays.values()}
+        sources = [owners.get(id(source), source) for source in tracer.sources[len(arrays):]]
+        found = _Made(sources, Program(tracer, results, F), shape, ctx)
+        self._keep(key, found, watch)
+        return restore(shape, found.program(arrays + found.arrays))
+
+    def _keep(self, key: Any, made: _Made | None, watch: Watch) -> None:
         if self._count >= REMEMBERED:
             self._known.clear()
             self._count = 0
         self._count += 1
-        self._known.setdefault(key, []).append(found)
-        return _restore(shape, found.program(arrays + found.arrays))
+        self._known.setdefault(key, []).append(made)
+        self._watch = watch
+
+    def _refused(self, key: Any, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
+        """Run a block as it is written that no program can repeat: from now on, for such arguments."""
+        self._keep(key, None, Watch(block, tracer.blocks))
+        if not isinstance(tracer.refused, ControlFlow):
+            self._warn_once(f"{block.name} is hybridized, and runs as it is written because no program can repeat what it "
+                       f"does. {why} Compute with operators of F only, or leave out hybridize().")
+        return block.forward(*args)
 
     def replayed(self) -> list[dict[str, str]]:
         """What each program says of its operators on a GPU, one after the other."""
-        return [row for made in self._known.values() for one in made for row in one.program.replayed()]
+        return [row for made in self._known.values() for one in made if one is not None for row in one.program.replayed()]
 
 
 def cuda_graphs(block: Any) -> list[dict[str, str]]:

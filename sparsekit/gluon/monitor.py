@@ -10,6 +10,8 @@ from typing import Any
 from ..base.context import Context
 from ..core import hooks
 from ..core.dispatch import wrap
+from ..core.trace import ControlFlow, refuse
+from ..symbol.spelling import is_known, output_names, spelling_of
 
 __all__ = ["Monitor"]
 
@@ -32,7 +34,9 @@ class Monitor:
 
     def watch(self, layer: str, forward: Any, args: Any) -> Any:
         """Run ``forward(*args)``, and show what its operators compute; blocks inside have monitors of their own."""
-        before = hooks.sink
+        if hooks.state.tracing:
+            raise refuse(f"{layer} has a monitor, which is shown values.", kind=ControlFlow)
+        before, hooks.state.called = hooks.sink, None
         recorder = before.passed if isinstance(before, _Watch) else before
         watch = hooks.sink = _Watch(recorder)
         try:
@@ -53,29 +57,41 @@ class _Watch:
 
     def op(self, plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
         """One operator ran."""
-        self._seen.append((plan.op.name, Context(plan.k.device), tuple(inputs), tuple(outputs)))
+        self._note(plan, tuple(inputs), tuple(outputs))
         if self.passed is not None:
             self.passed.op(plan, start, end, inputs, outputs, node)
 
     def call(self, plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
         """One operator ran on array objects."""
-        self._seen.append((plan.op.name, Context(plan.k.device), tuple(one._store for one in inputs), (array._store,)))
+        self._note(plan, tuple(one._store for one in inputs), (array._store,))
         if self.passed is not None:
             self.passed.call(plan, start, end, inputs, array, node)
+
+    def _note(self, plan: Any, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+        self._seen.append((plan.call, Context(plan.k.device), inputs, outputs, hooks.state.called))
+        hooks.state.called = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.passed, name) if self.passed is not None else _nothing
 
     def shown(self, layer: str, inputs_too: bool) -> Iterator[tuple[str, str, Any]]:
-        """Names, operators and arrays; the names count the calls of each operator in this layer."""
+        """Names, operators and arrays.
+
+        A name is that of the call, such as ``dense0_fwd``, or counts the calls of the operator in this layer; inputs and
+        outputs have the names that they have in a symbol.
+        """
         counts: collections.defaultdict[str, Iterator[int]] = collections.defaultdict(itertools.count)
-        for op, ctx, inputs, outputs in self._seen:
-            hint = op.lower().lstrip("_")
-            name = f"{layer}_{hint}{next(counts[hint])}"
+        for call, ctx, inputs, outputs, called in self._seen:
+            op = call.op
+            hint = op.name.lower().lstrip("_")
+            name = f"{layer}_{called or f'{hint}{next(counts[hint])}'}"
             if inputs_too:
-                yield from ((f"{name}_input{place}", op, wrap(store, ctx)) for place, store in enumerate(inputs))
-            for place, store in enumerate(outputs):
-                yield f"{name}_output{place if len(outputs) > 1 else ''}", op, wrap(store, ctx)
+                names = [f"input{place}" for place in range(len(inputs))] if op.variadic else op.inputs
+                yield from ((f"{name}_{key}", op.name, wrap(store, ctx)) for key, store in zip(names, inputs, strict=False)
+                            if store is not None)
+            names = output_names(spelling_of(op.name).name, call) if is_known(op.name) else ["output"] * call.visible
+            for key, store in zip(names[:call.visible], outputs, strict=False):
+                yield f"{name}_{key}", op.name, wrap(store, ctx)
 
 
 def _nothing(*_: Any) -> None:

@@ -254,6 +254,8 @@ class ParameterDict:
         if outside:
             raise ParameterError(f"restore_prefix is '{restore_prefix}' but Parameter's name '{outside[0]}' does not start "
                                  f"with it.", hint="leave it out, or give what all names begin with.")
+        if isinstance(param_dict, list) and not param_dict:
+            param_dict = {}  # a file of no arrays has no names either
         if not isinstance(param_dict, dict):
             raise ParameterError(f"The arrays of {source} have no names.", hint="save a dict of them.")
         found = {restore_prefix + re.sub("^(arg|aux):", "", name): values for name, values in param_dict.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -46,6 +47,18 @@ def contexts_of(ctx: Any) -> list[Context]:
     if len(set(found)) != len(found):
         raise InitializationError(f"The contexts {', '.join(map(str, found))} are not all different.",
                                   hint="name each once; mx.cpu(0) and mx.cpu(1) are different contexts.")
+    return found
+
+
+def _sizes(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape as an argument gives it: numbers, of which 0 and -1 are not known yet, or one number."""
+    try:
+        found = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
+    except TypeError:
+        found = (-2,)
+    if any(size < -1 for size in found):
+        raise ShapeError(f"Parameter {name} cannot have shape {shape!r:.80}.",
+                         hint="give whole numbers, as shape=(2, 3); 0 and -1 stand for sizes not known yet.")
     return found
 
 
@@ -94,7 +107,7 @@ class Parameter:
                  stype: str = "default", grad_stype: str = "default") -> None:
         self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
         self._dtype = np.dtype(dtype)
-        self._shape = None if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        self._shape = None if shape is None else _sizes(name, shape)
         self._stype, self._grad_stype = check_stype(stype), check_stype(grad_stype)
         self._allow_deferred_init = allow_deferred_init
         self._differentiable = differentiable
@@ -184,7 +197,7 @@ class Parameter:
             return
         contexts = [require(place) for place in contexts_of(ctx)]
         own = init if init is not None else self.init
-        chosen = (default_init if own is None else own, own is not None)
+        chosen = (default_init if own is None else own, default_init)
         if shape_is_known(self._shape):
             self._fill(chosen, contexts)
         elif self._allow_deferred_init:
@@ -193,12 +206,12 @@ class Parameter:
             raise InitializationError(f"Parameter {self.name} has the unknown shape {self._shape}.",
                                       hint="give every size, or pass allow_deferred_init=True.")
 
-    def _fill(self, chosen: tuple[Any, bool], contexts: list[Context]) -> None:
-        """Make the values by an initializer, which decides by the name unless it is the parameter's own."""
-        initializer, own = chosen
+    def _fill(self, chosen: tuple[Any, Any], contexts: list[Context]) -> None:
+        """Make the values by an initializer, whatever the parameter is called; the default one logs it, if it is to."""
+        initializer, default = chosen
         values = np.zeros(self._shape or (), self.dtype)
-        desc = InitDesc(self.name, {"__init__": initializer} if own else None)
-        create_initializer(None if own else initializer)(desc, wrap(values, cpu()))
+        desc = InitDesc(self.name, {"__init__": create_initializer(initializer)})
+        create_initializer(default)(desc, wrap(values, cpu()))
         self._hold(values, contexts)
 
     def _hold(self, values: Any, contexts: list[Context]) -> None:

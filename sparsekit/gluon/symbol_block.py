@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import symbol
 from ..base.errors import DTypeError, ParameterError, ShapeError
+from ..core.trace import aside
 from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
 from ..symbol.inference import declared_stype, dtypes_of, leaves_open, shapes_of
@@ -157,9 +158,8 @@ class SymbolBlock(HybridBlock):
         try:
             values = self._values(ctx)
         except DeferredInitializationError:
-            self.infer_shape(*items)
-            for parameter in self._reg_params.values():
-                parameter._finish_deferred_init()
+            with aside():
+                self._complete(*items)
             values = self._values(ctx)
         held = {**{name: values[key] for name, key in self._keys.items()}, **dict(zip(self._inputs, items, strict=True))}
         return self._program(items).run([held[node.name] for node in self._leaves], ctx)

@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import symbol
-from ..base.errors import DTypeError, ParameterError, SparsekitError
+from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError
 from ..ndarray.files import save as save_arrays
+from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
+from ..symbol.inference import shapes_of
 from ..symbol.inspection import figure
 from ..symbol.node import order
+from ..symbol.shapes import complete, from_user, to_user
+from .hybrid import restore as arrange
+from .utils import shape_is_known
 
-__all__ = ["export", "flatten", "forward", "graph", "holds_symbols", "restore", "trace"]
+__all__ = ["export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "restore", "trace"]
 
 
 def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
@@ -48,11 +53,73 @@ def holds_symbols(value: Any) -> bool:
     return isinstance(value, Symbol) or (isinstance(value, (list, tuple)) and any(map(holds_symbols, value)))
 
 
-def forward(block: Any, x: Any, args: tuple[Any, ...]) -> Any:
+def forward(block: Any, *args: Any) -> Any:
     """Call ``hybrid_forward`` with symbols: the parameters as variables, names inside with the block's prefix."""
     parameters = {name: parameter.var() for name, parameter in block._reg_params.items()}
     with block.name_scope():
-        return block.hybrid_forward(symbol, x, *args, **parameters)
+        return block.hybrid_forward(symbol, *args, **parameters)
+
+
+def infer_shapes(block: Any, args: tuple[Any, ...]) -> None:
+    """Complete the shapes of a block's own parameters: the block runs once on symbols, whose shapes are inferred.
+
+    Raises
+    ------
+    ShapeError
+        If they do not follow from the inputs, or the block does not run on symbols.
+    """
+    own = {one.name: one for one in (*block._reg_params.values(), *block.params.values())}
+    unknown = [name for name, parameter in own.items() if not shape_is_known(parameter.shape)]
+    inputs: dict[str, Any] = {}
+    try:
+        made = forward(block, *_replaced(args, inputs))
+        heads = _heads(made)
+    except SparsekitError as error:
+        raise _not_inferred(block, unknown, str(error)) from error
+    except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
+        raise _not_inferred(block, unknown, f"hybrid_forward does not run on symbols: {type(error).__name__}: {error}") from error
+    known = {name: from_user(parameter.shape, name) for name, parameter in _all_parameters(block).items()}
+    known |= {name: tuple(array.shape) for name, array in inputs.items()}
+    leaves = [node for node in order(heads) if node.call is None]
+    # Arrays that are added broadcast and symbols do not, so that an operator may fail here that will not on arrays.
+    shapes = shapes_of(heads, {node: known[node.name] for node in leaves if node.name in known}, lenient=True)
+    found = {node.name: shapes.get((node, 0)) for node in leaves}
+    missing = [name for name in unknown if not complete(found.get(name))]
+    if missing:
+        raise _not_inferred(block, missing, "they do not follow from the inputs and the operators, or no operator uses them")
+    for name in unknown:
+        own[name].shape = to_user(found[name])
+
+
+def _not_inferred(block: Any, unknown: list[str], why: str) -> ShapeError:
+    return ShapeError(f"{block.name} has parameters whose shapes are not known, {', '.join(unknown)}: {why}.",
+                      hint="give every size, or override infer_shape(self, *inputs) to set them.")
+
+
+def _replaced(value: Any, inputs: dict[str, Any]) -> Any:
+    """Arguments with variables in the place of the arrays, which go to ``inputs`` by the variables' names."""
+    if isinstance(value, NDArray):
+        inputs[f"data{len(inputs)}"] = value
+        return symbol.Variable(f"data{len(inputs) - 1}")
+    if isinstance(value, dict):
+        return {name: _replaced(item, inputs) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        made = [_replaced(item, inputs) for item in value]
+        return made if isinstance(value, list) else type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+    return value
+
+
+def _heads(made: Any) -> list[Any]:
+    """The entries of all symbols among the results."""
+    if isinstance(made, Symbol):
+        return list(made._entries)
+    items = made.values() if isinstance(made, dict) else made if isinstance(made, (list, tuple)) else ()
+    return [entry for item in items for entry in _heads(item)]
+
+
+def _all_parameters(block: Any) -> dict[str, Any]:
+    """By their names; of blocks in lists and dicts of one's own too, which ``collect_params`` would warn of."""
+    return {one.name: one for one in block._collect_params_with_prefix().values()} | dict(block.params.items())
 
 
 def _inputs_of(block: Any) -> int:
@@ -70,13 +137,42 @@ def _inputs_of(block: Any) -> int:
 
 
 def trace(block: Any) -> Symbol:
-    """The symbol of a block; its inputs are called ``data``, or ``data0``, ``data1`` … if there are several."""
-    count = _inputs_of(block)
-    names = [*block._inputs] if hasattr(block, "_inputs") else ["data"] if count == 1 else [
-        f"data{place}" for place in range(count)]
-    made = block(*[symbol.Variable(name) for name in names])
+    """The symbol of a block; its inputs are called ``data``, or ``data0``, ``data1`` … if there are several.
+
+    They are those of the call that a hybridized block was last traced for, and else what its signature says.
+
+    Raises
+    ------
+    UnsupportedError
+        If the block does not run on symbols.
+    """
+    names = getattr(block, "_inputs", None)
+    arguments = None if names is not None or block._programs is None else block._programs.arguments
+    if names is None:
+        count = _inputs_of(block) if arguments is None else _arrays_in(arguments)
+        names = ["data"] if count == 1 else [f"data{place}" for place in range(count)]
+    inputs = [symbol.Variable(name) for name in names]
+    try:
+        made = block(*(inputs if arguments is None else arrange((tuple, arguments), inputs)))
+    except SparsekitError:
+        raise
+    except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
+        raise UnsupportedError(f"{block.name} does not run on {len(inputs)} symbols, {', '.join(names)}: {type(error).__name__}: "
+                               f"{error}.", hint="hybrid_forward must do with operators of F what is to be exported; hybridize() "
+                               "and call the block once if it takes another number of inputs.") from error
     outputs, _ = flatten(made, Symbol, f"The result of {block.name}")
     return outputs[0] if len(outputs) == 1 else Group(outputs)
+
+
+def _arrays_in(structure: Any) -> int:
+    """How many arrays arguments had that were taken apart."""
+    return max(1, _last_array(structure))
+
+
+def _last_array(structure: Any) -> int:
+    if isinstance(structure, int) and not isinstance(structure, bool):
+        return structure
+    return max(map(_last_array, structure), default=0) if isinstance(structure, tuple) and structure[:1] != (None,) else 0
 
 
 def graph(block: Any, given: tuple[Any, ...]) -> Any:

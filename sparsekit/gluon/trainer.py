@@ -234,13 +234,10 @@ class Trainer:
             if not parameter._arrays:
                 parameter._explain_absence()
             pairs = [(values._entry[0], values) for values in parameter._arrays.values()]
-            fresh = True
             for variable, values in pairs:
-                if not variable.fresh:
-                    if not ignore_stale_grad:
-                        raise _stale(parameter, values)
-                    fresh = False
-            if fresh or any(variable.fresh for variable, _ in pairs):
+                if not variable.fresh and not ignore_stale_grad:
+                    raise _stale(parameter, values)
+            if any(variable.fresh for variable, _ in pairs):
                 found.append((index, parameter, pairs))
         return found
 

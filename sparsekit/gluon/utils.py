@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import collections
 import hashlib
 import itertools
 import math
+import operator
 import os
-import threading
 import urllib.parse
 import warnings
 import weakref
 from typing import Any, Self
 
+import numpy as np
+
 from ..base.context import Context
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError
+from ..base.files import written
 from ..ndarray.creation import array as make_array
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 
-__all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data"]
+__all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
+           "whole"]
 
 #: Bytes that a file is read in.
 PIECE = 1 << 20
@@ -149,7 +152,7 @@ class HookHandle:
         self._hooks: Any = None
         self._id = -1
 
-    def attach(self, hooks_dict: collections.OrderedDict[int, Any], hook: Any) -> None:
+    def attach(self, hooks_dict: dict[int, Any], hook: Any) -> None:
         """Put a hook in its place."""
         if self._hooks is not None:
             raise SparsekitError("The same handle cannot be attached twice.", hint="make a new one.")
@@ -170,6 +173,24 @@ class HookHandle:
 
     def __exit__(self, *exception: object) -> None:
         self.detach()
+
+
+def whole(name: str, value: Any, least: int = 0) -> int:
+    """``value`` as an int of at least ``least``.
+
+    Raises
+    ------
+    ShapeError
+        If it is none.
+    """
+    try:
+        found = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        found = least - 1
+    if found < least:
+        raise ShapeError(f"{name} is a whole number, at least {least}, not {value!r:.80}.",
+                         hint=f"{name}={least + 1}, for example.")
+    return found
 
 
 def shape_is_known(shape: Any) -> bool:
@@ -224,19 +245,19 @@ def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str
         return target
     if not verify_ssl:
         warnings.warn("verify_ssl=False: whoever stands between can change this file.", stacklevel=2)
-    os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
-    temporary = f"{target}.{os.getpid()}-{threading.get_ident()}.tmp"
+    folder = os.path.dirname(os.path.abspath(target))
     try:
-        for left in range(retries, -1, -1):
-            if _fetched(url, temporary, verify_ssl, left):
-                break
-        if sha1_hash is not None and not check_sha1(temporary, sha1_hash):
-            raise DataFileError(f"{url} is not the file expected: its SHA-1 is not {sha1_hash}.",
-                                hint="it has changed, or was cut off on its way; check the address and the number.")
-        os.replace(temporary, target)
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
+        os.makedirs(folder, exist_ok=True)
+        with written(target) as file:
+            found = _fetched(url, file, verify_ssl, retries)
+            if sha1_hash is not None and found != sha1_hash:
+                raise DataFileError(f"{url} is not the file expected: its SHA-1 is not {sha1_hash}.",
+                                    hint="it has changed, or was cut off on its way; check the address and the number.")
+    except DataFileError:
+        raise
+    except (OSError, ValueError) as error:
+        raise DataFileError(f"{target} cannot be written: {getattr(error, 'strerror', None) or error}.",
+                            hint="give path=, a file in a folder with room that you may write to.") from error
     return target
 
 
@@ -251,23 +272,33 @@ def _target(url: str, path: Any) -> str:
     return target
 
 
-def _fetched(url: str, temporary: str, verify_ssl: bool, left: int) -> bool:
-    """Whether the file could be fetched; the last failure is an error."""
-    import ssl  # slow to import, as the next one, and needed here alone
-    import urllib.request
+def _fetched(url: str, file: Any, verify_ssl: bool, retries: int) -> str:
+    """Write what is at an address to a file; its SHA-1."""
+    import http.client  # slow to import, as the next ones, and needed here alone
+    import shutil
+    import ssl
+
+    from ..datasets.download import announced, copied, opened
 
     context = None if verify_ssl else ssl._create_unverified_context()
-    try:
-        with urllib.request.urlopen(url, timeout=PATIENCE, context=context) as answer, open(temporary, "wb") as file:
-            expected, count = answer.headers.get("Content-Length"), 0
-            while piece := answer.read(PIECE):
-                count += file.write(piece)
-        if expected is None or count == int(expected):
-            return True
-        problem = f"it ended after {count:,} of {int(expected):,} bytes"
-    except (OSError, ValueError) as error:  # URLError and TimeoutError are OSErrors; a malformed address is a ValueError
-        problem = str(getattr(error, "reason", error))
-    if left == 0:
-        raise DataFileError(f"{url} could not be downloaded: {problem}.",
-                            hint="check the address and the network; offline, fetch the file elsewhere and give its path.")
-    return False
+    for left in range(retries, -1, -1):
+        file.seek(0)
+        file.truncate()
+        try:
+            with opened(url, context=context, timeout=PATIENCE) as answer:
+                expected, room = announced(answer), shutil.disk_usage(os.curdir).free
+                problem = f"it takes {expected:,} bytes, and the disk has {room:,} left" if (expected or 0) > room else ""
+                count = 0 if problem else copied(answer, file, room if expected is None else expected)
+            if not problem and count == (count if expected is None else expected):
+                break
+            problem = problem or f"it ended after {count:,} of {expected:,} bytes"
+        except (http.client.HTTPException, OSError) as error:  # URLError, TimeoutError and our own are OSErrors
+            problem = str(getattr(error, "message", None) or getattr(error, "reason", error))
+        if left == 0:
+            raise DataFileError(f"{url} could not be downloaded: {problem}.",
+                                hint="check the address and the network; offline, fetch the file elsewhere and give its path.")
+    file.seek(0)
+    sha1 = hashlib.sha1(usedforsecurity=False)
+    while piece := file.read(PIECE):
+        sha1.update(piece)
+    return sha1.hexdigest()

@@ -1,7 +1,8 @@
 """Initial values of parameters: ``mx.init`` and ``mx.initializer``.
 
 An initializer is called with a description, which is the parameter's name, and the array that it fills.  The name's
-ending decides: weights are filled as the initializer says, biases with zeros.
+ending decides in symbols and modules: weights are filled as the initializer says, biases with zeros.  A Gluon parameter is
+filled as the initializer says of a weight, whatever the parameter is called.
 """
 
 from __future__ import annotations

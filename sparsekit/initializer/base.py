@@ -109,6 +109,13 @@ def bilinear(shape: Sequence[int]) -> Any:
     return np.broadcast_to(np.outer(rows, columns), shape)
 
 
+def _plain(value: Any) -> Any:
+    """An array or a number of numpy among an initializer's arguments, as JSON holds it."""
+    if isinstance(value, (NDArray, np.ndarray, np.generic)):
+        return value.tolist()
+    raise DTypeError(f"A {type(value).__name__} cannot be written as JSON.", hint="give numbers, strings, lists or arrays.")
+
+
 #: What names with these endings get, in the order in which they are tried: the name of a method.
 _ENDINGS = {"weight": "_init_weight", "bias": "_init_bias", "gamma": "_init_gamma", "beta": "_init_beta", "min": "_init_zero",
             "max": "_init_one"}
@@ -123,8 +130,8 @@ class Initializer:
 
     ``initializer(InitDesc(name), arr)`` fills by the name's ending: ``weight`` as the subclass says, ``bias``, ``beta``
     and ``min`` with zeros, ``gamma`` and ``max`` with ones.  Any other name needs an initializer of its own, in
-    ``InitDesc.attrs["__init__"]`` or as the parameter's ``init``.  Arrays are dense or sparse; a row_sparse one then
-    stores every row, as a weight must.
+    ``InitDesc.attrs["__init__"]``.  A Gluon parameter is filled as a weight, whatever it is called.  Arrays are dense or
+    sparse; a row_sparse one then stores every row, as a weight must.
 
     Parameters
     ----------
@@ -157,7 +164,7 @@ class Initializer:
 
     def dumps(self) -> str:
         """The initializer as JSON that ``create`` reads: its name in lower case, and its arguments."""
-        return json.dumps([type(self).__name__.lower(), self._kwargs])
+        return json.dumps([type(self).__name__.lower(), self._kwargs], default=_plain)
 
     def __call__(self, desc: Any, arr: Any) -> None:
         """Fill an array by the ending of its name, or by the initializer that its description names."""

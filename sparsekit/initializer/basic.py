@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
-from ..ndarray.ndarray import NDArray
 from ..random import generator
 from .base import Initializer, alias, bilinear, draw_normal, draw_uniform, put, register
 
@@ -50,11 +48,6 @@ class Constant(Initializer):
 
     def _init_weight(self, _: str, arr: Any) -> None:
         put(arr, self.value)
-
-    def dumps(self) -> str:
-        """The initializer as JSON that ``create`` reads, with an array as lists."""
-        value = self.value.asnumpy() if isinstance(self.value, NDArray) else self.value
-        return json.dumps(["constant", {"value": value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value}])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Constant) and self.dumps() == other.dumps()

@@ -58,7 +58,15 @@ class Load(Initializer):
             logging.info("Initialized %s by %s", name, "loading" if name in self.param else "default")
 
     def _init_weight(self, name: str, arr: Any) -> None:
-        self(name, arr)
+        if name in self.param or self.default_init is None:
+            self(name, arr)
+        else:
+            _fill_whatever_it_is_called(self.default_init, name, arr)
+
+
+def _fill_whatever_it_is_called(initializer: Any, name: str, arr: Any) -> None:
+    """Fill the array of a Gluon parameter, whose name's ending decides nothing."""
+    getattr(initializer, "_init_weight", initializer)(name, arr)
 
 
 def _made(initializer: Any) -> Any:
@@ -90,15 +98,18 @@ class Mixed(Initializer):
 
     def __call__(self, name: Any, arr: Any) -> None:
         """Fill one array."""
+        self._chosen(name)(name, arr)
+
+    def _chosen(self, name: str) -> Any:
+        """The first initializer whose pattern matches."""
         for pattern, initializer in self.map:
             if pattern.match(name):
-                initializer(name, arr)
-                return
+                return initializer
         raise UnknownNameError(f"Parameter name {name} did not match any pattern.",
                                hint="add the pattern '.*' at the end, with a default initializer.")
 
     def _init_weight(self, name: str, arr: Any) -> None:
-        self(name, arr)
+        _fill_whatever_it_is_called(self._chosen(name), name, arr)
 
 
 @register

@@ -6,8 +6,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from ..base.errors import DataFileError, ShapeError
+from ..base.workers import Threads
 from .data import DataBatch, DataDesc, DataIter
-from .workers import Threads
 
 __all__ = ["PrefetchingIter", "ResizeIter"]
 

@@ -108,8 +108,15 @@ class KVStore(KVStoreBase):
         value : NDArray or list of NDArray
         priority : int
             Has no effect; pushes are done when they return.
+
+        Notes
+        -----
+        Values of a key that is given several times are one push: their sum.
         """
+        gathered: dict[Any, list[Any]] = {}
         for one, arrays in _pairs(key, value):
+            gathered.setdefault(one, []).extend(arrays)
+        for one, arrays in gathered.items():
             held = self._of(one)
             total = self._sum(arrays, held)
             if self._updater is not None:
@@ -167,7 +174,8 @@ class KVStore(KVStoreBase):
         priority : int
             Has no effect.
         row_ids : NDArray or list of NDArray
-            Numbers of rows, in any order, repeated or not; one list for all, or one for each array.
+            Numbers of rows, in any order, repeated or not: one array of them for all, or one for each array of ``out``,
+            in lists as ``out`` has them or in one list.
 
         Raises
         ------
@@ -176,15 +184,17 @@ class KVStore(KVStoreBase):
         RowIndexError
             If a row is outside.
         """
-        for one, arrays in _pairs(key, out):
-            asked = row_ids if isinstance(row_ids, (list, tuple)) else [row_ids]
-            if len(asked) not in (1, len(arrays)):
-                raise ShapeError(f"{len(asked)} row_ids were given for {len(arrays)} arrays.", hint="give one, or one for each.")
+        asked = list(_flat(row_ids))
+        if isinstance(key, (list, tuple)) and len(key) == len(asked) == 1 and isinstance(out, (list, tuple)) and len(out) > 1:
+            key = key[0]
+        targets = [(one, array) for one, arrays in _pairs(key, out) for array in arrays]
+        if len(asked) not in (1, len(targets)):
+            raise ShapeError(f"{len(asked)} row_ids were given for {len(targets)} arrays.", hint="give one, or one for each.")
+        for place, (one, array) in enumerate(targets):
             held = self._of(one)
-            for place, array in enumerate(arrays):
-                _check_row_sparse(held, array)
-                rows = _rows(asked[place % len(asked)], held)
-                array._receive(F.sparse_retain(held.detach(), rows).as_in_context(array.context))
+            _check_row_sparse(held, array)
+            rows = _rows(asked[place % len(asked)], held)
+            array._receive(F.sparse_retain(held.detach(), rows).as_in_context(array.context))
 
     # the optimizer
 
@@ -254,6 +264,15 @@ def _pairs(key: Any, value: Any) -> Iterator[tuple[Any, list[Any]]]:
     if not arrays:
         raise ShapeError(f"There is no array for key {key!r}.", hint="give one or more.")
     yield key, arrays
+
+
+def _flat(given: Any) -> Iterator[Any]:
+    """What is in lists of lists, in order."""
+    if isinstance(given, (list, tuple)):
+        for part in given:
+            yield from _flat(part)
+    else:
+        yield given
 
 
 def _check_row_sparse(held: Any, array: Any) -> None:

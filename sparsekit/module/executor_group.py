@@ -225,7 +225,8 @@ class DataParallelExecutorGroup:
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Cut a batch, give every context its part, and compute."""
         self._feed(data_batch, "data", self.data_shapes, self.data_arrays, self.data_layouts)
-        labels = (data_batch[0] if isinstance(data_batch, list) else data_batch).label
+        # A batch to predict is anything that has data.
+        labels = getattr(data_batch[0] if isinstance(data_batch, list) else data_batch, "label", None)
         self._labelled = bool(self.label_arrays) and bool(labels)
         if self._labelled:
             self._feed(data_batch, "label", self.label_shapes or [], self.label_arrays, self.label_layouts)

@@ -315,11 +315,11 @@ class Module(ParameterModule):
         one = batch[0] if isinstance(batch, list) else batch
         data = getattr(one, "provide_data", None) or [DataDesc(old.name, shape, old.dtype, old.layout)
                                                       for old, shape in zip(self._data_shapes, shapes, strict=True)]
-        labels = getattr(one, "provide_label", None)
-        if not labels and one.label and self._label_shapes:
+        labels, given = getattr(one, "provide_label", None), getattr(one, "label", None)
+        if not labels and given and self._label_shapes:
             count = len(batch) if isinstance(batch, list) else 1
             labels = [DataDesc(old.name, (array.shape[0] * count, *array.shape[1:]), old.dtype, old.layout)
-                      for old, array in zip(self._label_shapes, one.label, strict=False)]
+                      for old, array in zip(self._label_shapes, given, strict=False)]
         self.reshape(data, labels or None)
 
     def backward(self, out_grads: Any = None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import kvstore as stores
+from ..base.environment import flag
 from ..base.errors import DTypeError, ParameterNameError, SparsekitError
 from ..base.files import write_whole
 from ..kvstore.kvstore import KVStore, read_states
@@ -28,7 +29,7 @@ def store_for(kvstore: Any, contexts: int, arg_params: dict[str, Any]) -> tuple[
     DTypeError
         If it is no store, name or None.
     """
-    there = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1") not in ("", "0")
+    there = flag("MXNET_UPDATE_ON_KVSTORE", True)
     if kvstore is None:
         return None, False
     if isinstance(kvstore, str):

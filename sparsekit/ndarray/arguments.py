@@ -12,6 +12,7 @@ import numpy as np
 from ..base.context import Context, current_context, require
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError
+from ..base.literal import literal
 from ..core import device, hooks
 from ..core.arrays import wrap
 from ..storage import within_memory
@@ -31,6 +32,8 @@ def context_of(ctx: Context | None) -> Context:
 
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of ints that are not negative; a bare number is one dimension."""
+    if isinstance(shape, str):
+        shape = literal(shape)
     try:
         sizes = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape))
     except TypeError:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ShapeError
+from ..core import hooks
 from ..core.dispatch import wrap
 from .creation import array, zeros
 from .functions import F
@@ -107,7 +108,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
         raise ShapeError("while_loop needs max_iterations.", hint="it is the length of the outputs.")
     single, variables, one = not isinstance(loop_vars, (list, tuple)), _list(loop_vars), True
     steps: list[list[Any]] = []
-    while len(steps) < max_iterations and bool(cond(*variables)):
+    while len(steps) < max_iterations and _holds(cond(*variables)):
         outputs, following = func(*variables)
         one = outputs is not None and not isinstance(outputs, (list, tuple))
         steps.append([] if outputs is None else _list(outputs))
@@ -117,7 +118,16 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
 
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
     """``then_func()`` if the array ``pred`` is nonzero, else ``else_func()``."""
-    return then_func() if bool(pred) else else_func()
+    return then_func() if _holds(pred) else else_func()
+
+
+def _holds(condition: Any) -> bool:
+    """Whether a condition holds; a traced one has no value, so that the block that asks runs as it is written."""
+    if isinstance(condition, NDArray) and hooks.state.tracing:
+        from ..core.trace import ControlFlow, refuse  # needs the array classes, and is not needed before a block is traced
+
+        raise refuse(kind=ControlFlow)
+    return bool(condition)
 
 
 def _interleaved(*lists: Any) -> list[Any]:

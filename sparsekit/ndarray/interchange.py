@@ -10,13 +10,15 @@ from ..base.context import Context, gpu
 from ..base.dtypes import element_type
 from ..base.errors import ConversionError, DTypeError, ShapeError
 from ..base.version import __version__
+from ..core import device
 from ..core.arrays import wrap
 from ..kernels import for_device
 from ..storage import CSR
+from ..storage.memory import handed_out
 from .arguments import check_dense, on, shape_of, values_of
 from .sparse_creation import csr_matrix, row_sparse_array
 
-__all__ = ["Interchange", "from_binsparse", "from_dlpack", "to_dlpack_for_read", "to_dlpack_for_write"]
+__all__ = ["Interchange", "from_binsparse", "from_dlpack", "read_only", "to_dlpack_for_read", "to_dlpack_for_write"]
 
 #: Kinds of devices in DLPack: ordinary memory, that of a GPU, and ordinary memory that a GPU reaches.
 CPU, GPU, PINNED = 1, 2, 3
@@ -40,13 +42,21 @@ class Interchange:
     def __dlpack__(self, **keywords: Any) -> Any:
         """A DLPack capsule over the memory of a dense array.
 
+        Indices of a sparse array are copied: those who take a capsule need not respect that it is read-only.
+
         Raises
         ------
         ConversionError
-            If the array is sparse: DLPack has no sparse arrays, but each component is a dense one.
+            If the array is sparse: DLPack has no sparse arrays, but each component is a dense one.  Or if the array is
+            the indices of a sparse one, and ``copy=False`` asks for their memory.
         """
         self._check_dense()
-        return self._store.__dlpack__(**keywords)
+        store = self._store
+        if isinstance(store, np.ndarray) and not store.flags.writeable:
+            if keywords.get("copy") is False:
+                raise ConversionError("The memory of a sparse array's indices is not shared.", hint="leave out copy=False.")
+            store, keywords = store.copy(), {**keywords, "copy": None}
+        return store.__dlpack__(**keywords)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Kind and number of the device."""
@@ -86,7 +96,7 @@ class Interchange:
         return {"binsparse": described, "original_source": f"sparsekit, version {__version__}"}
 
     def __binsparse__(self, *, descriptor: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The component arrays by their names in the binsparse specification, sharing memory.
+        """The component arrays by their names in the binsparse specification, sharing memory; indices are read-only.
 
         Experimental: the protocol is a draft.
 
@@ -103,7 +113,8 @@ class Interchange:
         if descriptor is not None and descriptor.get("binsparse", {}).get("format") != self._binsparse_format():
             raise ConversionError(f"A {self.stype} array is not given in the format "
                                   f"{descriptor.get('binsparse', {}).get('format')!r}.", hint="convert it with tostype() first.")
-        return {name: wrap(part, self._ctx) for name, part in self._binsparse_parts().items()}
+        return {name: wrap(part, self._ctx) if name == "values" else read_only(part, self._ctx)
+                for name, part in self._binsparse_parts().items()}
 
     def _binsparse_format(self) -> Any:
         if self.stype == "csr":
@@ -124,6 +135,16 @@ class Interchange:
         return {"values": store.reshape(-1)}
 
 
+def read_only(part: Any, ctx: Any) -> Any:
+    """A component as an array that cannot be written to; on a GPU, whose memory has no such mark, a copy."""
+    if not isinstance(part, np.ndarray):
+        with device.current(ctx):
+            return wrap(part.copy(), ctx)
+    view = part.view()
+    view.flags.writeable = False
+    return wrap(view, ctx)
+
+
 def _type_name(dtype: Any) -> str:
     return "bint8" if dtype == np.bool_ else str(dtype.name)
 
@@ -139,15 +160,6 @@ class _Capsule:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CPU, 0
-
-
-class _Writable:
-    """The memory of a numpy array that numpy marked as read-only because DLPack did not tell."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        place, _ = array.__array_interface__["data"]
-        self.__array_interface__ = {**array.__array_interface__, "data": (place, False)}
 
 
 def from_dlpack(dlpack: Any) -> Any:
@@ -190,7 +202,9 @@ def from_dlpack(dlpack: Any) -> Any:
         return wrap(made, gpu(int(number)))
     if not made.flags.writeable and source is dlpack and TELLS_READ_ONLY:
         raise ConversionError("Read-only memory cannot be shared.", hint="mx.nd.array makes a copy of its values.")
-    return wrap(made if made.flags.writeable else np.asarray(_Writable(made)), Context("cpu", 0))
+    if not made.flags.writeable:  # numpy marks memory so, too, of which DLPack did not tell
+        made = handed_out(made)
+    return wrap(made, Context("cpu", 0))
 
 
 def to_dlpack_for_read(data: Any) -> Any:

@@ -13,6 +13,7 @@ from ..core.function import make_function
 from ..core.op import find
 from ..ops.matrix import target_shape
 from . import arithmetic
+from .arguments import shape_of
 from .functions import F, transposed
 from .ndarray import NDArray
 
@@ -92,7 +93,7 @@ def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
 
 def broadcast_to(self: NDArray, shape: Any) -> NDArray:
     """A copy with axes of size 1 repeated up to ``shape``; missing leading axes are added."""
-    return F.broadcast_to(self, shape=tuple(shape) if isinstance(shape, (tuple, list)) else (shape,))
+    return F.broadcast_to(self, shape=shape_of(shape))
 
 
 def broadcast_like(self: NDArray, other: NDArray) -> NDArray:

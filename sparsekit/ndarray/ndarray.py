@@ -14,18 +14,20 @@ from ..base.dtypes import element_type
 from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, SparsekitError, UnsupportedError
 from ..core import device, hooks
 from ..core.arrays import Layout, array_types, wrap
-from ..core.dispatch import convert_store, invoke
+from ..core.dispatch import convert_store, invoke, written_dense
 from ..core.graph import CustomNode, Variable
 from ..core.op import find
 from ..kernels import for_device
 from ..ops.cast import check_stype
 from ..ops.creation import empty_store
-from ..storage import CSR, RowSparse, densify, within_memory
+from ..storage import CSR, RowSparse, within_memory
+from ..storage.memory import handed_out
 from . import arithmetic
 from .backward import run_backward
 from .indexing import assignable, numpy_key, split_key, stacked
 from .interchange import Interchange
 from .numpy_protocol import NumpyProtocol, matmul, operand
+from .why_dense import WhyDense, why_dense
 
 __all__ = ["NDArray"]
 
@@ -109,7 +111,8 @@ class NDArray(NumpyProtocol, Interchange):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"\n{self.asnumpy()!s}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+        what = f"<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
+        return what if self._ctx.device_type == "trace" else f"\n{self.asnumpy()!s}\n{what}"
 
     # values out
 
@@ -133,6 +136,10 @@ class NDArray(NumpyProtocol, Interchange):
 
     def _on_host(self) -> Any:
         """The store with components of numpy, copied from a GPU if they lie there."""
+        if hooks.state.tracing:
+            from ..core.trace import refuse  # needs the array classes, and is not needed before a block is traced
+
+            raise refuse()
         return self._store if self._ctx.device_type == "cpu" else _map_components(self._store, lambda part: part.get())
 
     def asscalar(self) -> Any:
@@ -273,18 +280,18 @@ class NDArray(NumpyProtocol, Interchange):
             raise UnsupportedError(f"This array of shape {self.shape} is the indices of a sparse array, which cannot be "
                                    "written to.", hint="change a copy(), and make a new sparse array of it.")
 
-    def _receive(self, other: NDArray, add: bool = False) -> None:
-        """Take over the values of ``other``, in this array's own storage type and element type.
+    def _receive(self, other: NDArray, add: bool = False, by: str = "assignment") -> None:
+        """Take over the values of ``other``, in this array's own storage type and element type, as ``by`` asks for.
 
         Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
         """
         if self._ctx.device_type == "gpu":
             with device.current(self._ctx):
-                self._take(other, add)
+                self._take(other, add, by)
         else:
-            self._take(other, add)
+            self._take(other, add, by)
 
-    def _take(self, other: NDArray, add: bool) -> None:
+    def _take(self, other: NDArray, add: bool, by: str) -> None:
         if add:
             other = arithmetic.add(self.detach(), other)
         elif other._layout is self._layout and self.stype == "default" and other._store.dtype == self._store.dtype:
@@ -302,7 +309,7 @@ class NDArray(NumpyProtocol, Interchange):
             if other.stype == "default":
                 hooks.quietly(np.copyto, self._store, store, casting="unsafe")
             else:
-                self._fill_from_sparse(store)
+                self._fill_from_sparse(store, by)
             return
         if other.stype != self.stype:
             store = convert_store(store, self.stype, for_device(self._ctx.device_type))
@@ -314,9 +321,44 @@ class NDArray(NumpyProtocol, Interchange):
             _, role, owner = hooks.owned[id(self)]
             hooks.sink.assign(self, role, owner, store._seen)
 
-    def _fill_from_sparse(self, store: Any) -> None:
+    def _written(self, value: NDArray) -> Any:
+        """A sparse array's values as the dense ones that are to be written into a part of this array."""
+        made = written_dense("assignment", value._store, for_device(value._ctx.device_type),
+                             f"the array that a {value.stype} array is written to is dense")
+        record = hooks.made_from(made)
+        if record is not None:
+            hooks.note_made(self._store, record)
+        return made
+
+    def why_dense(self) -> WhyDense:
+        """What made this array dense: the operator, the line and the conversion of a sparse array that it came from.
+
+        The library remembers this of each array that an operator, an assignment or a conversion makes dense, as long as
+        the array lives.  Of what is computed from such an array further on only a profiler knows: call this in the
+        ``with Profiler()`` block, or afterwards as long as that profile is the latest one.
+
+        Returns
+        -------
+        WhyDense
+            Prints as a sentence.  ``kind`` is ``"fallback"``, ``"dense by nature"``, ``"asked"`` or ``"created"``,
+            ``"unknown"`` where nothing is recorded, ``"sparse"`` for a sparse array; ``op``, ``line``, ``source``,
+            ``shape`` and ``remedy`` say more.
+
+        Examples
+        --------
+        >>> import sparsekit as mx
+        >>> x = mx.nd.array([[0, 2], [0, 0]]).tostype("csr")
+        >>> (x + 1).why_dense().kind
+        'dense by nature'
+        """
+        return why_dense(self)
+
+    def _fill_from_sparse(self, store: Any, by: str) -> None:
         """Write a sparse store into this dense buffer, without a temporary of that size."""
-        densify(store, for_device(self._ctx.device_type).xp, out=self._store)
+        # The storage type of a gradient buffer is what the user declared.
+        kind = hooks.ASKED if by == "backward" else hooks.NATURAL
+        written_dense(by, store, for_device(self._ctx.device_type),
+                      f"the array that a {store.stype} array is written to is dense", self._store, kind)
 
     # gradients
 
@@ -411,7 +453,7 @@ class NDArray(NumpyProtocol, Interchange):
                 return
             check_no_part(value)
             with device.current(value._ctx):
-                value = densify(value._store, for_device(value._ctx.device_type).xp)
+                value = value._store if value.stype == "default" else self._written(value)
         else:
             value = assignable(value)
             start = time.perf_counter_ns() if hooks.sink is not None and value.size > 1 else 0
@@ -453,7 +495,10 @@ class NDArray(NumpyProtocol, Interchange):
 
     def __reduce__(self) -> tuple[Any, ...]:
         store = self._on_host()
-        parts = tuple(getattr(store, name) for name in getattr(store, "components", ())) or (store,)
+        if self.stype == "default":
+            parts: tuple[Any, ...] = (handed_out(store, read_only=not store.flags.writeable),)
+        else:
+            parts = tuple(handed_out(getattr(store, name), read_only=name != "data") for name in store.components)
         return _rebuild, (self.stype, parts, self.shape, self._ctx)
 
 
@@ -470,10 +515,13 @@ def check_no_part(value: Any) -> None:
 
 
 def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Context = CPU) -> NDArray:
-    """An array from its components, validated like any other input; on the CPU if its GPU is not here."""
-    store: Any
-    indices: Any
-    store, *indices = (part if part.flags.writeable and part.flags.c_contiguous else part.copy() for part in parts)
+    """An array from its components, validated like any other input; on the CPU if its GPU is not here.
+
+    Indices are copied before they are checked: a pickle's buffers may be memory that others hold.
+    """
+    store, *indices = parts
+    store = store if store.flags.writeable and store.flags.c_contiguous else store.copy()
+    indices = [part.copy() for part in indices]
     if stype == "csr":
         store = CSR(store, indices[0], indices[1], tuple(shape))
     elif stype == "row_sparse":

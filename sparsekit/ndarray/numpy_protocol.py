@@ -11,6 +11,7 @@ from ..base.context import Context
 from ..base.errors import ConversionError, DTypeError, GradientError, ShapeError
 from ..core import hooks
 from ..core.arrays import wrap
+from ..storage.memory import handed_out
 from . import arithmetic
 from .functions import F, transposed
 
@@ -52,6 +53,8 @@ class NumpyProtocol:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """A numpy array of a dense array's values: a copy, unless ``copy=False`` asks for the memory itself.
 
+        The memory of a sparse array's indices comes read-only.
+
         Raises
         ------
         ConversionError
@@ -64,7 +67,7 @@ class NumpyProtocol:
             return values if dtype is None else values.astype(dtype, copy=False)
         if not isinstance(self._store, np.ndarray) or np.dtype(dtype or self._store.dtype) != self._store.dtype:
             raise DTypeError("The values cannot become that numpy array without a copy.", hint="leave out copy=False.")
-        return self._store
+        return handed_out(self._store, read_only=not self._store.flags.writeable)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **keywords: Any) -> Any:
         """Run the operator that ``ufunc`` is here."""

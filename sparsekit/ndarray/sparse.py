@@ -15,25 +15,18 @@ from ..core.dispatch import array_types, wrap
 from ..core.op import registry
 from ..ops.cast import check_stype
 from ..storage import CSR, RowSparse, within_memory
+from ..storage.memory import handed_out
 from . import arithmetic
 from .arguments import on, values_of
 from .composed import transpose
 from .functions import F
-from .interchange import from_binsparse
+from .interchange import from_binsparse, read_only
 from .ndarray import NDArray
 from .sparse_creation import array, csr_matrix, empty, row_sparse_array, zeros
 from .sparse_indexing import assign, select
 
 __all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_matrix", "empty", "from_binsparse",
            "retain", "row_sparse_array", "transpose", "zeros"]
-
-
-def _read_only(part: Any, ctx: Any) -> NDArray:
-    """A component as an array that cannot be written to."""
-    view = part.view()
-    if isinstance(view, np.ndarray):
-        view.flags.writeable = False
-    return wrap(view, ctx)
 
 
 class BaseSparseNDArray(NDArray):
@@ -50,9 +43,9 @@ class BaseSparseNDArray(NDArray):
     def indices(self) -> NDArray:
         """Column of each stored value (csr), or the stored rows' numbers (row_sparse); shares memory, read-only.
 
-        Kernels rely on indices that were validated when the array was made, so they cannot be written to.
+        On a GPU, whose memory cannot be marked as read-only, it is a copy.  Kernels rely on indices that were validated when the array was made, so they cannot be written to.
         """
-        return _read_only(self._store.indices, self._ctx)
+        return read_only(self._store.indices, self._ctx)
 
     @property
     def nnz(self) -> int:
@@ -108,7 +101,7 @@ class BaseSparseNDArray(NDArray):
             raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
         start = time.perf_counter_ns() if hooks.sink is not None else 0
         store = within_memory(self._on_host(), "csr")
-        matrix = sparse.csr_matrix((store.data, store.indices, store.indptr), shape=self.shape)
+        matrix = sparse.csr_matrix((handed_out(store.data), store.indices, store.indptr), shape=self.shape)
         for name in ("indices", "indptr"):
             if np.may_share_memory(getattr(matrix, name), getattr(store, name)):
                 setattr(matrix, name, getattr(matrix, name).copy())
@@ -146,8 +139,8 @@ class CSRNDArray(BaseSparseNDArray):
 
     @property
     def indptr(self) -> NDArray:
-        """Where each row starts among the stored values, shape (rows + 1,); shares memory, read-only."""
-        return _read_only(self._store.indptr, self._ctx)
+        """Where each row starts among the stored values, shape (rows + 1,); shares memory, read-only; a copy on a GPU."""
+        return read_only(self._store.indptr, self._ctx)
 
 
 class RowSparseNDArray(BaseSparseNDArray):

@@ -33,7 +33,7 @@ def _number(dtype: Any, value: float) -> Any:
 def add_row_sparse(k: Any, left: RowSparse, right: RowSparse, factor: float) -> RowSparse:
     """``left + factor * right``; the result stores the union of the rows."""
     rows, width = left.indices.shape[0] + right.indices.shape[0], _width(left.shape)
-    dtype = np.result_type(left.dtype, right.dtype)
+    dtype = left.dtype
     data = k.xp.empty((rows, width), dtype)
     indices = k.xp.empty(rows, index_type(0, left.indices, right.indices))
     count = k.row_sparse_merge(left.data.reshape(left.indices.shape[0], width), left.indices,
@@ -51,6 +51,11 @@ def add_csr(k: Any, left: CSR, right: CSR, factor: float) -> CSR:
     count = k.csr_add_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr,
                           _number(dtype, factor), data, indices, indptr)
     return CSR(data[:count], indices[:count], indptr, left.shape, check=False)
+
+
+def _negated(xp: Any, x: Any) -> Any:
+    """``0 - x``, which is +0 for a zero, as where nothing is stored minus a zero; and no view."""
+    return xp.subtract(x.dtype.type(0), x)
 
 
 def _add_to_dense(k: Any, out: Any, sparse: Any, factor: float) -> Any:
@@ -78,17 +83,16 @@ def add_stores(op: Op, factor: float) -> None:
 
     @op.forward("default, row_sparse|csr -> default")
     def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-        return _add_to_dense(k, k.xp.array(left, np.result_type(left.dtype, right.dtype), order="C"), right, factor)
+        return _add_to_dense(k, k.xp.array(left, order="C"), right, factor)
 
     @op.forward("row_sparse|csr, default -> default")
     def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-        start = k.xp.array(right, np.result_type(left.dtype, right.dtype), order="C")
-        return _add_to_dense(k, start if factor > 0 else k.xp.negative(start, out=start), left, 1)
+        return _add_to_dense(k, k.xp.array(right, order="C") if factor > 0 else _negated(k.xp, right), left, 1)
 
 
 def elemwise(name: str, doc: str, **more: Any) -> Op:
     """Declare an operator of two arrays of one shape."""
-    return Op(name, "lhs rhs", shape=infer.same_shape, sample=samples.pair(**more), doc=doc)
+    return Op(name, "lhs rhs", shape=infer.same_shape, sample=samples.pair(**more), doc=doc, joined=infer.EVERY)
 
 
 elemwise_add = elemwise("elemwise_add", "Sum of two arrays of one shape.")
@@ -172,7 +176,7 @@ def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: st
                  low: float = -2.0) -> Op:
     """Declare an operator of two arrays whose shapes broadcast."""
     op = Op(name, "lhs rhs", shape=infer.broadcast, sample=samples.pair((4, 5), (1, 5), low=low), doc=doc,
-            aliases=aliases)
+            aliases=aliases, joined=infer.EVERY)
 
     @op.forward("default, default -> default")
     def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
@@ -231,7 +235,8 @@ def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
                               else left.data * _values_at(k, left, right)))
     along_columns, factor = found
     if invert:
-        factor = 1 / factor
+        at_values = factor[left.indices] if along_columns else k.xp.repeat(factor, k.xp.diff(left.indptr))
+        return on_data(left, _divide(k.xp, left.data, at_values))
     out = k.xp.empty_like(left.data)
     if along_columns:
         k.csr_column_scale(left.data, left.indices, factor, out)
@@ -250,8 +255,8 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
     return _scale(k, left, right, attrs, invert=True)
 
 
-def _spread(k: Any, dense: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    out = k.xp.empty(shape, dtype)
+def _spread(k: Any, dense: Any, shape: tuple[int, ...]) -> Any:
+    out = k.xp.empty(shape, dense.dtype)
     out[...] = dense
     return out
 
@@ -262,14 +267,14 @@ for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != left.shape:
             return densify(left, k.xp) + right if _factor > 0 else densify(left, k.xp) - right
-        return _add_to_dense(k, _spread(k, right if _factor > 0 else -right, shape, left.dtype), left, 1)
+        return _add_to_dense(k, _spread(k, right if _factor > 0 else _negated(k.xp, right), shape), left, 1)
 
     @_op.forward("default, csr -> default")
     def _(k: Any, left: Any, right: Any, attrs: Any, _factor: int = _factor) -> Any:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != right.shape:
             return left + densify(right, k.xp) if _factor > 0 else left - densify(right, k.xp)
-        return _add_to_dense(k, _spread(k, left, shape, right.dtype), right, _factor)
+        return _add_to_dense(k, _spread(k, left, shape), right, _factor)
 
 
 def _flat(F: Any, g: Any, lhs: Any, rhs: Any, _out: Any, attrs: Any, want: Any) -> Any:
@@ -279,7 +284,7 @@ def _flat(F: Any, g: Any, lhs: Any, rhs: Any, _out: Any, attrs: Any, want: Any) 
 def comparison(name: str, function: Callable[..., Any], doc: str) -> None:
     """Declare a comparison, which gives 1 and 0 in the left element type."""
     op = broadcasting(f"broadcast_{name}", lambda xp, left, right: function(xp, left, right).astype(left.dtype), _flat, doc)
-    op.dtype = _left_dtype
+    op.dtype, op.joined = _left_dtype, None
     op.cost = cost.elementwise
 
 
@@ -383,7 +388,7 @@ backward_of("_softrelu_backward", lambda xp, g, x: g * _sigmoid(xp, x),
             lambda F, x: F._sigmoid_backward(F.ones_like(x), F.sigmoid(x)),
             "``g * sigmoid(x)``: the gradient of softrelu.")
 
-add_n = Op("add_n", "*args", shape=infer.same_shape, cost=cost.summed, sample=samples.pair(),
+add_n = Op("add_n", "*args", shape=infer.same_shape, cost=cost.summed, sample=samples.pair(), joined=infer.EVERY,
            doc="Sum of any number of arrays of one shape.",
            aliases=("ElementWiseSum",))
 
@@ -391,7 +396,7 @@ add_n = Op("add_n", "*args", shape=infer.same_shape, cost=cost.summed, sample=sa
 @add_n.forward("default... -> default")
 def _(k: Any, *stores: Any) -> Any:
     arrays = stores[:-1]
-    out = arrays[0].copy()
+    out = arrays[0].astype(infer.same([array.dtype for array in arrays], {}))
     for array in arrays[1:]:
         out += array
     return out

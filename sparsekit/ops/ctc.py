@@ -13,6 +13,7 @@ import numpy as np
 from ..base.errors import RowIndexError, ShapeError, SparsekitError, UnknownNameError
 from ..core.cost import Meta
 from ..core.op import Op
+from .positions import whole
 from .softmax import floating, softmax_along, wide
 
 __all__ = ["CTCLoss"]
@@ -58,7 +59,7 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 def _paths(xp: Any, data: Any, label: Any, lengths: Any, attrs: dict[str, Any]) -> Paths:
     steps, batch, classes = data.shape
-    lengths = [length.astype(np.int64) for length in lengths]
+    lengths = [whole(xp, length, "ctc_loss: the length") for length in lengths]
     data_lengths = lengths.pop(0) if attrs["use_data_lengths"] else xp.full(batch, steps, np.int64)
     label = label.astype(np.int64)
     blank, padding = (0, 0) if attrs["blank_label"] == "first" else (classes - 1, -1)

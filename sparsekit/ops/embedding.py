@@ -9,20 +9,19 @@ import numpy as np
 
 from ..base.errors import ShapeError
 from ..core import cost
-from ..core.op import REQUIRED, Op
+from ..core.op import LOOKED_UP, REQUIRED, Op
 from ..storage import RowSparse
 from . import samples
+from .positions import CLIP, inside
 
-__all__ = ["looked_up"]
+__all__: list[str] = []
 
 
-def looked_up(xp: Any, data: Any, size: int) -> Any:
+def _looked_up(k: Any, data: Any, size: int, mode: str = CLIP) -> Any:
     """Indices as whole numbers inside a table of that many rows: fractions are cut off, what is beyond is clipped."""
-    if data.dtype.kind != "i":
-        data = data.astype(np.int64)  # nan becomes a number below every row
     if not size and data.size:
         raise ShapeError("The weight has no rows to look up.", hint="input_dim is at least 1.")
-    return data
+    return inside(k, data, size, mode, "Embedding: the id")
 
 
 def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -34,12 +33,12 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _rows_of(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
-    return k.xp.take(weight, looked_up(k.xp, data, weight.shape[0]), axis=0, mode="clip")
+    return k.xp.take(weight, _looked_up(k, data, weight.shape[0]), axis=0, mode="clip")
 
 
 def _rows_of_row_sparse(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
     xp = k.xp
-    wanted = xp.clip(looked_up(xp, data, weight.shape[0]), 0, weight.shape[0] - 1)
+    wanted = _looked_up(k, data, weight.shape[0])
     if not weight.indices.size:
         return xp.zeros((*wanted.shape, *weight.shape[1:]), weight.dtype)
     place = xp.minimum(xp.searchsorted(weight.indices, wanted), weight.indices.size - 1)
@@ -50,7 +49,7 @@ def _rows_of_row_sparse(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
 
 def _rows_of_csr(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
     xp = k.xp
-    wanted = xp.clip(looked_up(xp, data, weight.shape[0]), 0, weight.shape[0] - 1)
+    wanted = _looked_up(k, data, weight.shape[0])
     rows = wanted.reshape(-1)
     starts, counts = weight.indptr[rows], weight.indptr[rows + 1] - weight.indptr[rows]
     target = xp.repeat(xp.arange(rows.size), counts)
@@ -72,18 +71,20 @@ def _declare(name: str, sparse_grad: bool, doc: str) -> Op:
                              {"input_dim": 4, "output_dim": 5, "sparse_grad": sparse}) for sparse in (False, True)])
     op.attrs |= {"dtype": "float32", "sparse_grad": sparse_grad}
     op.forward("default, default -> default")(_rows_of)
-    op.forward("default, row_sparse -> default")(_rows_of_row_sparse)
-    op.forward("default, csr -> default")(_rows_of_csr)
+    op.forward("default, row_sparse -> default", asked=LOOKED_UP)(_rows_of_row_sparse)
+    op.forward("default, csr -> default", asked=LOOKED_UP)(_rows_of_csr)
     op.gradient(_rule)
     return op
 
 
 _declare("Embedding", False, """The rows of ``weight`` that ``data`` names; indices beyond the ends are clipped, as in MXNet.
 
-Indices are of any element type; fractions are cut off.  With ``sparse_grad=True``, or where the buffer of the
-weight's gradient is row_sparse, that gradient is row_sparse and stores the rows looked up.  A row_sparse weight
+What is clipped gives an ``IndexWarning``, and ``config.indices = "error"`` refuses it.  Indices are of any element type;
+fractions are cut off, and NaN is refused.  With ``sparse_grad=True``, or where the buffer of the weight's gradient is
+row_sparse, that gradient is row_sparse and stores the rows looked up.  A row_sparse weight
 need not hold all its rows: an absent one is zero.  ``dtype`` is accepted and not needed: the weight has one.""")
-_declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse gradient; deprecated in MXNet.")
+_declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse gradient; deprecated in MXNet.  ``deterministic`` "
+         "has no effect: gradients are the same on every run.").attrs["deterministic"] = False
 
 
 backward = Op("_embedding_backward", "g data", shape=lambda shapes, attrs: attrs["shape"], flat=(1,),
@@ -96,7 +97,7 @@ backward.attrs = {"shape": None, "sparse": False}
 
 def _ready(k: Any, g: Any, data: Any, shape: tuple[int, ...]) -> Any:
     """The gradient as (indices, width), and the indices as numbers of rows."""
-    rows = k.xp.clip(looked_up(k.xp, data, shape[0]), 0, shape[0] - 1).reshape(-1)
+    rows = _looked_up(k, data, shape[0], "clip").reshape(-1)
     width = math.prod(shape[1:])
     return k.xp.ascontiguousarray(g).reshape(rows.size, width), rows, width
 

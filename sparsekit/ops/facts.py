@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import ShapeError
 from ..core import cost, infer
-from ..core.op import REQUIRED, Op
+from ..core.op import REQUIRED, SHAPE_ONLY, Op
 from . import samples
 from .shape import one_axis
 
@@ -26,11 +26,11 @@ def _nothing(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any
 
 shape_array = Op("shape_array", "data", shape=lambda shapes, attrs: (len(shapes[0]),), dtype=_whole, cost=cost.none, flat=(0,),
                  sample=samples.one(), doc="The sizes of the axes, as an int64 array.")
-shape_array.forward("* -> default")(lambda k, x, attrs: k.xp.asarray(x.shape, dtype=np.int64))
+shape_array.forward("* -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: k.xp.asarray(x.shape, dtype=np.int64))
 
 size_array = Op("size_array", "data", shape=lambda shapes, attrs: (1,), dtype=_whole, cost=cost.none, flat=(0,),
                 sample=samples.one(), doc="The number of elements, as an int64 array of one; absent zeros are counted.")
-size_array.forward("* -> default")(lambda k, x, attrs: k.xp.asarray([math.prod(x.shape)], dtype=np.int64))
+size_array.forward("* -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: k.xp.asarray([math.prod(x.shape)], dtype=np.int64))
 
 
 def count_of(start: float, stop: float, step: float) -> int:
@@ -49,7 +49,7 @@ arange_like = Op("_contrib_arange_like", "data", start=0.0, step=1.0, repeat=1, 
                  doc="Evenly spaced values, each ``repeat`` times, of the array's shape, or as many as ``axis`` is long.")
 
 
-@arange_like.forward("* -> default")
+@arange_like.forward("* -> default", asked=SHAPE_ONLY)
 def _(k: Any, x: Any, attrs: Any) -> Any:
     shape = _along([x.shape], attrs)
     count = math.prod(shape)
@@ -74,7 +74,7 @@ index_array = Op("_contrib_index_array", "data", axes=None, shape=_indexed, dtyp
                  doc="For each element its place along every axis, or those named: an int64 array with one axis more.")
 
 
-@index_array.forward("* -> default")
+@index_array.forward("* -> default", asked=SHAPE_ONLY)
 def _(k: Any, x: Any, attrs: Any) -> Any:
     places = k.xp.indices(x.shape, dtype=np.int64)
     chosen = places if attrs["axes"] is None else places[_named(attrs["axes"], len(x.shape))]

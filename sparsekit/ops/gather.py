@@ -13,6 +13,7 @@ from ..core.op import REQUIRED, Op
 from ..storage.check import on_host
 from . import samples
 from .index import decode
+from .positions import CLIP, inside, whole
 from .shape import first_dtype, fresh
 
 __all__ = ["places_of"]
@@ -29,10 +30,10 @@ def places_of(xp: Any, indices: Any, sizes: tuple[int, ...], negative: bool = Tr
     if indices.shape[0] > len(sizes):
         raise ShapeError(f"indices for {indices.shape[0]} axes were given, there are {len(sizes)}.",
                          hint="indices has one row an axis.")
-    whole = indices.astype(np.int64, copy=False)
+    numbers = whole(xp, indices, "The index")
     made = []
-    for axis in range(whole.shape[0]):
-        size, place = sizes[axis], whole[axis]
+    for axis in range(numbers.shape[0]):
+        size, place = sizes[axis], numbers[axis]
         outside = (place >= size) | (place < (-size if negative else 0))
         if outside.any():
             raise RowIndexError(f"Index {int(place[outside][0])} is outside axis {axis}, which has {size} entries.",
@@ -141,12 +142,13 @@ def _rows(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=cost.none, flat=(1,),
                 sample=lambda: [([samples.grid(), np.array([0, 4, 1, 2], np.int32)], {})],
-                doc="One element of each row of a matrix: ``a[i, indices[i]]``; places beyond the ends are clipped.")
+                doc="One element of each row of a matrix: ``a[i, indices[i]]``; places beyond the ends are clipped, with an "
+                    "``IndexWarning``; fractions are cut off, and NaN is refused.")
 
 
 @batch_take.forward("default, default -> default")
 def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
-    places = k.xp.clip(indices.reshape(-1).astype(np.int64), 0, x.shape[1] - 1)
+    places = inside(k, indices.reshape(-1), x.shape[1], CLIP, "batch_take: the index")
     return x[k.xp.arange(x.shape[0]), places]
 
 
@@ -182,7 +184,7 @@ one_hot.attrs = {"depth": REQUIRED, "on_value": 1.0, "off_value": 0.0, "dtype": 
 @one_hot.forward("default -> default")
 def _(k: Any, indices: Any, attrs: Any) -> Any:
     out = k.xp.full((indices.size, int(attrs["depth"])), attrs["off_value"], attrs["dtype"])
-    flat = indices.reshape(-1).astype(np.int64)
+    flat = whole(k.xp, indices.reshape(-1), "one_hot: the index")
     rows = k.xp.flatnonzero((flat >= 0) & (flat < attrs["depth"]))
     out[rows, flat[rows]] = attrs["on_value"]
     return out.reshape(*indices.shape, int(attrs["depth"]))
@@ -209,7 +211,7 @@ ravel.attrs = {"shape": REQUIRED}
 @ravel.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
     steps = k.xp.asarray(_steps(tuple(attrs["shape"])), dtype=np.int64)
-    made = k.xp.tensordot(steps, x.astype(np.int64), axes=1)
+    made = k.xp.tensordot(steps, whole(k.xp, x, "ravel_multi_index: the place"), axes=1)
     return k.xp.asarray(made).astype(x.dtype).reshape(_raveled([x.shape], attrs))
 
 
@@ -222,7 +224,7 @@ unravel.attrs = {"shape": REQUIRED}
 
 @unravel.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    shape, rest, rows = tuple(attrs["shape"]), x.astype(np.int64), []
+    shape, rest, rows = tuple(attrs["shape"]), whole(k.xp, x, "unravel_index: the place"), []
     for axis, step in enumerate(_steps(shape)):
         rows.append(rest // max(step, 1) if axis == 0 else rest // max(step, 1) % max(shape[axis], 1))
     return k.xp.stack(rows).astype(x.dtype)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import RowIndexError, ShapeError
+from ..base.errors import RowIndexError, ShapeError, UnknownNameError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from . import samples
+from .positions import CLIP, MODES, inside
 from .scalar import Beyond
 from .unary import on_data
 
@@ -74,32 +75,34 @@ def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
 
 
-pick = Op("pick", "data index", axis=-1, keepdims=False, mode="clip", shape=_picked_shape,
+pick = Op("pick", "data index", axis=-1, keepdims=False, mode=CLIP, shape=_picked_shape,
           dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, flat=(1,),
           sample=lambda: [([samples.grid(), np.array([0, 1, 4, 3], np.float32)], {})],
-          doc="One element of each slice along ``axis``, chosen by ``index``; indices beyond the ends are clipped or wrapped.")
+          doc="One element of each slice along ``axis``, chosen by ``index``; indices beyond the ends are clipped or wrapped. "
+              "Fractions are cut off, NaN is refused.  Clipping because ``mode`` is left out gives an ``IndexWarning``.")
 
 
-def _at(xp: Any, index: Any, axis: int, shape: tuple[int, ...], mode: str) -> Any:
+def _at(k: Any, index: Any, axis: int, shape: tuple[int, ...], mode: str) -> Any:
     axis %= len(shape)
     size = shape[axis]
     if index.size != math.prod(shape) // max(1, size):
         raise ShapeError(f"pick: {index.size} indices of shape {index.shape} do not fit shape {shape} along axis {axis}.",
                          hint="give one index for each slice along the axis.")
-    chosen = index.astype(np.int64)
-    chosen = chosen % size if mode == "wrap" else xp.clip(chosen, 0, size - 1)
+    if mode not in MODES:
+        raise UnknownNameError.of("mode of pick", mode, MODES)
+    chosen = inside(k, index, size, mode, "pick: the index")
     return chosen.reshape(tuple(1 if at == axis else extent for at, extent in enumerate(shape))), axis
 
 
 @pick.forward("default, default -> default")
 def _(k: Any, x: Any, index: Any, attrs: Any) -> Any:
-    at, axis = _at(k.xp, index, attrs["axis"], x.shape, attrs["mode"])
+    at, axis = _at(k, index, attrs["axis"], x.shape, attrs["mode"])
     made = k.xp.take_along_axis(x, at, axis)
     return made if attrs["keepdims"] else made.reshape(_picked_shape([x.shape], attrs))
 
 
 pick.gradient(lambda F, g, data, index, _out, attrs, want: (
-    F._pick_backward(g, index, axis=attrs["axis"], mode=attrs["mode"], shape=tuple(data.shape)), None))
+    F._pick_backward(g, index, axis=attrs["axis"], mode=str(attrs["mode"]), shape=tuple(data.shape)), None))
 
 pick_backward = Op("_pick_backward", "data index", cost=cost.none, shape=lambda shapes, attrs: attrs["shape"],
                    dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
@@ -111,7 +114,7 @@ pick_backward.attrs = {"axis": -1, "mode": "clip", "shape": None}
 @pick_backward.forward("default, default -> default")
 def _(k: Any, g: Any, index: Any, attrs: Any) -> Any:
     out = k.xp.zeros(attrs["shape"], g.dtype)
-    at, axis = _at(k.xp, index, attrs["axis"], attrs["shape"], attrs["mode"])
+    at, axis = _at(k, index, attrs["axis"], attrs["shape"], attrs["mode"])
     k.xp.put_along_axis(out, at, g.reshape(at.shape), axis)
     return out
 
@@ -149,7 +152,8 @@ def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
     return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
 
 
-where = Op("where", "condition x y", flat=(0,), cost=cost.elementwise, dtype=lambda dtypes, attrs: dtypes[1],
+where = Op("where", "condition x y", flat=(0,), cost=cost.elementwise, joined=slice(1, 3),
+           dtype=lambda dtypes, attrs: infer.same(dtypes[1:], attrs),
            shape=lambda shapes, attrs: _chosen(shapes, attrs),
            sample=lambda: [([samples.grid(), samples.grid(seed=1), samples.grid(seed=2)], {}),
                            ([samples.grid()[:, 1], samples.grid(seed=1), samples.grid(seed=2)], {})],

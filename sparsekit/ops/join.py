@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ShapeError
-from ..core import cost
+from ..core import cost, infer
 from ..core.op import Op
 from ..storage import CSR, RowSparse, convert, densify
 from . import samples
 from .binary import index_type
-from .limits import check_room
+from .limits import check_room, dense_inside
 from .slices import Only, axis_of
 
 __all__ = ["concat", "stack"]
@@ -35,6 +35,7 @@ def _joined_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 concat = Op("concat", "*data", dim=1, num_args=None, shape=_joined_shape, aliases=("Concat", "_rnn_param_concat"), cost=cost.none,
+            joined=infer.EVERY,
             sample=lambda: [(arrays, {"dim": dim}) for arrays in _pairs() for dim in (0, 1, -1)],
             doc="""Arrays joined along the axis ``dim``; all other sizes are equal.
 
@@ -169,7 +170,7 @@ def _stacked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*first[:axis], len(shapes), *first[axis:])
 
 
-stack = Op("stack", "*data", axis=0, num_args=None, shape=_stacked_shape, cost=cost.none,
+stack = Op("stack", "*data", axis=0, num_args=None, shape=_stacked_shape, cost=cost.none, joined=infer.EVERY,
            sample=lambda: [(arrays, {"axis": axis}) for arrays in _pairs() for axis in (0, 1, -1)],
            doc="""Arrays of one shape joined along a new axis.
 
@@ -187,7 +188,7 @@ def _(k: Any, *given: Any) -> Any:
     stores, attrs = given[:-1], given[-1]
     shape, axis = _stacked_shape([store.shape for store in stores], attrs), _stack_axis(stores[0].shape, attrs)
     if axis == 0:
-        return RowSparse(k.xp.stack([densify(store, k.xp) for store in stores]), k.xp.arange(len(stores)), shape, check=False)
+        return RowSparse(k.xp.stack([dense_inside(k, store, "stack") for store in stores]), k.xp.arange(len(stores)), shape, check=False)
     indices, spread = aligned_rows(k.xp, stores)
     return RowSparse(k.xp.stack(spread, axis=axis), indices, shape, check=False)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.dispatch import allowed, note
+from ..core.hooks import NATURAL
 from ..core.labels import label
 from ..storage import CSR, check, densify
 from ..storage.convert import row_ids
 
-__all__ = ["check_gradient", "check_room", "dense_of", "filled"]
+__all__ = ["check_gradient", "check_room", "dense_inside", "dense_of", "filled"]
 
 
 def check_room(name: str, shape: tuple[int, ...], dtype: Any) -> None:
@@ -29,6 +31,19 @@ def dense_of(k: Any, store: Any, name: str) -> Any:
         return store
     check_room(name, store.shape, store.dtype)
     return densify(store, k.xp)
+
+
+def dense_inside(k: Any, store: Any, name: str) -> Any:
+    """As ``dense_of``, in a kernel whose result is not that dense array: noted in the ledger."""
+    if not hasattr(store, "stype"):
+        return store
+    what = label(name)
+    reason = f"{what} works on a dense copy of a {store.stype} array of shape {tuple(store.shape)}"
+    remedy = f"give {what} arrays of equal shapes and storage types, or convert once with tostype('default') before"
+    allowed(reason, remedy)
+    made = dense_of(k, store, name)
+    note(NATURAL, name, store, made, reason, remedy)
+    return made
 
 
 def filled(k: Any, store: Any, name: str, function: Callable[[Any], Any]) -> Any:

@@ -9,9 +9,10 @@ import numpy as np
 
 from ..base.errors import ShapeError
 from ..core import cost, infer
-from ..core.op import REQUIRED, Op
+from ..core.op import REQUIRED, SHAPE_ONLY, Op
 from ..storage import RowSparse
 from . import samples
+from .positions import whole
 
 __all__ = ["reshape", "target_shape"]
 
@@ -118,7 +119,7 @@ reshape_like = Op("reshape_like", "lhs rhs", lhs_begin=None, lhs_end=None, rhs_b
                       "not including, ``lhs_end`` replaced by those from ``rhs_begin`` to ``rhs_end`` of ``rhs``.")
 
 
-@reshape_like.forward("default, * -> default")
+@reshape_like.forward("default, * -> default", asked=SHAPE_ONLY)
 def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
     return x.reshape(_likeness([x.shape, like.shape], attrs)).copy()
 
@@ -208,7 +209,7 @@ def _distinct(k: Any, rows: Any) -> Any:
 
 @retain.forward("row_sparse, default -> row_sparse")
 def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
-    rows, stored = _distinct(k, wanted.astype(np.int64)), x.indices  # int32 would fold a number beyond it onto a row
+    rows, stored = _distinct(k, whole(k.xp, wanted, "retain: the row")), x.indices
     places = rows if len(stored) == x.shape[0] else k.xp.searchsorted(stored, rows)
     inside = (places >= 0) & (places < len(stored))
     rows, places = rows[inside], places[inside]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
 from ..core import cost, infer
-from ..core.op import Op
+from ..core.op import SHAPE_ONLY, Op
 from . import samples
 from .softmax import along, floating, softmax_along, wide
 from .unary import _sigmoid, _softplus, on_data
@@ -36,7 +36,7 @@ def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., A
     op = Op(name, "data label", grad_scale=1.0, shape=_regression_shape, dtype=first_dtype, flat=(1,), sample=samples.pair(),
             cost=count, doc=doc)
 
-    @op.forward("default, * -> default")
+    @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
     def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
         floating(name, x)
         return forward(k.xp, x)
@@ -228,7 +228,7 @@ loss_backward = Op("_make_loss_backward", "data", shape=infer.unchanged, sample=
 loss_backward.attrs = dict(loss.attrs)
 
 
-@loss_backward.forward("* -> default")
+@loss_backward.forward("* -> default", asked=SHAPE_ONLY)
 def _(k: Any, x: Any, attrs: Any) -> Any:
     divisor = 1
     if attrs["normalization"] == "batch":

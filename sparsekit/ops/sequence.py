@@ -10,6 +10,7 @@ from ..base.errors import ShapeError
 from ..core import cost
 from ..core.op import Op
 from . import samples
+from .positions import whole
 from .shape import first_dtype, fresh
 
 __all__ = ["lengths_of"]
@@ -38,7 +39,7 @@ def _check(shapes: Any, attrs: dict[str, Any]) -> Any:
 def lengths_of(xp: Any, x: Any, rest: tuple[Any, ...], axis: int) -> Any:
     """The length of every sequence, int64, from 0 to the number of time steps."""
     steps, batch = x.shape[axis], x.shape[1 - axis]
-    return xp.clip(rest[0].astype(np.int64), 0, steps) if rest else xp.full(batch, steps, np.int64)
+    return xp.clip(whole(xp, rest[0], "The sequence length"), 0, steps) if rest else xp.full(batch, steps, np.int64)
 
 
 def _samples(attrs: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import ShapeError
 from ..core import cost, infer
-from ..core.op import REQUIRED, Op
+from ..core.op import REQUIRED, SHAPE_ONLY, Op
 from . import samples
 
 __all__ = ["first_dtype", "fresh", "view"]
@@ -136,7 +136,7 @@ def spreading(op: Op, target: Any) -> Op:
         op.forward("default -> default")(lambda k, x, attrs: kernel(k, x, attrs))
         op.gradient(lambda F, g, data, _out, attrs, want: F._sum_to(g, shape=tuple(data.shape)))
     else:
-        op.forward("default, * -> default")(lambda k, x, like, attrs: kernel(k, x, like, attrs))
+        op.forward("default, * -> default", asked=SHAPE_ONLY)(lambda k, x, like, attrs: kernel(k, x, like, attrs))
         op.gradient(lambda F, g, data, _like, _out, attrs, want: (F._sum_to(g, shape=tuple(data.shape)), None))
     return op
 
@@ -215,7 +215,7 @@ slice_like = Op("slice_like", "data shape_like", axes=(), shape=_cut, dtype=firs
                 doc="The first entries along every axis, or those named, as many as ``shape_like`` has there.")
 
 
-@slice_like.forward("default, * -> default")
+@slice_like.forward("default, * -> default", asked=SHAPE_ONLY)
 def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
     return fresh(k.xp, x[tuple(slice(0, size) for size in _cut([x.shape, like.shape], attrs))])
 

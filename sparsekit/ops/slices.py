@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import RowIndexError, ShapeError, UnknownNameError
 from ..core import cost
-from ..core.op import REQUIRED, Op
+from ..core.op import LOOKED_UP, REQUIRED, Op
 from ..storage import CSR, RowSparse
 from ..storage.convert import row_ids
 from . import samples
@@ -27,6 +27,7 @@ from .parts import (
     row_sparse_rows,
     steps_of,
 )
+from .positions import CLIP, MODES, inside
 
 __all__ = ["Only", "slice_op", "take"]
 
@@ -210,31 +211,11 @@ def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
 
 # take
 
-MODES = ("clip", "wrap", "raise")
-
-
 def numbers_in(k: Any, indices: Any, size: int, mode: str) -> Any:
-    """Indices as int64 inside ``size``, by clipping, wrapping or raising.
-
-    Raises
-    ------
-    RowIndexError
-        If one is outside and ``mode`` is ``"raise"``, or there is nothing to take from.
-    """
+    """Indices as int64 inside ``size``, by clipping, wrapping or raising."""
     if mode not in MODES:
         raise UnknownNameError.of("mode of take", mode, MODES)
-    found = indices.astype(np.int64)
-    if found.size and size == 0:
-        raise RowIndexError("take: the axis has no entries to take.", hint="take from an array with entries.")
-    if mode == "wrap":
-        return found % max(size, 1)
-    if mode == "clip":
-        return k.xp.clip(found, 0, max(size - 1, 0))
-    outside = k.xp.flatnonzero((found < 0) | (found >= size))
-    if outside.size:
-        raise RowIndexError(f"take: index {int(found.reshape(-1)[outside[0]])} is outside the {size} entries of the axis.",
-                            hint="mode='clip' and mode='wrap' bring indices inside.")
-    return found
+    return inside(k, indices, size, mode, "take: the index")
 
 
 def _taken_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -248,12 +229,15 @@ def _take_samples() -> samples.Samples:
         ([samples.grid(), np.array([3, 1], np.int64)], {"axis": 0, "mode": "raise"})]
 
 
-take = Op("take", "a indices", axis=0, mode="clip", shape=_taken_shape, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
+take = Op("take", "a indices", axis=0, mode=CLIP, shape=_taken_shape, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
           cost=cost.none, sample=_take_samples,
           doc="""The entries of one axis that ``indices`` names, in that order.
 
 Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped round (``"wrap"``) or refused
-(``"raise"``).  From a sparse array they give one of the same storage type, and ``indices`` has one dimension.""")
+(``"raise"``).  Fractions are cut off; NaN is refused in every mode, and infinity by ``"wrap"``.  Clipping that nobody asked
+for, because ``mode`` is left out, gives an ``IndexWarning`` (``config.indices``).
+
+From a sparse array they give one of the same storage type, and ``indices`` has one dimension.""")
 
 
 def _row_of_indices(indices: Any) -> None:
@@ -292,7 +276,7 @@ def _(F: Any, g: Any, data: Any, indices: Any, _out: Any, attrs: Any, want: Any)
     axis = axis_of(attrs["axis"], len(data.shape))
     sparse = axis == 0 and g.stype == "default" and want[0] is not None and want[0].stype == "row_sparse"
     g = g if sparse else _in_type(F, g, want[0])
-    return F._take_backward(g, indices, shape=tuple(data.shape), axis=axis, mode=attrs["mode"], sparse=sparse), None
+    return F._take_backward(g, indices, shape=tuple(data.shape), axis=axis, mode=str(attrs["mode"]), sparse=sparse), None
 
 
 take_backward = Op("_take_backward", "data indices", cost=cost.reduction, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
@@ -378,14 +362,14 @@ def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
     return x[_places(x.shape, rows, columns)].reshape(rows.shape)
 
 
-@values_at.forward("csr, default, default -> default")
+@values_at.forward("csr, default, default -> default", asked=LOOKED_UP)
 def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
     out = k.xp.zeros(rows.size, x.dtype)
     k.csr_values_at(x.data, x.indices, x.indptr, *_places(x.shape, rows, columns), out)
     return out.reshape(rows.shape)
 
 
-@values_at.forward("row_sparse, default, default -> default")
+@values_at.forward("row_sparse, default, default -> default", asked=LOOKED_UP)
 def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
     flat_rows, flat_columns = _places(x.shape, rows, columns)
     out = k.xp.zeros(rows.size, x.dtype)

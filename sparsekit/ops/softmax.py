@@ -12,6 +12,7 @@ from ..core import cost, infer
 from ..core.op import Op
 from . import samples
 from .limits import dense_of
+from .positions import whole
 
 __all__ = ["along", "checked_axis", "floating", "softmax_along"]
 
@@ -243,7 +244,7 @@ cross_entropy = Op("softmax_cross_entropy", "data label", shape=_cross_entropy_s
 
 
 def _one_hot(xp: Any, label: Any, shape: tuple[int, ...]) -> Any:
-    places = label.astype(np.int64)
+    places = whole(xp, label, "softmax_cross_entropy: the label")
     if places.size and not (places.min() >= 0 and places.max() < shape[1]):
         wrong = places[(places < 0) | (places >= shape[1])][0]
         raise RowIndexError(f"The label {wrong} is none of the {shape[1]} classes.", hint="classes are counted from 0.")

@@ -19,7 +19,7 @@ from ..storage.convert import row_ids
 from . import samples
 from .binary import add_csr, add_row_sparse, index_type
 from .join import aligned_rows
-from .limits import check_room, dense_of, filled
+from .limits import check_room, dense_inside, dense_of, filled
 from .parts import stretched
 from .unary import on_data
 
@@ -55,7 +55,7 @@ def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[...
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
     if len(left.shape) != len(right.shape) or left.shape[0] != right.shape[0]:
         check_room(name, shape, left.dtype)
-        made: RowSparse = convert(function(k, dense_of(k, left, name), dense_of(k, right, name)), "row_sparse", k.xp)
+        made: RowSparse = convert(function(k, dense_inside(k, left, name), dense_inside(k, right, name)), "row_sparse", k.xp)
         return made
     indices, (first, second) = aligned_rows(k.xp, [left, right])
     return RowSparse(function(k, first, second), indices, shape, check=False)
@@ -119,7 +119,7 @@ def keep_places(name: str, left_only: bool) -> None:
         shape = infer.broadcast_shapes(tuple(sparse.shape), tuple(dense.shape))
         if shape != tuple(sparse.shape):
             check_room(name, shape, sparse.dtype)
-            return convert(apply(dense_of(k, sparse, name), dense), sparse.stype, k.xp)
+            return convert(apply(dense_inside(k, sparse, name), dense), sparse.stype, k.xp)
         return on_data(sparse, apply(sparse.data, values_at(k, sparse, dense)))
 
     def first(k: Any, left: Any, right: Any, attrs: Any) -> Any:
@@ -194,7 +194,7 @@ for _name in ("_relu_backward", "_abs_backward"):
 
 # operators on stored values only
 
-scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sample=samples.pair(low=0.5),
+scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sample=samples.pair(low=0.5), joined=infer.EVERY,
                  doc="Quotient of two arrays of one shape, of the stored values of a sparse ``lhs`` only.")
 
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import cost, infer
-from ..core.op import Op, find
+from ..core.op import REDUCED, Op, find
 from ..storage import CSR, RowSparse
 from . import samples
-from .limits import check_room, dense_of
+from .limits import check_room, dense_inside, dense_of
 from .order import check_places
 from .parts import transposed
 from .reduce import axes_in, mean_of
@@ -48,7 +48,7 @@ def reduce_store(k: Any, x: Any, axes: tuple[int, ...], keepdims: bool, way: Way
     check_room(name, shape, x.dtype)
     data = x.data if way.prepare is None else way.prepare(k.xp, x.data)
     if not axes:
-        made = dense_of(k, on_data(x, data), name)
+        made = dense_inside(k, on_data(x, data), name)
     else:
         made = (_reduce_csr if isinstance(x, CSR) else _reduce_row_sparse)(k, x, data, axes, getattr(k.xp, way.join))
     made = k.xp.asarray(made).astype(data.dtype, copy=False).reshape(shape)
@@ -138,7 +138,7 @@ NORMS = {1: Way("add", prepare=lambda xp, values: xp.abs(values)),
 
 
 def _declare(name: str, way: Way) -> None:
-    @find(name).forward("csr|row_sparse -> default")
+    @find(name).forward("csr|row_sparse -> default", asked=REDUCED)
     def _(k: Any, x: Any, attrs: Any) -> Any:
         return reduce_store(k, x, axes_in(x, attrs), attrs["keepdims"], way, name)
 
@@ -147,12 +147,12 @@ for _name, _way in WAYS.items():
     _declare(_name, _way)
 
 for _order, _way in NORMS.items():
-    @find("norm").forward("csr|row_sparse -> default", ord=_order, out_dtype=None)
+    @find("norm").forward("csr|row_sparse -> default", asked=REDUCED, ord=_order, out_dtype=None)
     def _(k: Any, x: Any, attrs: Any, _way: Way = _way) -> Any:
         return reduce_store(k, x, axes_in(x, attrs), attrs["keepdims"], _way, "norm")
 
 
-@find("_sum_to").forward("csr|row_sparse -> default")
+@find("_sum_to").forward("csr|row_sparse -> default", asked=REDUCED)
 def _(k: Any, x: Any, attrs: Any) -> Any:
     shape = attrs["shape"]
     lead = len(x.shape) - len(shape)
@@ -198,7 +198,7 @@ def _place_in_rows(k: Any, x: RowSparse, axes: tuple[int, ...], function: str) -
 def _declare_place(name: str, function: str) -> None:
     op = find(name)
 
-    @op.forward("csr|row_sparse -> default")
+    @op.forward("csr|row_sparse -> default", asked=REDUCED)
     def _(k: Any, x: Any, attrs: Any) -> Any:
         attrs = {"axis": 1, "keepdims": False} if name == "argmax_channel" else attrs
         axes, shape = infer.axes_of(attrs["axis"], len(x.shape)), infer.reduced([tuple(x.shape)], attrs)
@@ -227,7 +227,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return RowSparse(made, x.indices, (x.shape[0], 1, *x.shape[2:]), check=False)
 
 
-@square_sum.forward("csr|row_sparse -> default")
+@square_sum.forward("csr|row_sparse -> default", asked=REDUCED)
 def _(k: Any, x: Any, attrs: Any) -> Any:
     return reduce_store(k, x, axes_in(x, attrs), attrs["keepdims"], _SQUARES, "_square_sum")
 
@@ -255,7 +255,7 @@ Of a csr array zeros among them count; beyond MXNet, axis 0 works, and of dense 
 not zero.""")
 
 
-@getnnz.forward("csr -> default")
+@getnnz.forward("csr -> default", asked=REDUCED)
 def _(k: Any, x: Any, attrs: Any) -> Any:
     axes = infer.axes_of(attrs["axis"], 2)
     if len(axes) == 2:
@@ -263,7 +263,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.diff(x.indptr).astype(np.int64) if axes == (1,) else k.xp.bincount(x.indices, minlength=x.shape[1])
 
 
-@getnnz.forward("row_sparse -> default")
+@getnnz.forward("row_sparse -> default", asked=REDUCED)
 def _(k: Any, x: Any, attrs: Any) -> Any:
     return reduce_store(k, on_data(x, (x.data != 0).astype(np.int64)), infer.axes_of(attrs["axis"], len(x.shape)), False,
                         SUM, "getnnz")

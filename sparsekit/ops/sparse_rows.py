@@ -14,8 +14,9 @@ from ..storage import CSR, RowSparse, convert, densify
 from ..storage.convert import row_ids
 from . import samples
 from .binary import add_csr, add_row_sparse, index_type
-from .limits import check_room, dense_of
+from .limits import check_room, dense_inside, dense_of
 from .parts import csr_rows, row_sparse_rows, transposed
+from .positions import whole
 from .slices import Only
 from .sparse_pairs import values_at
 from .unary import on_data
@@ -114,7 +115,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 where = find("where")
 
 
-@where.forward("csr|row_sparse, default, default -> default")
+@where.forward("csr|row_sparse, default, default -> default", asked="it chooses between dense arrays; the condition is read")
 def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
     out = k.xp.array(y, dtype=x.dtype, order="C")
     if isinstance(condition, CSR) and condition.shape == x.shape:
@@ -127,7 +128,7 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
         true = true.reshape(true.shape + (1,) * (x.ndim - true.ndim))
         out[condition.indices] = k.xp.where(true, x[condition.indices], out[condition.indices])
         return out
-    return row_of_three(k, dense_of(k, condition, "where"), x, y, attrs)
+    return row_of_three(k, dense_inside(k, condition, "where"), x, y, attrs)
 
 
 row_of_three = where.rules[0].function
@@ -215,7 +216,7 @@ retain = find("_sparse_retain")
 
 def _wanted(k: Any, wanted: Any, size: int) -> Any:
     """The distinct rows to keep, ascending; numbers of no row are left out."""
-    rows = k.xp.unique(wanted.astype(np.int64))
+    rows = k.xp.unique(whole(k.xp, wanted, "retain: the row"))
     return rows[(rows >= 0) & (rows < size)]
 
 
@@ -267,7 +268,7 @@ def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
 @fully_connected.forward("row_sparse, default|csr|row_sparse, default? -> default")
 def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
     data = x.data.reshape(x.data.shape[0], math.prod(x.shape[1:])) if rest[-1]["flatten"] else x.data
-    weight = dense_of(k, weight, "FullyConnected")
+    weight = dense_inside(k, weight, "FullyConnected")
     out = k.xp.zeros((x.shape[0], *data.shape[1:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     out[x.indices] = k.xp.matmul(data, weight.T)
     return _biased(out, rest)

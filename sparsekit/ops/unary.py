@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import cost, infer
-from ..core.op import Op
+from ..core.op import SHAPE_ONLY, Op
 from ..storage import CSR, RowSparse
 from . import samples
 from .limits import filled
@@ -191,7 +191,7 @@ unary("BlockGrad", lambda xp, x: x.copy(), None, zero=True, aliases=("stop_gradi
       doc="The value itself, through which no gradient flows.")
 unary("zeros_like", lambda xp, x: xp.zeros_like(x), None, zero=True, count=cost.none, doc="Zeros of the same shape and type.")
 unary("ones_like", _ones, None, count=cost.none, doc="Ones of the same shape and type; dense.").forward(
-    "row_sparse|csr -> default")(lambda k, x, attrs: filled(k, x, "ones_like", lambda x: _ones(k.xp, x)))
+    "row_sparse|csr -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: filled(k, x, "ones_like", lambda x: _ones(k.xp, x)))
 unary("_contrib_round_ste", lambda xp, x: xp.copysign(xp.floor(xp.abs(x) + 0.5), x), lambda F, g, _x, _y: g, zero=True,
       doc="Round, with the straight-through gradient of Bengio et al. 2013, https://arxiv.org/abs/1308.3432.")
 unary("_contrib_sign_ste", lambda xp, x: xp.sign(x), lambda F, g, _x, _y: g, zero=True,

@@ -20,6 +20,7 @@ from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from ..storage import RowSparse, densify
 from . import samples
+from .limits import dense_inside
 
 __all__ = ["STORES", "Step", "Update", "apply_step", "declare", "example", "first_type", "numbers_of", "rows_for", "rows_of",
            "state_of"]
@@ -189,7 +190,8 @@ def _through_copies(k: Any, step: Step, attrs: dict[str, Any], values: Any, grad
     """``apply_step`` on copies that a kernel can take: float16 as float32, strided as contiguous."""
     rows: Any = slice(None)
     if isinstance(grad, RowSparse):
-        rows, grad = (grad.indices, grad.data) if lazy or step.idle(attrs) else (rows, densify(grad, k.xp))
+        rows, grad = (grad.indices, grad.data) if lazy or step.idle(attrs) else (
+            rows, dense_inside(k, grad, step.kernel))
     dtype = np.dtype(np.float32) if values.dtype.itemsize < 4 else values.dtype
     held = [k.xp.array(array[rows], dtype, order="C") for array in (values, *states)]
     apply_step(k, step, attrs, held[0], k.xp.ascontiguousarray(grad, dtype), held[1:], True)

@@ -11,7 +11,7 @@ from ..base.errors import ShapeError
 from ..core import cost, infer
 from ..core.op import REQUIRED, Op
 from ..storage import RowSparse
-from .limits import dense_of
+from .limits import dense_inside
 from .update import (
     STORES,
     Step,
@@ -201,7 +201,7 @@ _LAMB_STEP = Step(
 
 lamb_update_phase1 = Op(
     "lamb_update_phase1", "weight grad mean var", shape=infer.same_shape, dtype=first_type, lane="update",
-    cost=cost.update, mutates=(2, 3),
+    cost=cost.update, mutates=(2, 3), asked="the result is the step of a weight that is dense",
     sample=lambda: [(arrays, {**attrs, "lazy_update": lazy})
                     for arrays, attrs in example(2, " +", t=2)() for lazy in (True, False)],
     doc="First phase of LAMB, its step: ``mean / (1 - beta1**t) / (sqrt(var / (1 - beta2**t)) + epsilon) + wd * weight``, "
@@ -214,10 +214,10 @@ lamb_update_phase1.attrs = _LAMB
 def lamb_phase1(k: Any, weight: Any, grad: Any, mean: Any, var: Any, attrs: dict[str, Any]) -> Any:
     """The step of LAMB; mean and var are written."""
     partial = isinstance(weight, RowSparse) and weight.data.shape[0] != weight.shape[0]
-    values = dense_of(k, weight, "the whole weight") if partial else rows_of(weight)
+    values = dense_inside(k, weight, "lamb_update_phase1") if partial else rows_of(weight)
     if not (isinstance(grad, RowSparse) and attrs["lazy_update"]):
         out = k.xp.empty(values.shape, values.dtype)
-        apply_step(k, _LAMB_STEP, attrs, values, dense_of(k, grad, "the whole gradient"), (out, mean, var))
+        apply_step(k, _LAMB_STEP, attrs, values, dense_inside(k, grad, "lamb_update_phase1"), (out, mean, var))
         return out
     rows, states = grad.indices, [state_of(k, state) for state in (mean, var)]
     parts = [k.xp.ascontiguousarray(array[rows]) for array in (values, values, *states)]

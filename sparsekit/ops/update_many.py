@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import ShapeError, SparsekitError
 from ..core import cost, infer
-from ..core.op import REQUIRED, Op
+from ..core.op import REDUCED, REQUIRED, Op
 from ..storage import CSR, RowSparse
 from . import samples
 from .update import Update, apply_step
@@ -138,7 +138,7 @@ multi_sum_sq = Op(
 multi_sum_sq.attrs = {"num_arrays": REQUIRED}
 
 
-@multi_sum_sq.forward(f"{_ANY}... -> default")
+@multi_sum_sq.forward(f"{_ANY}... -> default", asked=REDUCED)
 def _(k: Any, *arrays_and_attrs: Any) -> Any:
     flat = [_stored(store).reshape(-1) for store in arrays_and_attrs[:-1]]
     wide = [array.astype(np.float32) if array.dtype.itemsize < 4 else array for array in flat]
@@ -184,7 +184,7 @@ all_finite = Op(
     "all_finite", "data", shape=lambda shapes, attrs: (1,), dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=cost.none,
     sample=lambda: [([samples.grid()], {})], instead="isfinite", doc=_ALL_SAID.format("an array"))
 all_finite.attrs = {"init_output": True}
-all_finite.forward(f"{_ANY} -> default")(_all_finite)
+all_finite.forward(f"{_ANY} -> default", asked=REDUCED)(_all_finite)
 
 
 def _one_number(shapes: Any, attrs: dict[str, Any]) -> Any:
@@ -196,7 +196,7 @@ multi_all_finite = Op(
     "multi_all_finite", "*data", shape=_one_number, dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=cost.none,
     sample=_two(num_arrays=2), instead="isfinite", doc=_ALL_SAID.format("several arrays"))
 multi_all_finite.attrs = {"num_arrays": 1, "init_output": True}
-multi_all_finite.forward(f"{_ANY}... -> default")(_all_finite)
+multi_all_finite.forward(f"{_ANY}... -> default", asked=REDUCED)(_all_finite)
 
 
 def _nothing(shapes: Any, attrs: dict[str, Any]) -> Any:

@@ -99,6 +99,7 @@ rows_for(mp_adamw_update, 4, _adamw, "default")
 mp_lamb_update_phase1 = Op(
     "mp_lamb_update_phase1", "weight grad mean var weight32", shape=infer.same_shape,
     dtype=lambda dtypes, attrs: dtypes[4], lane="update", cost=cost.update, mutates=(2, 3),
+    asked=lamb_update_phase1.asked,
     sample=_halved(lamb_update_phase1, 2),
     doc="``lamb_update_phase1`` by ``weight32``, a float32 copy of the float16 weight; the step is float32.\n\n"
         + lamb_update_phase1.doc)

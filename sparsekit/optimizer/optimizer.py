@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import SparsekitError, UnknownNameError
+from ..base.errors import LearningRateError, SparsekitError, UnknownNameError
 from ..base.naming import changed_settings, settings
 from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
@@ -126,11 +126,12 @@ class Optimizer:
 
         Raises
         ------
-        SparsekitError
-            If a schedule decides it.
+        LearningRateError
+            If a schedule decides it; it is a ``UserWarning``, as in MXNet.
         """
         if self.lr_scheduler is not None:
-            raise SparsekitError("The learning rate is decided by lr_scheduler.", hint="change lr_scheduler.base_lr.")
+            raise LearningRateError("set_learning_rate has no effect: lr_scheduler decides the learning rate.",
+                                    hint="change lr_scheduler.base_lr.")
         self.lr = lr
 
     def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:

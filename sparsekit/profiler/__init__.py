@@ -15,6 +15,7 @@ from .profiler import Profiler, active
 
 __all__ = [
     "SETTINGS",
+    "Comparison",
     "Counter",
     "Domain",
     "Event",
@@ -26,6 +27,7 @@ __all__ = [
     "Task",
     "active",
     "autostart",
+    "compare",
     "diff",
     "dump",
     "dump_profile",
@@ -43,7 +45,8 @@ __all__ = [
     "set_state",
 ]
 
-_LAZY = {"load_trace": ".read_trace", "schedule": ".schedules", "diff": ".runs", "expect": ".contracts",
+_LAZY = {"load_trace": ".read_trace", "schedule": ".schedules", "diff": ".runs", "compare": ".turns",
+         "Comparison": ".turns", "expect": ".contracts",
          "Expectation": ".contracts"}
 
 

@@ -1,12 +1,19 @@
-"""Advice: fixed rules, each with the event that triggered it, the reason, the saving to expect, and where to read on."""
+"""Advice: fixed rules, each with the event that triggered it, the reason, the saving to expect, and where to read on.
+
+A rule gives a finding for each event; those of one cause are put together.  Findings are ranked by the share of the
+run that they would save: of the memory at the peak, of the bytes moved, or of the time.  Bytes and counts decide wherever
+they can, so that the same program gets the same advice on a busy machine.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from ..core import hooks
 from . import words
 from .describe import storage
 from .table import Table
@@ -29,13 +36,23 @@ LESSONS = {
     "reading": "notebooks/03_train_gluon.ipynb#2.-Sparse-data-on-disk",
     "between_operators": "notebooks/08_profiling.ipynb#2.-The-timeline",
     "repeated_transfer": "notebooks/10_gpu.ipynb#2.-What-travels",
+    "repeated_read": "notebooks/08_profiling.ipynb#6.-The-fix",
 }
 
 #: The contexts that a copy names; one from or to numpy names one, and is of other values each time.
 _DEVICES = re.compile(r"\b[a-z]+\(\d+\)")
 
+#: Operators whose first input is the numbers of the rows that they look up.
+EMBEDDINGS = ("Embedding", "_embedding", "_contrib_SparseEmbedding")
+
 #: Below this many bytes nothing is worth a word.
 SMALL = 4096
+
+#: Below this share of the run's memory, bytes moved or time, nothing is worth a word either.
+LEAST = 0.01
+
+#: From this share of the peak the width of indices is worth a word: int64 is the default, as in MXNet.
+MATERIAL = 0.1
 
 
 class Finding(NamedTuple):
@@ -59,6 +76,8 @@ class Finding(NamedTuple):
         Notebook and section that teach the remedy; an entry of ``LESSONS``.
     event : dict or None
         The record that triggered the rule.
+    share : float
+        What is saved, of all that the run took of it: bytes at the peak, bytes moved or time; findings are ranked by it.
     """
 
     rule: str
@@ -70,6 +89,7 @@ class Finding(NamedTuple):
     times: int
     lesson: str
     event: dict[str, Any] | None
+    share: float = 0.0
 
 
 class Advice:
@@ -123,14 +143,56 @@ def _rule(function: _Rule) -> _Rule:
 
 
 def advise(profile: Any) -> Advice:
-    """Ask every rule; findings of the same rule at the same place, for the same reason, are put together."""
+    """Ask every rule; put findings of one cause together, and rank them by the share of the run that they would save."""
+    run = _Run(profile)
     grouped: dict[tuple[str, str, str], list[_Met]] = {}
     for rule in RULES:
-        for found in rule(profile):
+        for found in rule(run):
             met = found if isinstance(found, _Met) else _Met(found, {})
             grouped.setdefault((met.finding.rule, met.finding.where, met.finding.reason), []).append(met)
     order = {rule.__name__.lstrip("_"): number for number, rule in enumerate(RULES)}
-    return Advice(sorted(map(_together, grouped.values()), key=lambda f: (order[f.rule], -f.amount, f.where, f.reason)))
+    findings = [finding for finding in (run.weighed(_together(met)) for met in grouped.values()) if finding.share >= LEAST]
+    # What happens once a machine comes last: a longer run would not have it.
+    return Advice(sorted(findings, key=lambda f: (f.rule == "compilation", -round(f.share, 2), order[f.rule], -f.amount, f.where,
+                                                  f.reason)))
+
+
+class _Run:
+    """A profile with what several rules ask of it, worked out once."""
+
+    def __init__(self, profile: Any) -> None:
+        self.records, self.ledger, self.memory = profile.records, profile.ledger, profile.memory
+        self.totals, self.wall, self.accounted = profile.totals, profile.wall, profile.accounted
+        self.peak = max(1, self.memory["peak_bytes"])
+        self.moved = max(1, sum(row["bytes"] for row in self.totals))
+        #: Sparse arrays that became dense of the same shape, whoever asked for that, by shape.
+        self.sparse_before: dict[tuple[int, ...], dict[str, Any]] = {}
+        for record in self.operators():
+            for made in record["outputs"]:
+                given = next((array for array in record["inputs"] if _sparse(array) and array["shape"] == made["shape"]), None)
+                if given is not None and not _sparse(made):
+                    self.sparse_before.setdefault(tuple(made["shape"]), given)
+
+    def operators(self, *lanes: str) -> Iterator[dict[str, Any]]:
+        """The operators' records, of some lanes if given."""
+        return (record for record in self.records if record["kind"] == "op" and (not lanes or record["lane"] in lanes))
+
+    def weighed(self, finding: Finding) -> Finding:
+        """The finding with its share of the run."""
+        if finding.rule in _TIMES:
+            return finding._replace(share=min(1.0, finding.amount / self.wall) if self.wall else 0.0)
+        held, moved = finding.amount / self.peak, finding.amount * finding.times / self.moved
+        share = {"held": held, "moved": moved}.get(_BYTES.get(finding.rule, ""), max(held, moved))
+        return finding._replace(share=min(1.0, share))
+
+
+#: Rules whose amount is microseconds.
+_TIMES = ("compilation", "reading", "between_operators")
+
+#: Of the rules whose amount is bytes, those that save memory alone, and those that save moves alone; others save both.
+_BYTES = {"wide_indices": "held", "hardly_sparse": "held", "double_precision": "held", "temporaries": "held",
+          "full_rows": "held", "eager_update": "moved", "repeated_conversion": "moved",
+          "repeated_transfer": "moved", "repeated_read": "moved"}
 
 
 def _together(met: list[_Met]) -> Finding:
@@ -162,34 +224,37 @@ def _sparse(array: dict[str, Any]) -> bool:
     return bool(array["stype"] != "default")
 
 
-def _operators(profile: Any, *lanes: str) -> Iterator[dict[str, Any]]:
-    return (record for record in profile.records if record["kind"] == "op" and (not lanes or record["lane"] in lanes))
-
-
 @_rule
 def _became_dense(profile: Any) -> Iterator[Finding]:
-    """A sparse array silently became dense."""
+    """A sparse array silently became dense, because no kernel takes it."""
+    events = {(record["name"], record["line"]): record for record in profile.operators()
+              if record.get("became_dense") == hooks.FALLBACK}
     for found in profile.ledger:
         extra = max(0, found.bytes_after - found.bytes_before)
-        yield Finding("became_dense", f"{found.op}{' at ' + found.line if found.line else ''}",
-                      f"A {found.source} array of {'×'.join(map(str, found.shape))} silently became {found.target}: "
-                      f"{found.reason}.",
-                      found.remedy, f"{words.bytes_(extra)} each time", extra, 1, LESSONS["became_dense"], None)
+        if found.kind == hooks.FALLBACK and extra > SMALL:
+            yield Finding("became_dense", f"{found.op}{' at ' + found.line if found.line else ''}",
+                          f"A {found.source} array of {'×'.join(map(str, found.shape))} silently became {found.target}: "
+                          f"{found.reason}.", found.remedy, f"{words.bytes_(extra)} each time", extra, 1,
+                          LESSONS["became_dense"],
+                          events.get((found.op, found.line), events.get(("cast_storage", found.line))))
 
 
 @_rule
 def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
-    """A small sparse array gives a large dense one of the same shape, with no warning, since no other result would be right."""
-    for record in _operators(profile, "forward", "backward"):
+    """A sparse array gives a large dense one, with no warning, since no other result would be right."""
+    remedies = {(found.op, found.line): found.remedy for found in profile.ledger if found.kind == hooks.NATURAL}
+    for record in profile.operators():
+        given = max((array for array in record["inputs"] if _sparse(array)), key=lambda a: math.prod(a["shape"]), default=None)
         made = record["outputs"][0] if record["outputs"] else None
-        given = next((a for a in record["inputs"] if made and _sparse(a) and a["shape"] == made["shape"]), None)
-        most = max(10 * given["bytes"], 16 * SMALL) if given else 0
-        if made and given and not _sparse(made) and not record["fallback"] and made["bytes"] > most:
-            extra = made["bytes"] - given["bytes"]
+        if record.get("became_dense") != hooks.NATURAL or made is None or given is None:
+            continue
+        extra = made["bytes"] - given["bytes"]
+        if extra > 16 * SMALL:
+            remedy = remedies.get((record["name"], record["line"])) or (
+                "Compute what is meant by functions that keep zero, such as log1p(x) for log(1 + x), or on the stored values alone")
             yield _Met(Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
                                f"{{given}}, and gives a dense one of {words.bytes_(made['bytes'])}: zeros do "
-                               "not stay zero.", "Compute what is meant by functions that keep zero, such as log1p(x) for "
-                               "log(1 + x), or on the stored values alone.", f"{words.bytes_(extra)} each time, and what "
+                               "not stay zero.", f"{remedy[0].upper()}{remedy[1:]}.", f"{words.bytes_(extra)} each time, and what "
                                "follows from it", extra, 1, LESSONS["dense_by_nature"], record),
                        {"given": (given["bytes"], words.bytes_)})
 
@@ -198,12 +263,19 @@ def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
 def _dense_gradient(profile: Any) -> Iterator[Finding | _Met]:
     """A weight that only few rows of a sparse batch reach has a dense gradient."""
     forward: dict[Any, dict[str, Any]] = {}
-    for record in _operators(profile, "forward", "backward"):
+    for record in profile.operators("forward", "backward"):
         if record["node"] is None:
             continue
         if record["lane"] == "forward":
-            if record["inputs"] and record["inputs"][0]["stype"] == "csr":
+            first = record["inputs"][0] if record["inputs"] else None
+            # A batch that became dense before hides nothing: its gradient is as dense once it is csr again.
+            if record["name"] in EMBEDDINGS:
                 forward[record["node"]] = record
+                continue
+            batch = first if first and first["stype"] == "csr" else profile.sparse_before.get(
+                tuple(first["shape"]) if first and not _sparse(first) else None)
+            if batch is not None and batch["stype"] == "csr":
+                forward[record["node"]] = {**record, "inputs": [batch, *record["inputs"][1:]]}
             continue
         started = forward.get(record["node"])
         for made in record["outputs"] if started else ():
@@ -215,9 +287,12 @@ def _dense_gradient(profile: Any) -> Iterator[Finding | _Met]:
 def _hardly_reached(record: dict[str, Any], started: dict[str, Any], made: dict[str, Any]) -> _Met | None:
     """What is to say of the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer."""
     batch = started["inputs"][0]
+    embedding = started["name"] in EMBEDDINGS
     turned = started["name"] == "FullyConnected" and made["shape"][1:] == batch["shape"][1:]
     place, what = (1, "columns") if turned else (0, "rows")
-    whole = len(batch["shape"]) == 2 and made["stype"] == "default" and made["shape"][place: place + 1] == batch["shape"][1:]
+    fits = (made["shape"] == started["inputs"][1]["shape"] if embedding and len(started["inputs"]) > 1
+            else len(batch["shape"]) == 2 and made["shape"][place: place + 1] == batch["shape"][1:])
+    whole = fits and made["stype"] == "default"
     length = made["shape"][place] if whole else 0
     touched = min(batch["nnz"], length)
     saved = made["bytes"] - touched * (made["bytes"] // length + 8) if length else 0
@@ -225,6 +300,7 @@ def _hardly_reached(record: dict[str, Any], started: dict[str, Any], made: dict[
         return None
     remedy = ("Make the layer with Dense(…, weight_grad_stype='row_sparse'), which keeps its weight as (in_units, units); for a "
               "weight of your own take dot(x, weight) with grad_stype='row_sparse'." if turned
+              else "Make the layer with Embedding(…, sparse_grad=True)." if embedding
               else "Give the weight grad_stype='row_sparse'.")
     return _Met(Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch reaches at most "
                         f"{{touched}} of its {what}.", remedy, f"at least {words.bytes_(saved)} of memory, and its writing in "
@@ -234,7 +310,7 @@ def _hardly_reached(record: dict[str, Any], started: dict[str, Any], made: dict[
 @_rule
 def _full_rows(profile: Any) -> Iterator[Finding | _Met]:
     """A row-sparse gradient stores most rows."""
-    for record in _operators(profile, "backward"):
+    for record in profile.operators("backward"):
         for made in record["outputs"]:
             rows = made.get("rows", 0)
             if made["stype"] == "row_sparse" and 2 * rows > _length(made) and made["bytes"] > SMALL:
@@ -248,7 +324,7 @@ def _full_rows(profile: Any) -> Iterator[Finding | _Met]:
 @_rule
 def _eager_update(profile: Any) -> Iterator[Finding]:
     """An update with a row-sparse gradient still reads and writes every row."""
-    for record in _operators(profile, "update"):
+    for record in profile.operators("update"):
         gradient = next((array for array in record["inputs"] if array["stype"] == "row_sparse"), None)
         if record["attrs"].get("lazy_update") is False and gradient:
             whole = record["outputs"][0]["bytes"] if record["outputs"] else 0
@@ -258,16 +334,23 @@ def _eager_update(profile: Any) -> Iterator[Finding]:
                               f"up to {words.bytes_(whole)} read and written a step", whole, 1, LESSONS["eager_update"], record)
 
 
+def _as_dense(array: dict[str, Any]) -> int:
+    """Bytes that a sparse array would take as a dense one; 0 if it stores nothing."""
+    # In whole numbers: no float holds the product of what a damaged trace calls a shape.
+    return int(math.prod(array["shape"])) * array["components"].get("data", 0) // array["nnz"] if array["nnz"] else 0
+
+
 @_rule
 def _wide_indices(profile: Any) -> Iterator[Finding]:
     """Indices of 64 bits where 32 would do."""
     seen: set[Any] = set()
-    for record in _operators(profile):
+    for record in profile.operators():
         for array in record["inputs"]:
             index_bytes = sum(size for name, size in array["components"].items() if name != "data")
-            key = (record["name"], record["line"], tuple(array["shape"]))
+            key = (array["stype"], tuple(array["shape"]), array["nnz"])
             if (array["index_dtype"] == "int64" and max(array["shape"], default=0) < 2**31 and array["nnz"] < 2**31
-                    and index_bytes > SMALL and key not in seen):
+                    and index_bytes > 2 * max(SMALL, MATERIAL * profile.peak) and key not in seen
+                    and array["bytes"] <= _as_dense(array)):
                 seen.add(key)
                 yield Finding("wide_indices", _at(record), f"The indices of a {array['stype']} array of {_shape(array)} take "
                               f"{words.bytes_(index_bytes)} as int64, and int32 can count them.",
@@ -278,50 +361,61 @@ def _wide_indices(profile: Any) -> Iterator[Finding]:
 @_rule
 def _hardly_sparse(profile: Any) -> Iterator[Finding | _Met]:
     """A sparse format that takes more memory than the dense array."""
-    for record in _operators(profile):
+    first: dict[Any, dict[str, Any]] = {}
+    for record in profile.operators():
         for array in record["inputs"]:
-            # In whole numbers: no float holds the product of what a damaged trace calls a shape.
-            dense = math.prod(array["shape"]) * array["components"].get("data", 0) // array["nnz"] if array["nnz"] else 0
-            if _sparse(array) and array["bytes"] > max(dense, SMALL):
-                extra = array["bytes"] - dense
-                yield _Met(Finding("hardly_sparse", _at(record), f"A {array['stype']} array of {_shape(array)} with density "
-                                   "{density} takes {bytes}; dense it takes less.", "Convert it once with tostype('default').",
-                                   words.bytes_(extra), extra, 1, LESSONS["hardly_sparse"], record),
-                           {"density": (array["density"], "{:.2f}".format), "bytes": (array["bytes"], words.bytes_)})
+            dense = _as_dense(array)
+            if not _sparse(array) or array["bytes"] <= max(dense, SMALL):
+                continue
+            if array["stype"] == "row_sparse" and record["lane"] in ("backward", "update"):
+                continue  # a gradient, of which full_rows tells
+            extra = array["bytes"] - dense
+            start = first.setdefault((array["stype"], tuple(array["shape"])), record)
+            yield _Met(Finding("hardly_sparse", _at(start), f"A {array['stype']} array of {_shape(array)} with density "
+                               "{density} takes {bytes}; dense it takes less.", "Convert it once with tostype('default').",
+                               words.bytes_(extra), extra, 1, LESSONS["hardly_sparse"], start),
+                       {"density": (array["density"], "{:.2f}".format), "bytes": (array["bytes"], words.bytes_)})
 
 
 @_rule
 def _double_precision(profile: Any) -> Iterator[Finding]:
-    """Parameters or their gradients in float64."""
-    for row in profile.memory["at_peak"]:
-        if row.get("dtype") == "float64" and row["role"] in ("parameter", "gradient", "optimizer state") and row["bytes"] > SMALL:
-            yield Finding("double_precision", f"{row['role']} of {row['owner']}", f"It is held as float64, "
-                          f"{words.bytes_(row['bytes'])}.", "Use float32, net.cast('float32'), unless you need the digits.",
-                          words.bytes_(row["bytes"] // 2), row["bytes"] / 2, 1, LESSONS["double_precision"], None)
+    """Parameters, their gradients or the optimizer's states in float64."""
+    rows = [row for row in profile.memory["at_peak"] if row.get("dtype") == "float64" and row["bytes"] > SMALL
+            and row["role"] in ("parameter", "gradient", "optimizer state")]
+    if rows:
+        largest, size = max(rows, key=lambda row: row["bytes"]), sum(row["bytes"] for row in rows)
+        others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+        yield Finding("double_precision", f"{largest['role']} of {largest['owner']}{others}", f"{'They are' if others else 'It is'} "
+                      f"held as float64, {words.bytes_(size)}.", "Use float32, net.cast('float32'), unless you need the digits.",
+                      words.bytes_(size // 2), size / 2, 1, LESSONS["double_precision"], None)
 
 
 @_rule
 def _repeated_conversion(profile: Any) -> Iterator[Finding]:
     """The same conversion again and again on the same line."""
     groups: dict[Any, list[dict[str, Any]]] = {}
-    for record in _operators(profile):
-        if record["name"] == "cast_storage" and record["line"] and record["inputs"] and record["depth"] == 0:
+    for record in profile.operators():
+        alone = record["depth"] == 0 and not record.get("became_dense")  # otherwise it belongs to another cause
+        if record["name"] == "cast_storage" and record["line"] and record["inputs"] and alone:
             key = (record["line"], storage(record["inputs"], record["outputs"]), tuple(record["inputs"][0]["shape"]))
             groups.setdefault(key, []).append(record)
     for found in groups.values():
         time = sum(record["duration"] for record in found[1:])
+        size = sum(record["bytes"] for record in found[1:])
         if len(found) > 2 and found[0]["bytes"] > SMALL:
             yield Finding("repeated_conversion", _at(found[0]), f"An array of {_shape(found[0]['inputs'][0])} is converted "
-                          f"{len(found)} times on one line.", "If it is the same array, convert it once, before the loop.",
-                          f"{words.duration(time)} in this profile", time, 1, LESSONS["repeated_conversion"], found[0])
+                          f"{len(found)} times on one line.", "Convert it once, before the loop; if these are batches, convert "
+                          "the whole data set.", f"{words.bytes_(size)} read and written, {words.duration(time)} in this profile",
+                          size, 1, LESSONS["repeated_conversion"], found[0])
 
 
 @_rule
 def _temporaries(profile: Any) -> Iterator[Finding]:
     """An operator makes and frees more than a tenth of the peak inside."""
     peak = profile.memory["peak_bytes"]
+    told = {found.op for found in profile.ledger}  # what is made inside follows from that
     for row in profile.memory.get("temporaries", ()):
-        if row["most"] > max(peak / 10, 16 * SMALL):
+        if row["most"] > max(peak / 10, 16 * SMALL) and row["op"] not in told:
             yield Finding("temporaries", f"{row['op']}{' in ' + row['layer'] if row['layer'] else ''}",
                           f"It made and freed {words.bytes_(row['most'])} inside one call; the peak is {words.bytes_(peak)}.",
                           "Look for a conversion inside it (convert lane), or work on fewer rows at once.",
@@ -354,14 +448,19 @@ def _reading(profile: Any) -> Iterator[Finding]:
 @_rule
 def _between_operators(profile: Any) -> Iterator[Finding]:
     """Python between the operators takes longer than they do."""
-    records = [record for record in _operators(profile, "forward", "backward") if record["depth"] == 0]
-    idle = profile.wall * (1 - profile.accounted)
-    if len(records) > 100 and idle > profile.wall / 2:
-        median = sorted(record["duration"] for record in records)[len(records) // 2]
-        if median < 100:
-            yield Finding("between_operators", _at(records[0]), f"{words.share(idle / profile.wall)} of the time passes between "
-                          f"operators, whose median is {words.duration(median)}.", "Call net.hybridize(); use larger batches.",
-                          f"part of {words.duration(idle)}", idle, 1, LESSONS["between_operators"], records[0])
+    records = [record for record in profile.operators("forward") if record["depth"] == 0]
+    if len(records) <= 100:
+        return
+    gaps = [max(0.0, after["start"] - before["start"] - before["duration"])
+            for before, after in zip(records, records[1:], strict=False) if before["thread"] == after["thread"]]
+    # The middle one, which neither reading, updates nor other programs on the machine change much.
+    gap = statistics.median(gaps) if gaps else 0.0
+    median = statistics.median(record["duration"] for record in records)
+    if median < min(100, gap):
+        idle = gap * len(gaps)
+        yield Finding("between_operators", _at(records[0]), f"{words.count(len(records))} operators take {words.duration(median)} in "
+                      f"the median, and Python between two of them {words.duration(gap)}.", "Call net.hybridize(); use larger "
+                      "batches.", f"part of {words.duration(idle)}", idle, 1, LESSONS["between_operators"], records[0])
 
 
 @_rule
@@ -376,3 +475,20 @@ def _repeated_transfer(profile: Any) -> Iterator[Finding]:
             yield Finding("repeated_transfer", _at(found[0]), f"{name}: {words.bytes_(size)} went this way {len(found)} times.",
                           "Copy once, before the loop, and keep the copy.", words.bytes_(size * (len(found) - 1)),
                           size * (len(found) - 1), 1, LESSONS["repeated_transfer"], found[0])
+
+
+@_rule
+def _repeated_read(profile: Any) -> Iterator[Finding]:
+    """Large arrays are copied out of the library again and again on one line."""
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for record in profile.records:
+        _, arrow, target = record["name"].partition(" -> ")
+        if record["lane"] == "transfer" and arrow and target in ("numpy", "scipy") and record["bytes"] > 16 * SMALL:
+            groups.setdefault((record["name"], record["line"]), []).append(record)
+    for (name, _), found in groups.items():
+        if len(found) > 2:
+            size = sum(record["bytes"] for record in found[1:])
+            yield Finding("repeated_read", _at(found[0]), f"{name}: {words.count(len(found))} reads of up to "
+                          f"{words.bytes_(max(record['bytes'] for record in found))} on one line.",
+                          "Compute on the arrays of the library, read once after the loop, or read the one number that is wanted: "
+                          "loss.mean().asscalar().", words.bytes_(size), size, 1, LESSONS["repeated_read"], found[0])

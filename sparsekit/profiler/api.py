@@ -53,7 +53,7 @@ SETTINGS: dict[str, tuple[Any, str]] = {
     "profile_imperative": (True, "no effect: operators are always recorded"),
     "profile_memory": (True, "no effect: memory is always recorded, exactly"),
     "profile_api": (False, "no effect: there is no C interface whose calls could be recorded"),
-    "continuous_dump": (False, "write the trace also when the program ends without dump()"),
+    "continuous_dump": (False, "no effect: a program that set a file name and ends without dump() writes the trace"),
     "dump_period": (1.0, "no effect: a file written while recording would be part of what is recorded"),
     "aggregate_stats": (False, "no effect: dumps() can always be called"),
     "profile_process": ("worker", "only 'worker': there are no server processes"),
@@ -72,12 +72,6 @@ class _Shared:
     profiler: Profiler | None = None
     dumped = False
 
-    @classmethod
-    def needed(cls) -> Profiler:
-        if cls.profiler is None:
-            raise ProfilerError("Nothing has been profiled.", hint="profiler.set_state('run') begins.")
-        return cls.profiler
-
 
 def set_config(**kwargs: Any) -> None:
     """Set how the next run is profiled.
@@ -87,7 +81,7 @@ def set_config(**kwargs: Any) -> None:
     filename : str
         Trace that ``dump`` writes; ``.json`` or ``.json.gz``.
     continuous_dump : bool
-        Write the trace also when the program ends without ``dump()``.
+        Has no effect: once ``filename`` is set, a program that ends without ``dump()`` writes the trace, as in MXNet.
     profile_process : {"worker"}
     capacity : int
         Events kept one by one (sparsekit's own setting).
@@ -116,9 +110,9 @@ def set_config(**kwargs: Any) -> None:
     check_options(kwargs.get("capacity", CAPACITY), kwargs.get("lines", True))
     if kwargs.get("continuous_dump", False) not in (True, False):
         raise ProfilerError(f"continuous_dump is True or False, not {kwargs['continuous_dump']!r}.",
-                            hint="True writes the trace also when the program ends without dump().")
+                            hint="leave it out: it has no effect.")
     _config.update(kwargs)
-    if kwargs.get("continuous_dump"):
+    if "filename" in kwargs or kwargs.get("continuous_dump"):
         atexit.unregister(_dump_at_exit)
         atexit.register(_dump_at_exit)
 
@@ -133,7 +127,7 @@ def _check_process(profile_process: str) -> None:
 
 def _dump_at_exit() -> None:
     held = _Shared.profiler
-    if held is not None and _config["continuous_dump"] and not _Shared.dumped:
+    if held is not None and not _Shared.dumped:
         held.stop()
         with contextlib.suppress(SparsekitError, OSError):  # nobody is left to catch it
             held.save_trace(_config["filename"])
@@ -152,7 +146,9 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     if state == "stop":
         if held is not None:
             held.stop()
-    elif held is None:
+        return
+    _Shared.dumped = False
+    if held is None:
         _Shared.profiler = Profiler(capacity=_config["capacity"], lines=_config["lines"]).start()
     elif held.state != "running":
         held.resume()
@@ -175,10 +171,16 @@ def resume(profile_process: str = "worker") -> None:
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
-    """Write the trace to the configured file name; ``finished`` also stops recording."""
+    """Write the trace to the configured file name; ``finished`` also stops recording.
+
+    Where nothing was recorded, or ``dumps(reset=True)`` forgot it, the trace has no events.
+    """
     _check_process(profile_process)
-    held = _Shared.needed()
-    if finished:
+    held = _Shared.profiler
+    if held is None:
+        held = Profiler(capacity=_config["capacity"], lines=False).start()
+        held.stop()
+    elif finished:
         held.stop()
     held.save_trace(_config["filename"])
     _Shared.dumped = True

@@ -8,11 +8,12 @@ What they assert is the same on every machine, so notebooks and tests can rely o
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
-from ..base.errors import ContractError, ProfilerError
+from ..base.errors import ContractError, ProfilerError, UnknownNameError
+from ..core import hooks
 from . import words
 from .contract_arguments import check_arguments, checked
 from .profile import Profile
@@ -98,21 +99,30 @@ class Expectation:
         self._held.append(contract)
         return self
 
-    def no_densify(self) -> Expectation:
-        """No sparse array silently became dense."""
-        return self._densified("no_densify()", 0)
+    def no_densify(self, *, allow: str | Sequence[str] = ()) -> Expectation:
+        """No sparse array implicitly became dense: by a fallback, or because a result is dense by nature.
+
+        ``allow="dense by nature"`` or ``allow="fallback"`` leaves that kind out; see ``profile.ledger``.
+        """
+        return self._densified(_call("no_densify", allow=allow or None), 0, allow)
 
     @checked
-    def densify_at_most(self, number: int) -> Expectation:
-        """Sparse arrays silently became dense at most ``number`` times."""
-        return self._densified(f"densify_at_most({number})", number)
+    def densify_at_most(self, number: int, *, allow: str | Sequence[str] = ()) -> Expectation:
+        """Sparse arrays implicitly became dense at most ``number`` times, not counting the kind that ``allow`` names."""
+        return self._densified(_call("densify_at_most", number, allow=allow or None), number, allow)
 
-    def _densified(self, contract: str, most: int) -> Expectation:
+    def _densified(self, contract: str, most: int, allow: str | Sequence[str]) -> Expectation:
         self._recorded("which arrays became dense")
-        found, ledger = self._profile.densified, self._profile.ledger
+        left_out = (allow,) if isinstance(allow, str) else tuple(allow)
+        for kind in left_out:
+            if kind not in hooks.KINDS:
+                raise UnknownNameError.of("kind of densification", kind, hooks.KINDS)
+        counts = self._profile.densified_by_kind
+        found = sum(number for kind, number in counts.items() if kind not in left_out)
+        ledger = [record for record in self._profile.ledger if record.kind not in left_out]
         which = "; ".join(
             f"{r.op} at {r.line or 'an unknown line'}: {r.source} {tuple(r.shape)} -> {r.target}, "
-            f"{words.bytes_(r.bytes_before)} -> {words.bytes_(r.bytes_after)}" for r in ledger[:3])
+            f"{words.bytes_(r.bytes_before)} -> {words.bytes_(r.bytes_after)}, {r.kind}" for r in ledger[:3])
         more = f"; and {found - 3} more" if found > 3 else ""
         return self._check(contract, found <= most, f"{found} happened: {which}{more}",
                            ledger[0].remedy if ledger else "")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core import hooks
 from . import describe
 from .clock import Clock
 from .lines import line_of
 from .memory import MemoryTracker
 from .nesting import Nesting, depths
 from .notes import COUNTER, DENSIFY, MARKER, SPAN
+from .pieces import CREATED, RANKS, Origin, Piece, Sparse, View
 
 __all__ = ["Log", "Total"]
 
@@ -161,7 +164,37 @@ class Log:
             taken, given = ([self._arrays[number] for number in side if self._arrays[number] is not None]
                             for side in (arrays[:border], arrays[border + 1:]))
             kind = self._add_kind(key, _operator_kind(plan, lane, layer, thread, line, taken, given))
+        self._trace(inputs, outputs, self._kinds[kind])
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
+
+    def _trace(self, inputs: Any, outputs: Any, kind: dict[str, Any]) -> None:
+        """Note where what is made came from: from a sparse array here, or from where its inputs came from."""
+        found, known, taken = None, True, []
+        for given in inputs:
+            if given.__class__ is Sparse:
+                origin = kind.get("origin")
+                if origin is None:
+                    origin = kind["origin"] = Origin(kind["became_dense"] or hooks.ASKED, kind["name"], kind["line"],
+                                                     given.stype, given.shape)
+            else:
+                owner = given if given.__class__ is Piece else given.owner
+                taken.append(owner)
+                origin = None if owner is None else owner.origin
+            if origin is None:
+                known = False
+            elif found is None or RANKS[origin.kind] > RANKS[found.kind]:
+                found = origin
+        if not inputs:
+            found = kind.get("origin")
+            if found is None:
+                found = kind["origin"] = Origin(CREATED, kind["name"], kind["line"], "", ())
+        elif found is not None and not known and found.kind == CREATED:
+            found = None  # what it was also computed from may have been sparse
+        for entry in outputs if outputs.__class__ is list else (outputs,):
+            piece = entry if entry.__class__ is Piece else entry.owner if entry.__class__ is View else None
+            # What is written to, or looked at as a view, keeps its own origin unless something sparse was written there.
+            if piece is not None and (piece not in taken or (found is not None and found.kind in hooks.KINDS)):
+                piece.origin = found
 
     def _array(self, entry: Any) -> int:
         """Number of the description of an array; equal arrays share one."""
@@ -200,6 +233,7 @@ class Log:
         if kind is None:
             kind = self._add_kind(key, {
                 "name": name, "kind": "span", "lane": event[3], "layer": event[4], "attrs": {}, "fallback": False,
+                "became_dense": "",
                 "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": line, "thread": thread})
         if arguments:
             moved = arguments.get("bytes")
@@ -228,10 +262,13 @@ class Log:
 
     def _densified(self, event: tuple[Any, ...], now: int) -> None:
         self.densified += 1
+        record, entry = event[7]
+        for piece, _ in entry.owners() if entry is not None else ():
+            piece.origin = Origin(record.kind, record.op, record.line, record.source, record.shape)
         if len(self.densifications) < MOST_NOTES:
-            self.densifications.append((now, self.thread(event[6]), event[7]))
+            self.densifications.append((now, self.thread(event[6]), record))
         else:
-            self.more_densifications[event[7]] = self.more_densifications.get(event[7], 0) + 1
+            self.more_densifications[record] = self.more_densifications.get(record, 0) + 1
 
     def _mark(self, event: tuple[Any, ...], now: int) -> None:
         if len(self.marks) < MOST_NOTES:
@@ -323,7 +360,7 @@ class Log:
             "name": kind["name"], "kind": kind["kind"], "lane": kind["lane"],
             "start": start / 1000, "duration": duration / 1000, "self": own / 1000, "depth": depth, "layer": kind["layer"],
             "node": None if node == NO_NODE else node, "attrs": self._arguments.get(number) or kind["attrs"],
-            "fallback": kind["fallback"], "inputs": kind["inputs"], "outputs": kind["outputs"],
+            "fallback": kind["fallback"], "became_dense": kind["became_dense"], "inputs": kind["inputs"], "outputs": kind["outputs"],
             "bytes": kind["bytes"] or self._moved.get(number, 0), "flops": kind["flops"], "dense_flops": kind["dense_flops"],
             "line": kind["line"], "thread": kind["thread"],
         }
@@ -338,10 +375,22 @@ def _operator_kind(plan: Any, lane: str, layer: str, thread: int, line: str, tak
     inputs, outputs = ([describe.describe(key) for key in side] for side in (taken, given))
     useful, dense = describe.flops(plan.op, plan.attrs, inputs, outputs)
     fallback = bool(plan.fallback)
+    became_dense = hooks.FALLBACK if fallback else _by_nature(plan, lane, inputs, outputs)
     everything = fallback or plan.attrs.get("lazy_update") is False
     return {
         "name": plan.op.name, "kind": "op", "lane": plan.op.lane or lane, "layer": layer,
         "attrs": {name: describe.plain(value) for name, value in plan.attrs.items()}, "fallback": fallback,
+        "became_dense": became_dense,
         "inputs": inputs, "outputs": outputs, "bytes": describe.moved(inputs, outputs, everything),
         "flops": useful, "dense_flops": dense, "line": line, "thread": thread,
     }
+
+
+def _by_nature(plan: Any, lane: str, inputs: Any, outputs: Any) -> str:
+    """Whether a dense result holds a sparse input by the nature of the operator; as ``core.dispatch`` notes it."""
+    kind = getattr(plan, "dense", "")
+    if not kind or (kind == hooks.ASKED and lane != "backward"):
+        return ""
+    largest = max((math.prod(array["shape"]) for array in outputs if array["stype"] == "default"), default=-1)
+    held = any(array["stype"] != "default" and math.prod(array["shape"]) <= largest for array in inputs)
+    return hooks.NATURAL if held else ""

@@ -48,8 +48,12 @@ class Names:
         return name
 
     def split(self, label: str) -> tuple[str, str]:
-        """Category and name; ``user`` for what was named by the profiler's own ``span``, ``counter`` and ``marker``."""
-        return self._known.get(label, ("user", label))
+        """Category and name.
+
+        ``Custom Operator`` is that of the Python code of custom operators, and ``user`` that of what was named by the
+        profiler's own ``span``, ``counter`` and ``marker``.
+        """
+        return self._known.get(label) or ("Custom Operator" if label.endswith(hooks.CUSTOM) else "user", label)
 
 
 class Statistics:

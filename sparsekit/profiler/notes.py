@@ -90,6 +90,8 @@ class Reader:
                     events += [(ASSIGN, end, end, "", "", None, thread, (unfold(part), "input", owner, False), None,
                                 self._deaths, None, 0) for part, owner in second]
                     plan = SPAN
+                elif plan is DENSIFY:
+                    content = first, None if second is None else unfold(second)
                 elif plan is ASSIGN:
                     entry = unfold(first[0])
                     content = (entry, *first[1:])
@@ -120,6 +122,10 @@ class Reader:
                     outputs.marks.append(start)
             events.append((plan, start, end, lane, layer, node, thread, inputs, outputs, self._deaths, where, instruction))
         return place
+
+    def entry(self, reference: Any) -> Any:
+        """What stands for the array of a weak reference; None if nothing does."""
+        return self._entries.get(id(reference))
 
     def _free(self, reference: Any) -> None:
         """Forget an array that was freed, whose address may come again, and note it if it had memory of its own."""

@@ -5,9 +5,38 @@ Each knows what was found out about it, so that nothing is looked up twice by wh
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["COMPONENTS", "Mold", "Piece", "Sparse", "View"]
+from ..core import hooks
+
+__all__ = ["COMPONENTS", "CREATED", "RANKS", "Mold", "Origin", "Piece", "Sparse", "View"]
+
+#: Kind of an origin that is no sparse array: an operator without inputs made the array dense.
+CREATED = "created"
+
+#: Which origin of an array computed from several is told: the higher one.
+RANKS = {CREATED: 0, hooks.ASKED: 1, hooks.NATURAL: 2, hooks.FALLBACK: 2}
+
+
+class Origin(NamedTuple):
+    """Where a dense array came from: the operator that made it, or what it was computed from, of a sparse one.
+
+    Attributes
+    ----------
+    kind : str
+        One of the kinds of ``hooks.Densification``, or ``CREATED``.
+    op, line : str
+    source : str
+        Storage type of the sparse array.
+    shape : tuple of int
+    """
+
+    kind: str
+    op: str
+    line: str
+    source: str
+    shape: tuple[int, ...]
+
 
 COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
 
@@ -52,9 +81,11 @@ class Piece:
     freed : bool
     marks : list of int
         Numbers that stand for it in notes.
+    origin : Origin or None
+        Where its values came from, if an operator that was recorded made them.
     """
 
-    __slots__ = ("born", "dtype", "freed", "given", "known", "marks", "mold", "number", "reference", "shape", "time")
+    __slots__ = ("born", "dtype", "freed", "given", "known", "marks", "mold", "number", "origin", "reference", "shape", "time")
     stype = "default"
     parts = ()
 
@@ -64,6 +95,7 @@ class Piece:
         self.known = self.freed = False
         self.given: tuple[str, str] | None = None
         self.mold: Any = None
+        self.origin: Origin | None = None
 
     def owners(self) -> tuple[tuple[Piece, str], ...]:
         """The pieces of memory that the array lies in, with the component each is."""

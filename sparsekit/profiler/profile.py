@@ -11,8 +11,8 @@ from ..base.optional import optional_import
 from ..core import hooks
 from . import words
 from .advice import advise
-from .compare import diff
 from .describe import storage
+from .differences import diff
 from .log import Key, Total
 from .places import PLACES, Place, place_totals, unplaced
 from .shown import aside
@@ -31,7 +31,7 @@ SHORT = 20
 #: Rows of a report's table of lines.
 MOST_LINES = 50
 
-_LEDGER_COLUMNS = ("operator", "line", "from", "to", "shape", "bytes before", "bytes after", "times", "remedy")
+_LEDGER_COLUMNS = ("operator", "kind", "line", "from", "to", "shape", "bytes before", "bytes after", "times", "remedy")
 
 
 class Profile:
@@ -101,13 +101,31 @@ class Profile:
 
     @property
     def ledger(self) -> list[Any]:
-        """Each change from sparse to dense that nobody asked for, as ``Densification``; the first 100,000 of them."""
+        """Each conversion of a sparse array to a dense one that nobody asked for, as ``Densification``; the first 100,000.
+
+        Its ``kind`` is ``"fallback"``, where no kernel takes the storage types, or ``"dense by nature"``, where the result
+        of an operator holds a sparse input densely, as that of ``csr + 1`` does.  What is asked for is not here:
+        ``tostype``, and products, reductions and look-ups, whose dense result is their meaning.  Reads out of the
+        library, ``asnumpy`` and ``asscipy``, are events of the transfer lane with their bytes.
+        """
         return [record for _, _, record in self._data().densifications]
 
     @property
     def densified(self) -> int:
-        """Number of silent changes from sparse to dense."""
+        """Number of implicit conversions from sparse to dense, those included that the ledger does not keep in full."""
         return int(self._data().densified)
+
+    @property
+    def densified_by_kind(self) -> dict[str, int]:
+        """The same by kind; what the file of a trace does not keep in full counts as ``"fallback"``."""
+        data = self._data()
+        counts = dict.fromkeys(hooks.KINDS, 0)
+        for _, _, record in data.densifications:
+            counts[record.kind] += 1
+        for record, number in data.more_densifications.items():
+            counts[record.kind] += number
+        counts[hooks.FALLBACK] += max(0, int(data.densified) - sum(counts.values()))
+        return counts
 
     @property
     def marks(self) -> list[dict[str, Any]]:
@@ -155,9 +173,9 @@ class Profile:
                   f"{words.bytes_(row['rate'])}/s"] for row in found]
         return Table(("transfer", "lane", "calls", "bytes", "time", "rate"), found, cells, "", "Bytes moved between places")
 
-    def diff(self, other: Any, **options: Any) -> Any:
-        """Compare with a later run: ``before.diff(after)``; see ``profiler.diff``."""
-        return diff(self, other, **options)
+    def diff(self, other: Any) -> Any:
+        """What changed in a later run, in calls, bytes and storage types: ``before.diff(after)``; see ``profiler.diff``."""
+        return diff(self, other)
 
     def what_if(self, **changes: Any) -> Any:
         """Memory as it would be with other types, gradients or batches, worked out without running; see ``WhatIf``."""
@@ -255,7 +273,7 @@ class Profile:
             groups[record] = groups.get(record, 0) + 1
         for record, number in self._data().more_densifications.items():
             groups[record] = groups.get(record, 0) + number
-        cells = [[r.op, r.line, r.source, r.target, " × ".join(map(str, r.shape)), words.bytes_(r.bytes_before),
+        cells = [[r.op, r.kind, r.line, r.source, r.target, " × ".join(map(str, r.shape)), words.bytes_(r.bytes_before),
                   words.bytes_(r.bytes_after), words.count(n), r.remedy] for r, n in groups.items()]
         rows = [{**record._asdict(), "times": number} for record, number in groups.items()]
         return Table(_LEDGER_COLUMNS, rows, cells, "", "Sparse arrays that silently became dense")
@@ -301,7 +319,7 @@ class Profile:
 
     def _instants(self) -> list[dict[str, Any]]:
         """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""
-        return [*self.marks, *({**event, "kind": "densification", "name": event["op"]} for event in self.ledger_events)]
+        return [*self.marks, *({**event, "how": event["kind"], "kind": "densification", "name": event["op"]} for event in self.ledger_events)]
 
     def memory_figure(self, **options: Any) -> Any:
         """The static picture of memory over time, with the table of what was alive at the peak."""
@@ -327,6 +345,8 @@ class Profile:
             sections.append(("By cell or file, and line", places))
         if self.densified:
             sections.append(("Became dense", self.ledger_table().plain()))
+        advice = self.advice()
+        sections.append(("Advice", advice.table().plain() if len(advice) else repr(advice)))
         displays.call("html_report", title, sections, path=path)
         return Path(path)
 
@@ -334,8 +354,9 @@ class Profile:
         """The profile in two sentences."""
         data = self._data()
         peak = data.memory.get("peak_bytes", 0)
-        dense = f"{words.count(data.densified)} sparse arrays silently became dense" if data.densified != 1 \
-            else "1 sparse array silently became dense"
+        dense = f"{words.count(data.densified)} sparse {'array' if data.densified == 1 else 'arrays'} silently became dense"
+        natural = self.densified_by_kind[hooks.NATURAL]
+        dense += f", {words.count(natural)} of them by nature" if 0 < natural < data.densified else ", by nature" if natural else ""
         return (f"{words.count(data.events)} events in {words.duration(data.wall)}, "
                 f"{words.share(data.accounted)} of it accounted for. "
                 f"Arrays held at most {words.bytes_(peak)}; {dense}.")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import statistics
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from functools import cache
 from typing import Any, ClassVar, Self
 
 from ..base.errors import ProfilerError
+from ..base.forking import across_fork
 from ..core import hooks
 from .notes import COUNTER, MARKER
 from .profile import Profile
@@ -88,7 +90,7 @@ class Profiler(Profile):
         self._schedule, self._on_ready = schedule, on_ready
         self._step, self._began, self._phase = 0, 0, "active"
         self._latest: Run | None = None
-        self._device_work: list[hooks.DeviceWork] = []
+        self._device_work: list[hooks.DeviceTimes] = []
 
     def start(self) -> Profiler:
         """Begin to record."""
@@ -188,9 +190,10 @@ class Profiler(Profile):
                 raise _busy()
             self._run.note_process()
             self._run.clock.start()
-            hooks.device_work.clear()
+            hooks.device_work.take()  # of a profiler before
             self._run.recorder.begin()
             hooks.sink = self._run.recorder
+            hooks.origin = weakref.WeakMethod(self._run.origin_of)
             _active = self
             self.state = "running"
 
@@ -200,7 +203,7 @@ class Profiler(Profile):
             if hooks.sink is self._run.recorder:
                 hooks.sink = None
                 self._run.recorder.end()
-                self._device_work += hooks.device_work
+                self._device_work.append(hooks.device_work.take())
             if self._run.clock.running:
                 self._run.clock.stop()
                 self._run.note_process()
@@ -242,13 +245,13 @@ class Profiler(Profile):
         Waits for work that is still going on.  Rows have ``op``, ``context``, ``calls`` and ``milliseconds``; the other
         times of a profile are those of the processor, which only queues the work.  None without a GPU.
         """
-        sums: dict[tuple[str, str], list[float]] = {}
-        for work in self._device_work:
-            held = sums.setdefault((work.op, work.context), [0, 0.0])
-            held[0] += 1
-            held[1] += work.milliseconds()
-        rows = [{"op": op, "context": context, "calls": int(calls), "milliseconds": time}
-                for (op, context), (calls, time) in sums.items()]
+        sums: dict[tuple[str, str], tuple[int, float]] = {}
+        for part in self._device_work:
+            for key, (calls, milliseconds) in part.sums().items():
+                before = sums.get(key, (0, 0.0))
+                sums[key] = before[0] + calls, before[1] + milliseconds
+        rows = [{"op": op, "context": context, "calls": calls, "milliseconds": milliseconds}
+                for (op, context), (calls, milliseconds) in sums.items()]
         return sorted(rows, key=lambda row: (-float(row["milliseconds"]), row["op"], row["context"]))
 
     def marker(self, name: str, value: Any = None) -> None:
@@ -263,6 +266,7 @@ class Profiler(Profile):
 
 
 _lock = threading.RLock()
+across_fork(lambda: _lock)
 
 
 def _busy() -> ProfilerError:

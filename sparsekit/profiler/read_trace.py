@@ -181,6 +181,7 @@ class _Reader:
             "duration": self.number(event, "dur"), "self": self.number(args, "self"),
             "depth": int(self.number(args, "depth")), "layer": self.text(args, "layer"), "node": node,
             "attrs": self.mapping(args, "attrs"), "fallback": args.get("fallback") is True,
+            "became_dense": self.kind(args, "became_dense", hooks.FALLBACK if args.get("fallback") is True else ""),
             "inputs": self.arrays(args, "inputs"), "outputs": self.arrays(args, "outputs"),
             **{field: int(self.number(args, field)) for field in ("bytes", "flops", "dense_flops")},
             "line": self.text(args, "line"), "thread": self.thread(event),
@@ -213,7 +214,15 @@ class _Reader:
         args = self.mapping(event, "args")
         texts = {field: self.text(args, field) for field in ("op", "line", "source", "target", "reason", "remedy")}
         return hooks.Densification(shape=tuple(self.sizes(args)), bytes_before=int(self.number(args, "bytes_before")),
-                                   bytes_after=int(self.number(args, "bytes_after")), **texts)
+                                   bytes_after=int(self.number(args, "bytes_after")), **texts,
+                                   kind=self.kind(args, "kind", hooks.FALLBACK))
+
+    def kind(self, args: dict[str, Any], field: str, missing: str) -> str:
+        """The kind of a densification; traces of early versions have none."""
+        found = args.get(field, missing)
+        if found not in ("", *hooks.KINDS):
+            raise self.wrong(f"{field!r} is no kind of densification")
+        return str(found)
 
     def mark(self, event: dict[str, Any], kind: str) -> dict[str, Any]:
         value = self.mapping(event, "args").get("value")

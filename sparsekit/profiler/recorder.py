@@ -24,12 +24,17 @@ from typing import Any
 
 import numpy as np
 
+from ..base.forking import across_fork
+from ..base.undisturbed import undisturbed
 from ..core import hooks
 from .collector import Collector
 from .notes import ASSIGN, DENSIFY, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
-from .undisturbed import undisturbed
 
 __all__ = ["Recorder"]
+
+#: Held by who digests what any recorder noted, or reads what was digested; one for all, so that a fork can wait for it.
+_digesting = threading.Lock()
+across_fork(lambda: _digesting)
 
 #: Items noted for each object that the garbage collector follows: about one and a half an event, a weak reference and
 #: something for what is not an operator on dense arrays.
@@ -69,7 +74,7 @@ class Recorder:
         self.lines = lines
         self._waiting = waiting
         self._digest = digest
-        self.lock = threading.Lock()
+        self.lock = _digesting
         self.reader = Reader()
         self._lasting: dict[int, tuple[Any, str, str]] = {}
         self._collector, self._told = Collector(), 0
@@ -262,10 +267,10 @@ class Recorder:
         parts = [(one._seen if one._seen >= began else introduce(one), owner) for one, owner in arrays]
         self._note(READ, start, time.perf_counter_ns(), "io", (name, args), parts)
 
-    def densify(self, record: Any) -> None:
-        """Note that a sparse array silently became dense."""
+    def densify(self, record: Any, store: Any = None) -> None:
+        """Note that a sparse array implicitly became the dense ``store``."""
         now = time.perf_counter_ns()
-        self._note(DENSIFY, now, now, hooks.state.lane, record)
+        self._note(DENSIFY, now, now, hooks.state.lane, record, None if store is None else self._meet(store))
 
     def mark(self, kind: str, name: str, value: Any, unit: str = "") -> None:
         """Note an instant: a marker or the new value of a counter, in ``unit``."""

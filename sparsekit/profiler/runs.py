@@ -5,33 +5,31 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .compare import CONFIDENCE, Diff
-from .compare import diff as compare
+from .differences import Diff
+from .differences import diff as differences
 from .read_trace import load_trace
 
 __all__ = ["diff"]
 
 
-def diff(before: Any, after: Any, confidence: float = CONFIDENCE) -> Diff:
+def diff(before: Any, after: Any) -> Diff:
     """Compare two runs: profiles, names of traces, or lists of either that repeat a run each.
 
     Parameters
     ----------
     before, after : Profile, path, or list of them
-    confidence : float
-        Probability with which all intervals together hold.
 
     Returns
     -------
     Diff
-        See ``compare.diff`` for how runs are aligned and what the intervals are.
+        See ``differences.diff`` for how runs are aligned and what is compared.
 
     Raises
     ------
     ProfilerError, DataFileError
         If something else is given, or a file is no trace.
     """
-    return compare(_loaded(before), _loaded(after), confidence)
+    return differences(_loaded(before), _loaded(after))
 
 
 def _loaded(given: Any) -> Any:

@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ..base.undisturbed import undisturbed
 from .clock import Clock
 from .log import Key, Log, Total
 from .memory import process_bytes
 from .recorder import Recorder
 from .shown import Brief
-from .undisturbed import undisturbed
 
 __all__ = ["Run", "Stored", "accounted", "environment"]
 
@@ -121,6 +121,15 @@ class Run:
             return stored
         fresh: Stored = self._alone(self._bring_up_to_date)
         return fresh
+
+    def origin_of(self, store: Any) -> Any:
+        """Where a dense store of a live array came from, as ``pieces.Origin``; None if no operator recorded made it."""
+        self.refresh()
+        for reference in weakref.getweakrefs(store):
+            entry = self.recorder.reader.entry(reference)
+            if entry is not None:
+                return next((piece.origin for piece, _ in entry.owners()), None)
+        return None
 
     def _alone(self, work: Callable[[], Any]) -> Any:
         """Do something while no other thread digests or reads."""

@@ -30,7 +30,7 @@ LONE = "backslashreplace"
 FORMAT = "sparsekit-trace"
 VERSION = 1
 
-_ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "inputs", "outputs", "bytes", "flops",
+_ARGUMENTS = ("kind", "self", "depth", "layer", "node", "attrs", "fallback", "became_dense", "inputs", "outputs", "bytes", "flops",
               "dense_flops", "line")
 
 

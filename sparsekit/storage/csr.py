@@ -62,6 +62,10 @@ class CSR:
         """A deep copy."""
         return CSR(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape, check=False)
 
+    def astype(self, dtype: Any) -> CSR:
+        """The same places with the values in another element type."""
+        return CSR(self.data.astype(dtype), self.indices, self.indptr, self.shape, check=False)
+
     def replace(self, other: CSR) -> None:
         """Take over the components of ``other``, in place."""
         self.data, self.indices, self.indptr, self._seen = other.data, other.indices, other.indptr, 0

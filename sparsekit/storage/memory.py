@@ -1,4 +1,4 @@
-"""Memory for large dense arrays, which begin where a line of the processor's cache does."""
+"""Memory of arrays: large ones begin where a line of the processor's cache does; users get it without its owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["contiguous_copy", "zeros"]
+__all__ = ["contiguous_copy", "handed_out", "zeros"]
 
 #: Bytes of a cache line.
 LINE = 64
@@ -38,6 +38,24 @@ def _made(make: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """What ``make``, ``numpy.zeros`` or ``numpy.empty``, gives, aligned if it is large."""
     count = math.prod(shape) * dtype.itemsize
     return make(shape, dtype) if count < LARGE else np.asarray(_Room(make, shape, dtype, count))
+
+
+class _Owner:
+    """What ``base`` of an array that was handed out shows instead of the array that owns the memory."""
+
+    def __init__(self, array: Any, read_only: bool) -> None:
+        self._array = array
+        place, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (place, read_only)}
+
+
+def handed_out(array: Any, read_only: bool = False) -> Any:
+    """An array over the memory of ``array``, to give to users: nothing done to it changes more than the values.
+
+    Its shape and element type are its own.  If it is read-only, neither its flags nor its ``base`` lead to a writable
+    array, as those of numpy's own views do.
+    """
+    return np.asarray(_Owner(array, read_only))
 
 
 def contiguous_copy(values: Any, dtype: Any) -> Any:

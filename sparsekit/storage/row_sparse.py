@@ -56,6 +56,10 @@ class RowSparse:
         """A deep copy."""
         return RowSparse(self.data.copy(), self.indices.copy(), self.shape, check=False)
 
+    def astype(self, dtype: Any) -> RowSparse:
+        """The same places with the values in another element type."""
+        return RowSparse(self.data.astype(dtype), self.indices, self.shape, check=False)
+
     def replace(self, other: RowSparse) -> None:
         """Take over the components of ``other``, in place."""
         self.data, self.indices, self._seen = other.data, other.indices, 0

@@ -13,7 +13,7 @@ from . import values
 from .node import Entry, SymbolNode
 from .spelling import HIDDEN, PASSED_OVER, Spelling, adjusted
 
-__all__ = ["checked_attributes", "complete_inputs", "make_node"]
+__all__ = ["checked_attributes", "complete_inputs", "make_node", "written_attributes"]
 
 #: Optional inputs that a call has if its attributes say so; of other operators only those that were given.
 _WANTED: dict[str, Callable[[dict[str, Any], str], bool]] = {
@@ -32,6 +32,13 @@ _INITIAL = {
 }
 
 
+def written_attributes(attr: dict[str, Any]) -> dict[str, str]:
+    """Attributes of any type as the text that MXNet makes of them."""
+    if not isinstance(attr, dict):
+        raise DTypeError(f"attr is a {type(attr).__name__}.", hint="it is a dict of texts.")
+    return {name: value if isinstance(value, str) else values.text(value) for name, value in attr.items()}
+
+
 def checked_attributes(attr: dict[str, str] | None) -> dict[str, str]:
     """A symbol's own attributes and those of the scopes around it, hidden ones as ``__key__``."""
     if attr is not None and not isinstance(attr, dict):
@@ -46,7 +53,7 @@ def checked_attributes(attr: dict[str, str] | None) -> dict[str, str]:
 
 
 def make_node(spelling: Spelling, hint: str, inputs: list[Entry | None], attrs: dict[str, Any], name: str | None = None,
-              attr: dict[str, str] | None = None) -> SymbolNode:
+              attr: dict[str, Any] | None = None) -> SymbolNode:
     """The node of one call.
 
     Parameters
@@ -58,7 +65,7 @@ def make_node(spelling: Spelling, hint: str, inputs: list[Entry | None], attrs: 
     """
     own, params = _attributes(spelling, attrs)
     call = spelling.op.bind(own)
-    user = checked_attributes(attr)
+    user = checked_attributes(None if attr is None else written_attributes(attr))
     name = current_names().get(name, hint)
     node = SymbolNode(name, call, (), spelling.name, params, user, spelling.one_shape)
     node.inputs = complete_inputs(node, inputs)

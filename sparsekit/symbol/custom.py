@@ -9,7 +9,7 @@ from ..base.errors import FileFormatError, SparsekitError
 from ..base.naming import current_names
 from ..core.spec import Spec
 from . import values
-from .calls import checked_attributes
+from .calls import checked_attributes, written_attributes
 from .composite import BUILDERS, Composite
 from .functions import entry_of
 from .node import Entry, SymbolNode
@@ -111,7 +111,7 @@ def make_custom(prop_of: Callable[[str, dict[str, str]], Any], apply: Callable[.
         op = CustomComposite(prop_of(op_type, settings), op_type, apply)
         entries = _inputs(op, args, given)
         name = current_names().get(name, "custom")
-        user = checked_attributes({**(attr or {}), **hidden})
+        user = checked_attributes(written_attributes({**(attr or {}), **hidden}))
         params = {"op_type": op_type, **settings}
         sources = [(SymbolNode(f"{name}_{key}", params=params, attrs=user), 0) if entry is None else entry
                    for key, entry in zip(op.inputs, entries, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,7 +52,7 @@ class Executor:
         self._aux_dict = {node.name: array for node, array in zip(self._states, aux, strict=True)}
         self._monitor: tuple[Callable[[str, NDArray], None], bool] | None = None
         self._results: list[NDArray] | None = None
-        self._recorded = False
+        self._recorded = self._warned = False
         self._leaves: list[tuple[NDArray, Variable | None]] = self._mark()
 
     def _mark(self) -> list[tuple[NDArray, Variable | None]]:
@@ -147,12 +148,13 @@ class Executor:
                                    hint=f"convert it with tostype({target.stype!r}), or bind a {stype} array.")
         target[:] = value if isinstance(value, NDArray) else make_array(value, self._ctx, value.dtype)
 
-    def _run(self, is_train: bool) -> list[NDArray]:
-        given = [wrap(array._store, self._ctx, (variable, 0) if is_train and variable is not None else None)
+    def _run(self, is_train: bool, recording: bool | None = None) -> list[NDArray]:
+        recording = is_train if recording is None else recording
+        given = [wrap(array._store, self._ctx, (variable, 0) if recording and variable is not None else None)
                  for array, variable in self._leaves]
         state = hooks.state
         before = state.recording, state.training
-        state.recording, state.training = is_train, is_train
+        state.recording, state.training = recording, is_train
         try:
             return self._program.run(given, self._ctx, None if self._monitor is None else self._show)
         finally:
@@ -179,10 +181,21 @@ class Executor:
         Raises
         ------
         GradientError
-            If the last forward pass was not called with ``is_train=True``, or no output leads to a gradient array.
+            If there was no forward pass, or no output leads to a gradient array.
+
+        Notes
+        -----
+        After ``forward(is_train=False)``, which keeps nothing for it, the pass is made again, with layers as in prediction,
+        to have its gradients.  A warning says so once for each executor.
         """
-        if not self._recorded or self._results is None:
-            raise GradientError("backward() needs what forward(is_train=True) keeps.", hint="call forward(is_train=True) first.")
+        if self._results is None:
+            raise GradientError("backward() needs what forward() keeps.", hint="call forward(is_train=True) first.")
+        if not self._recorded:
+            if not self._warned:
+                self._warned = True
+                warnings.warn("backward() after forward(is_train=False): the forward pass is made again, with layers as in "
+                              "prediction; forward(is_train=True) avoids it.", stacklevel=2)
+            self._results, self._recorded = self._run(False, recording=True), True
         pairs = list(zip(self._results, self._head_gradients(out_grads), strict=True))
         heads = [(head, gradient) for head, gradient in pairs if head._entry is not None]
         entries, gradients = head_gradients([head for head, _ in heads], [gradient for _, gradient in heads])

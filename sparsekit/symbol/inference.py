@@ -13,7 +13,7 @@ from ..core.dispatch import resolve
 from ..core.op import Call
 from . import values
 from .node import Entry, SymbolNode, order
-from .shapes import Partial, complete, from_user, guess_inputs, merged, to_user
+from .shapes import Partial, complete, declared, from_user, guess_inputs, merged, to_user
 
 __all__ = ["NodeStorage", "adjusted_call", "declared_stype", "dtypes_of", "leaves_open", "shapes_of", "storage_of"]
 
@@ -29,8 +29,8 @@ def _calls(node: SymbolNode) -> str:
 class _Knowledge:
     """What is known of each entry's shape, and which node said so."""
 
-    def __init__(self, nodes: Sequence[SymbolNode]) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: Sequence[SymbolNode], lenient: bool = False) -> None:
+        self.nodes, self.lenient = nodes, lenient
         self.known: dict[Entry, Partial] = {}
         self.said: dict[Entry, str] = {}
         self.changed = False
@@ -59,6 +59,13 @@ class _Knowledge:
 
     def visit(self, node: SymbolNode) -> None:
         """Carry what is known through one operator, forwards and backwards."""
+        try:
+            self._visit(node)
+        except ShapeError:
+            if not self.lenient:
+                raise
+
+    def _visit(self, node: SymbolNode) -> None:
         call: Any = node.call
         ins = [self.known.get(entry) for entry in node.inputs]
         if not all(map(complete, ins)):
@@ -73,13 +80,21 @@ class _Knowledge:
 
     def _guess(self, node: SymbolNode, ins: list[Partial]) -> None:
         try:
-            guesses = guess_inputs(node.call, ins, self.known.get((node, 0)), node.one_shape)  # type: ignore[arg-type]
+            guesses = guess_inputs(node.call, ins, self._output(node), node.one_shape)  # type: ignore[arg-type]
         except ShapeError as error:
             raise ShapeError(f"{_calls(node)} cannot take shapes that differ, {error.message}: it has "
                              f"{self.described(node)}.", hint="elementwise operators need equal shapes; broadcast_* "
                              "take shapes that broadcast.") from None
         for entry, shape in zip(node.inputs, guesses, strict=False):
             self.learn(entry, shape, _calls(node))
+
+    def _output(self, node: SymbolNode) -> Partial:
+        """What is known of the first output; of equal parts, what is known of any of them."""
+        call: Any = node.call
+        found = self.known.get((node, 0))
+        for place in range(1, call.outputs if call.op.name == "SliceChannel" else 1):
+            found = merged(found, self.known.get((node, place)))
+        return found
 
     def _infer(self, node: SymbolNode, ins: list[Any]) -> Any:
         call: Any = node.call
@@ -129,8 +144,19 @@ def _tried(call: Call, ins: list[Partial]) -> list[Partial] | None:
             else None for pair in zip(*found, strict=True)]
 
 
-def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial]) -> dict[Entry, Partial]:
+def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient: bool = False) -> dict[Entry, Partial]:
     """The shape of every entry, as far as it follows from those given and those that variables declare.
+
+    A shape given takes the place of the one declared.  The last pass changes nothing: it puts every operator's own rule to
+    the shapes that were found, also to those that came from its outputs.
+
+    Parameters
+    ----------
+    heads : iterable of (SymbolNode, int)
+    given : dict
+        Shapes of variables.
+    lenient : bool
+        Leave out operators that cannot take their inputs, in the place of an error.
 
     Raises
     ------
@@ -138,24 +164,22 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial]) -> dict[
         If shapes contradict each other; the error names the operators.
     """
     nodes = order(heads)
-    knowledge = _Knowledge(nodes)
+    knowledge = _Knowledge(nodes, lenient)
     for node in nodes:
         if node.call is None:
-            declared = node.attrs.get("__shape__")
-            if declared is not None:
-                shape = values.parse(declared, (), f"{node.name}.__shape__")
-                knowledge.learn((node, 0), from_user(shape, node.name), f"its declaration as {declared!r}")
-            knowledge.learn((node, 0), given.get(node), "the shape given")
+            written, shape = node.attrs.get("__shape__"), given.get(node)
+            if written is not None and not complete(shape):
+                knowledge.learn((node, 0), declared(written, node.name), f"its declaration as {written!r}")
+            knowledge.learn((node, 0), shape, "the shape given")
     operators = [node for node in nodes if node.call is not None]
     knowledge.changed = True
     while knowledge.changed:
         knowledge.changed = False
         for node in operators:
             knowledge.visit(node)
-        if all(complete(knowledge.known.get((node, 0))) for node in nodes):
-            break
-        for node in reversed(operators):
-            knowledge.visit(node)
+        if not all(complete(knowledge.known.get((node, 0))) for node in nodes):
+            for node in reversed(operators):
+                knowledge.visit(node)
     return knowledge.known
 
 

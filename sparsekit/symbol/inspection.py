@@ -11,7 +11,8 @@ import numpy as np
 from ..base import displays
 from ..base.config import config
 from ..base.errors import DensificationError, DTypeError, ShapeError, StorageTypeError
-from ..core.dispatch import remedy_for
+from ..core import hooks
+from ..core.dispatch import dense_kind, natural_remedy, remedy_for, resolve
 from ..core.op import Op
 from ..core.spec import Spec
 from ..ndarray.ndarray import NDArray
@@ -151,26 +152,46 @@ class _Graph:
         return found
 
 
-def _result_beyond_limit(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
-    """A dense result of sparse inputs that no fallback makes, and that the limit does not allow; as ``dispatch`` decides it."""
+def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
+    """A dense result of sparse inputs that no fallback makes: dense by nature, or a product that the limit does not allow."""
     call, storage = node.call, graph.storages.get(node)
     if call is None or storage is None or storage.fallback or storage.cast or call.op.mutates or call.op.lane == "convert":
         return None
     dense = [graph.shapes.get(entry) for entry, stype in zip(node.inputs, storage.inputs, strict=True) if stype == "default"]
-    if len(dense) == len(storage.inputs) or (dense and call.op.unlimited) or not all(map(complete, dense)):
+    if len(dense) == len(storage.inputs):
         return None
-    found = []
-    for place, stype in enumerate(storage.outputs):
-        shape, dtype = graph.shapes.get((node, place)), graph.dtypes.get((node, place))
-        if stype == "default" and shape is not None and complete(shape) and dtype is not None:
-            found.append((math.prod(shape) * np.dtype(dtype).itemsize, math.prod(shape)))
-    size, elements = max(found, default=(0, 0))
-    if config.densify == "allow" or size <= config.densify_limit:
+    results = [(graph.shapes.get((node, place)), graph.dtypes.get((node, place)))
+               for place, stype in enumerate(storage.outputs) if stype == "default"]
+    known = [(math.prod(shape) * np.dtype(dtype).itemsize, math.prod(shape)) for shape, dtype in results
+             if shape is not None and complete(shape) and dtype is not None]
+    size, elements = max(known, default=(0, 0))
+    beyond = _beyond_limit(call.op, dense, size, elements)
+    if not beyond and not _by_nature(node, storage, graph, elements if len(known) == len(results) else None):
         return None
-    if any(math.prod(shape) >= elements for shape in dense if shape is not None):
-        return None
-    return {"what": "the result, dense by nature", "bytes": size, "refused": True,
-            "remedy": "take a slice first, or raise sparsekit.config.densify_limit"}
+    remedy = "take a slice first, or raise sparsekit.config.densify_limit" if beyond else natural_remedy(call.op)
+    return {"what": "the result, dense by nature", "bytes": size if len(known) == len(results) else None,
+            "refused": beyond or config.densify == "error", "remedy": remedy}
+
+
+def _beyond_limit(op: Op, dense: Sequence[Partial], size: int, elements: int) -> bool:
+    """Whether ``dispatch`` refuses a dense result of that size, given the shapes of the dense inputs."""
+    if (dense and op.unlimited) or not all(map(complete, dense)) or config.densify == "allow" or size <= config.densify_limit:
+        return False
+    return not any(math.prod(shape) >= elements for shape in dense if shape is not None)
+
+
+def _by_nature(node: SymbolNode, storage: NodeStorage, graph: _Graph, elements: int | None) -> bool:
+    """Whether the ledger will have the result as dense by nature; sizes that are not known are taken to be large."""
+    call: Any = node.call
+    rule, fallback, _ = resolve(call.op, tuple(storage.inputs), call.attrs)
+    if dense_kind(call, rule, fallback, storage.inputs) != hooks.NATURAL:
+        return False
+    for entry, stype in zip(node.inputs, storage.inputs, strict=True):
+        shape = graph.shapes.get(entry)
+        small = elements is not None and shape is not None and complete(shape) and math.prod(shape) > elements
+        if stype != "default" and not small:
+            return True
+    return False
 
 
 def _dense(op: Op, arrays: Sequence[tuple[str, str, Partial, Any]]) -> dict[str, Any]:
@@ -213,7 +234,7 @@ def _plain(node: SymbolNode, graph: _Graph, numbers: dict[SymbolNode, int], grad
         "inputs": [[numbers[source], place, name] for name, (source, place) in
                    zip(node.input_names(), node.inputs, strict=False) if source in numbers],
         "outputs": [graph.array((node, place)) for place in range(node.visible)],
-        "fallback": graph.fallback(storage) if storage is not None else None, "result": _result_beyond_limit(node, graph),
+        "fallback": graph.fallback(storage) if storage is not None else None, "result": _dense_result(node, graph),
         "backward": backward,
         "gradient": gradient, "attrs": dict(node.params)}
     return found

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from ..base.dtypes import element_type
 from ..base.errors import DTypeError, UnknownNameError
 from . import files, values
-from .calls import checked_attributes
+from .calls import checked_attributes, written_attributes
 from .node import SymbolNode
-from .shapes import from_user
+from .shapes import declared, to_user
 from .symbol import Symbol, load_json
 
 __all__ = ["Group", "Variable", "fromjson", "load", "load_json", "var"]
@@ -18,7 +17,7 @@ __all__ = ["Group", "Variable", "fromjson", "load", "load_json", "var"]
 
 def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mult: float | None = None,
         wd_mult: float | None = None, dtype: Any = None, init: Any = None, stype: str | None = None,
-        profiler_scope: str | None = None, **kwargs: str) -> Symbol:
+        profiler_scope: str | None = None, **kwargs: Any) -> Symbol:
     """A symbol that an array is bound to.
 
     Parameters
@@ -26,8 +25,8 @@ def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mul
     name : str
     attr : dict of str, optional
         Attributes.
-    shape : tuple of int, optional
-        Sizes of 0 or -1 are unknown.
+    shape : tuple of int, int or str, optional
+        Sizes of 0 or -1 are unknown.  A shape that inference is given takes its place.
     lr_mult, wd_mult : float, optional
         Factors of the learning rate and the weight decay.
     dtype : optional
@@ -37,8 +36,8 @@ def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mul
     stype : {"default", "row_sparse", "csr"}, optional
         Storage type.
     profiler_scope : str, optional
-    **kwargs : str
-        More attributes, named ``__so__``.
+    **kwargs
+        More attributes, named ``__so__``; kept as text.
 
     Examples
     --------
@@ -48,13 +47,14 @@ def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mul
     if not isinstance(name, str):
         raise DTypeError(f"Expect a string for variable `name`, not a {type(name).__name__}.", hint="mx.sym.Variable('data')")
     attrs = checked_attributes(attr)
-    for key, value in (("shape", shape), ("lr_mult", lr_mult), ("wd_mult", wd_mult), ("profiler_scope", profiler_scope)):
-        if value is not None:
-            attrs[f"__{key}__"] = values.text(tuple(value) if isinstance(value, list) else value)
     if shape is not None:
-        from_user(shape, name)
+        attrs["__shape__"] = shape if isinstance(shape, str) else values.text(to_user(declared(shape, name)))
+        declared(attrs["__shape__"], name)
+    for key, value in (("lr_mult", lr_mult), ("wd_mult", wd_mult), ("profiler_scope", profiler_scope)):
+        if value is not None:
+            attrs[f"__{key}__"] = values.text(value)
     if dtype is not None:
-        attrs["__dtype__"] = _code(values.DTYPE_CODES, np.dtype(dtype).name, "element type")
+        attrs["__dtype__"] = _code(values.DTYPE_CODES, element_type(dtype).name, "element type")
     if stype is not None:
         attrs["__storage_type__"] = _code(values.STYPE_CODES, stype, "storage type")
     if init is not None:
@@ -63,7 +63,7 @@ def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mul
         if not (key.startswith("__") and key.endswith("__")):
             raise UnknownNameError(f"Attribute name={key} is not supported.",
                                    hint="additional attributes start and end with double underscores, as __yourattr__.")
-        attrs.update(checked_attributes({key: text}))
+        attrs.update(checked_attributes(written_attributes({key: text})))
     return Symbol([(SymbolNode(name, attrs=attrs), 0)])
 
 

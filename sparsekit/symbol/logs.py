@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 
 from ..base.config import config
+from ..base.environment import flag
 from .inference import NodeStorage
 from .node import Entry, SymbolNode, order
 
@@ -19,7 +19,7 @@ def wanted() -> bool:
     """Whether storage types are to be logged: as ``config.log_storage_types`` says, else as the environment does."""
     if config.log_storage_types is not None:
         return config.log_storage_types
-    return os.environ.get(VARIABLE, "0") not in ("", "0")
+    return flag(VARIABLE, False)
 
 
 def storage_lines(heads: Sequence[Entry], storages: Iterable[NodeStorage]) -> list[str]:

@@ -9,13 +9,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import ShapeError
 from ..core import infer
 from ..core.op import Call
 from ..ops import recurrent
 from ..ops.update import Update
+from . import values
 
-__all__ = ["Partial", "complete", "from_user", "guess_inputs", "merged", "to_user"]
+__all__ = ["Partial", "complete", "declared", "from_user", "guess_inputs", "merged", "to_user"]
 
 Partial = tuple[Any, ...] | None
 Guess = Callable[[list[Partial], Partial, dict[str, Any]], list[Partial]]
@@ -46,6 +49,8 @@ def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
     """A shape as users give it, where 0, -1 and None are unknown."""
     if shape is None:
         return None
+    if isinstance(shape, np.ndarray) and shape.ndim == 1:
+        shape = tuple(shape.tolist())
     if not isinstance(shape, (tuple, list)) or not all(
             size is None or (hasattr(size, "__index__") and not isinstance(size, bool)) for size in shape):
         raise ShapeError(f"Arguments need to be shapes (tuple), but {name!r} is {shape!r:.60}.", hint=f"{name}=(2, 3)")
@@ -53,6 +58,13 @@ def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
         raise ShapeError(f"{name} has a negative size in {tuple(shape)}.", hint="0 and -1 stand for unknown sizes.")
     unknown = (0, -1) if zero_is_unknown else (-1,)
     return tuple(None if size is None or int(size) in unknown else int(size) for size in shape)
+
+
+def declared(shape: Any, name: str) -> Partial:
+    """A shape as declarations give it: also a number for one axis, or the text of a shape."""
+    found = values.parse(shape, (), name) if isinstance(shape, str) else shape
+    alone = hasattr(found, "__index__") and not isinstance(found, (bool, np.ndarray))
+    return from_user((found,) if alone else found, name)
 
 
 def to_user(shape: Partial) -> tuple[int, ...]:
@@ -170,11 +182,76 @@ def _turned(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Par
     return [tuple(found)]
 
 
+def _split(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+    """The data of which equal parts are known."""
+    count, axis = attrs["num_outputs"], attrs["axis"]
+    if out is None:
+        return ins
+    if attrs["squeeze_axis"]:
+        axis %= len(out) + 1
+        return [(*out[:axis], count, *out[axis:])]
+    axis %= len(out)
+    return [(*out[:axis], None if out[axis] is None else out[axis] * count, *out[axis + 1:])]
+
+
+def _reshaped(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+    """The one size that is missing, from the number of values."""
+    data = ins[0]
+    if data is None or out is None or not complete(out) or data.count(None) != 1:
+        return ins
+    known, total = math.prod(size for size in data if size is not None), math.prod(out)
+    if not known or total % known:
+        return ins
+    return [tuple(total // known if size is None else size for size in data)]
+
+
+def _expanded(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+    if not out:
+        return ins
+    axis = attrs["axis"] % len(out)
+    return [(*out[:axis], *out[axis + 1:])]
+
+
+def _swapped(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+    if out is None:
+        return ins
+    found = list(out)
+    one, other = attrs["dim1"] % len(out), attrs["dim2"] % len(out)
+    found[one], found[other] = found[other], found[one]
+    return [tuple(found)]
+
+
 def _groups(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
     return [out, (attrs["num_groups"],), (attrs["num_groups"],)]
 
 
+def _product(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+    """The axis that two arrays share in ``dot``: the last of the left one and the first of the right one, unless turned."""
+    return _shared(ins, 0 if attrs["transpose_a"] else -1, -1 if attrs["transpose_b"] else 0)
+
+
+def _products(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+    """As ``_product``, for ``batch_dot``; the batch is shared too."""
+    made = _shared(ins, 1 if attrs["transpose_a"] else 2, 2 if attrs["transpose_b"] else 1)
+    return _shared(made, 0, 0)
+
+
+def _shared(ins: list[Partial], left_axis: int, right_axis: int) -> list[Partial]:
+    left, right = ins
+    if not left or not right:
+        return ins
+    size = right[right_axis] if left[left_axis] is None else left[left_axis]
+    return [_with(left, left_axis, size), _with(right, right_axis, size)]
+
+
+def _with(shape: Any, axis: int, size: int | None) -> Partial:
+    made = list(shape)
+    made[axis] = size if made[axis] is None else made[axis]
+    return tuple(made)
+
+
 _GUESSES: dict[str, Guess] = {
+    "dot": _product, "batch_dot": _products,
     "FullyConnected": _fully_connected, "BatchNorm": _channels("axis"), "LayerNorm": _channels("axis"),
     "InstanceNorm": _channels(1), "GroupNorm": _groups, "Embedding": _embedding, "_contrib_SparseEmbedding": _embedding,
     "SoftmaxOutput": _label, "SVMOutput": _label, "RNN": _recurrent, "concat": _joined, "stack": _stacked, "where": _where,
@@ -182,7 +259,8 @@ _GUESSES: dict[str, Guess] = {
     **dict.fromkeys(("L2Normalization", "LRN", "Dropout", "SoftmaxActivation", "MakeLoss", "softmax", "log_softmax", "softmin",
                      "reverse", "Activation", "sort", "cumsum"), _first_alike),
     "LeakyReLU": lambda ins, out, attrs: _channels(1)(ins, out, attrs) if len(ins) > 1 else [out],
-    "transpose": _turned, "softmax_cross_entropy": lambda ins, out, attrs: [ins[0], ins[0][:1] if ins[0] else None],
+    "transpose": _turned, "SliceChannel": _split, "Reshape": _reshaped, "expand_dims": _expanded, "SwapAxis": _swapped,
+    "softmax_cross_entropy": lambda ins, out, attrs: [ins[0], ins[0][:1] if ins[0] else None],
 }
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import DTypeError, FileFormatError
+from ..base.literal import literal
 from ..core.op import REQUIRED
 
 __all__ = ["DTYPE_CODES", "STYPE_CODES", "dtype_of", "parse", "stype_of", "text"]
@@ -19,9 +18,6 @@ STYPE_CODES = {"default": 0, "row_sparse": 1, "csr": 2}
 
 #: An attribute longer than this is no attribute.
 LONGEST = 1 << 16
-
-_WORDS: dict[str, Any] = {"None": None, "none": None, "True": True, "true": True, "False": False, "false": False,
-                          "inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
 
 
 def text(value: Any) -> str:
@@ -55,7 +51,7 @@ def parse(value: str, default: Any = REQUIRED, where: str = "an attribute") -> A
         raise FileFormatError(f"{where} is a text of {len(value):,} characters.", hint=f"at most {LONGEST:,} make sense.")
     if isinstance(default, str):
         return value
-    found = _literal(value.strip())
+    found = literal(value.strip())
     if isinstance(default, bool) and type(found) in (int, bool) and found in (0, 1):
         return bool(found)
     kinds: tuple[type, ...] = {bool: (bool,), int: (int,), float: (int, float), tuple: (tuple, int, type(None))}.get(
@@ -66,26 +62,6 @@ def parse(value: str, default: Any = REQUIRED, where: str = "an attribute") -> A
         raise FileFormatError(f"{where} is {value[:80]!r}, which is no {type(default).__name__}.",
                               hint=f"its default is {default!r}.")
     return found
-
-
-def _literal(value: str) -> Any:
-    """A number, a word, or a tuple of them; any other text stays text."""
-    if value in _WORDS:
-        return _WORDS[value]
-    try:
-        return int(value) if re.fullmatch(r"[+-]?\d{1,40}", value) else float(value)
-    except ValueError:
-        pass
-    if value[:1] not in ("(", "["):
-        return value
-    try:
-        return _plain(ast.literal_eval(re.sub(r"(?<=\d)L\b", "", value)))
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-        return value
-
-
-def _plain(value: Any) -> Any:
-    return tuple(_plain(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 def dtype_of(code: str) -> Any:

@@ -77,6 +77,16 @@ def group(events: Iterable[Event]) -> dict[tuple[str, str, str, str, bool], list
     return groups
 
 
+def by_nature(event: Event) -> bool:
+    """Whether the event made a sparse array dense because no sparse result would be right."""
+    return event.fallback and event.record.get("became_dense") == "dense by nature"
+
+
+def dense_words(event: Event) -> str:
+    """How a call that made a sparse array dense is marked in words."""
+    return "became dense by nature" if by_nature(event) else "became dense"
+
+
 def operator_rows(events: Sequence[Event], most: int = 12) -> list[tuple[str, ...]]:
     """Table of the groups that took most own time; what is left is summed in rows of its own, never left out."""
     total = sum(event.own for event in events if event.lane not in APART)
@@ -85,7 +95,7 @@ def operator_rows(events: Sequence[Event], most: int = 12) -> list[tuple[str, ..
     shown = work[:most] if len(work) > most + 1 else work
     rows = []
     for (lane, name, layer, types, fallback), calls in shown:
-        rows.append(_row((lane, name, layer), calls, total, f"{types} (became dense)" if fallback else types))
+        rows.append(_row((lane, name, layer), calls, total, f"{types} ({dense_words(calls[0])})" if fallback else types))
     rest = [event for _, calls in work[len(shown) :] for event in calls]
     if rest:
         rows.append(_row(("all", f"{len(work) - len(shown)} others", ""), rest, total, ""))
@@ -126,5 +136,7 @@ def share_sentence(events: Sequence[Event]) -> str:
     words += f"{format_share(longest, recorded)} of {format_duration(recorded)}.{_apart(events)}"
     dense = sum(event.fallback for event in events)
     if dense:
-        words += f" {format_count(dense)} {'call' if dense == 1 else 'calls'} made a sparse array dense."
+        natural = sum(by_nature(event) for event in events)
+        words += f" {format_count(dense)} {'call' if dense == 1 else 'calls'} made a sparse array dense"
+        words += ", dense by nature." if natural == dense else f", {format_count(natural)} by nature." if natural else "."
     return words

@@ -72,9 +72,10 @@ class Block(NamedTuple):
 
 
 def _fields(record: Mapping[str, Any]) -> tuple[str, str, str, str, bool]:
-    """Name, kind, lane, layer and whether it fell back: what calls of one kind share."""
+    """Name, kind, lane, layer and whether it made a sparse array dense: what calls of one kind share."""
     name, lane = str(record.get("name") or "?"), str(record.get("lane") or "other")
-    return name, str(record.get("kind") or "op"), lane, str(record.get("layer") or ""), bool(record.get("fallback"))
+    return name, str(record.get("kind") or "op"), lane, str(record.get("layer") or ""), bool(
+        record.get("became_dense", record.get("fallback")))
 
 
 def _event(fields: tuple[str, str, str, str, bool], own: tuple[Any, Any, Any, Any], record: Mapping[str, Any]) -> Event:
@@ -179,8 +180,9 @@ def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60)
     events : sequence of Event
     choice : {"auto", "all", "step"} or tuple of two floats
         Everything; the training step of median duration; a span of microseconds; or ("auto")
-        the step where there are more than ``few`` events and at least three steps, and
-        otherwise everything, without a compilation that came first and took long.
+        the step where there are more than ``few`` events and at least three steps and it shows
+        every lane that takes a fifth of the run or more, and otherwise everything, without a
+        compilation that came first and took long.
     few : int
         Events that fit a picture one by one.
     """
@@ -195,11 +197,21 @@ def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60)
         middle = order[(len(order) - 1) // 2]
         inside = max((e.end for e in events if found[middle][0] <= e.start < found[middle][1]), default=end)
         reason = f"step {middle + 1} of {len(found)}, the median one"
-        return Window(found[middle][0], min(inside, found[middle][1]), reason)
+        window = Window(found[middle][0], min(inside, found[middle][1]), reason)
+        if choice == "step" or _typical(events, window):
+            return window
     work = next((event.start for event in events if event.lane not in APART), start)
     if choice == "auto" and work - start > 0.3 * (end - start):
         return Window(work, end, "what follows compilation")
     return Window(start, end, "")
+
+
+def _typical(events: Sequence[Event], window: Window, large: float = 0.2) -> bool:
+    """Tell whether each lane that took a large share of the run is in the window, so that it shows where the time goes."""
+    totals = {lane: own for lane, own in lane_totals(events).items() if lane not in APART}
+    whole = sum(totals.values())
+    inside = {event.lane for event in events if event.end > window.start and event.start < window.end}
+    return all(lane in inside for lane, own in totals.items() if own >= large * whole)
 
 
 def stepped(events: Sequence[Event], few: int = 60) -> bool:

@@ -10,7 +10,7 @@ from ..base.optional import optional_import
 from .align import ALIGN, checked
 from .compare import timelines_figure
 from .display import Display
-from .layout import clean
+from .layout import clean, typical_window
 from .memory import memory_figure
 from .pack import pack_timeline
 from .sources import module, style
@@ -179,10 +179,18 @@ else:
             super().__init__(
                 payload=pack_timeline(self._runs, self._marks),
                 title=self._title,
-                description=str(description) or self.static.alt,
+                description=str(description) or self._finding(),
                 color_by=color_by,
                 align=align,
             )
+
+        def _finding(self) -> str:
+            """The headline, which is about the whole run, and what part of it the view opens on."""
+            found = self.static.alt
+            if len(self._runs) != 1:
+                return found
+            window = typical_window(clean(next(iter(self._runs.values()))))
+            return f"Whole run: {found} The view opens on {window.reason}." if window.reason else found
 
         @property
         def static(self) -> Display:

@@ -59,6 +59,7 @@ def _words(mark: Mapping[str, Any]) -> str:
     if mark.get("kind") == "densification":
         moved = f"{format_bytes(mark.get('bytes_before'))} → {format_bytes(mark.get('bytes_after'))}"
         words = f"{mark.get('source', '?')} → {mark.get('target', '?')}, {moved}"
+        words += f", {mark['how']}" if mark.get("how") else ""
         return ", ".join(part for part in (words, str(mark.get("line") or "")) if part)
     value = mark.get("value")
     said = "" if value is None else str(value)

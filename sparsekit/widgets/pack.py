@@ -14,7 +14,7 @@ import numpy as np
 
 from .align import Alignment
 from .align import align as line_up
-from .describe import arrays
+from .describe import arrays, by_nature
 from .lanes import shared_palette, single_palette
 from .layout import APART, Event, clean, place_rows, steps, typical_window
 from .marks import KINDS, Mark, read_marks
@@ -135,7 +135,7 @@ class _Columns:
             "layer": self.strings.text(event.layer),
             "line": self.strings.text(record.get("line") or ""),
             "node": int(number(node, -1)) if node is not None and abs(number(node, -1)) < 1 << 31 else -1,
-            "fallback": int(event.fallback),
+            "fallback": 2 if by_nature(event) else int(event.fallback),
             "bytes": number(record.get("bytes")),
             "flops": number(record.get("flops")),
             "dense_flops": number(record.get("dense_flops")),

@@ -198,3 +198,71 @@ def test_parameters_that_the_graph_does_not_have_are_named(tmp_path):
     with warnings.catch_warnings():
         assert mx.nd.load(params) in ({}, [])
         assert mx.sym.load(symbol).list_arguments() == ["data"]
+
+
+# blocks without parameters, and blocks that do not say how many inputs they take
+
+
+class Sums(mx.gluon.HybridBlock):
+    """Any number of inputs."""
+
+    def hybrid_forward(self, F, *arrays):
+        return F.add_n(*arrays)
+
+
+class Nested(mx.gluon.HybridBlock):
+    """Lists in, lists out, an input that may be left out, and a setting."""
+
+    def hybrid_forward(self, F, x, others, mask=None, scale=1):
+        x = x if mask is None else F.broadcast_mul(x, mask)
+        return [x * scale + others[0], [others[1] * 2]]
+
+
+def _flat(value):
+    return [value] if isinstance(value, mx.nd.NDArray) else [one for item in value for one in _flat(item)] if isinstance(
+        value, (list, tuple)) else []
+
+
+_TWO = mx.nd.array([[1, -2], [3, 4]])
+CALLS = {
+    "activation": (lambda: mx.gluon.nn.Activation("relu"), (_TWO,)), "empty": (mx.gluon.nn.HybridSequential, (_TWO,)),
+    "one": (Sums, (_TWO,)), "three": (Sums, (_TWO, _TWO * 2, _TWO * 3)),
+    "function": (lambda: mx.gluon.nn.HybridLambda(lambda F, x, y: F.dot(x, y)), (_TWO, _TWO + 1)),
+    "name": (lambda: mx.gluon.nn.HybridLambda("relu"), (_TWO,)), "nested": (Nested, (_TWO, [_TWO, _TWO * 2])),
+    "mask": (Nested, (_TWO, [_TWO, _TWO * 2], _TWO)), "None": (Nested, (_TWO, [_TWO, _TWO], None, 3)),
+    "loss": (mx.gluon.loss.SoftmaxCELoss, (_TWO, mx.nd.array([0, 1]))),
+    "weighed": (mx.gluon.loss.L2Loss, (_TWO, _TWO * 2, mx.nd.array([[1], [2]]))),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_blocks_without_parameters_and_with_any_number_of_inputs(name, tmp_path):
+    make, inputs = CALLS[name]
+    block = make()
+    block.hybridize()
+    expected = [one.asnumpy() for one in _flat(block(*inputs))]
+    files = block.export(str(tmp_path / "net"))
+    arrays = _flat(inputs)
+    names = ["data"] if len(arrays) == 1 else [f"data{place}" for place in range(len(arrays))]
+    read = mx.gluon.SymbolBlock.imports(files[0], names, files[1])
+    for _ in range(2):
+        for one, wanted in zip(_flat(read(*arrays)), expected, strict=True):
+            np.testing.assert_array_equal(one.asnumpy(), wanted)
+        read.hybridize()
+
+
+def test_a_block_whose_inputs_are_not_known_says_what_to_do(tmp_path):
+    block = mx.gluon.nn.HybridLambda(lambda F, x, y: x + y)
+    with pytest.raises(mx.MXNetError, match=r"does not run on 1 symbols, data: TypeError.*\n.*hybridize\(\) and call the block"):
+        block.export(str(tmp_path / "net"))
+    shaped = mx.gluon.nn.HybridLambda(lambda F, x: x.reshape((x.shape[0], -1)))
+    with pytest.raises(mx.MXNetError, match="no attribute 'shape'"):
+        shaped.export(str(tmp_path / "net"))
+
+
+def test_a_file_of_no_parameters_is_read(tmp_path):
+    block = mx.gluon.nn.Activation("relu")
+    block.save_parameters(str(tmp_path / "none.params"))
+    block.load_parameters(str(tmp_path / "none.params"))
+    block.collect_params().save(str(tmp_path / "none2.params"))
+    block.collect_params().load(str(tmp_path / "none2.params"))

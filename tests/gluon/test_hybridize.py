@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import GradientError, SparsekitError, UnknownNameError
+from sparsekit.base.errors import GradientError, HybridizeWarning, SparsekitError, UnknownNameError
 from sparsekit.core.trace import TracingError
 from sparsekit.gluon import nn
 
@@ -267,14 +267,112 @@ class Keeps(mx.gluon.HybridBlock):
         return self.kept + 1
 
 
-def test_values_that_are_asked_for_while_tracing_are_a_named_error() -> None:
+def test_a_block_that_asks_for_values_runs_as_it_is_written() -> None:
     block = Asks()
-    block(mx.nd.ones((2,)))
     block.hybridize()
-    with pytest.raises(TracingError, match="while it was traced"):
-        block(mx.nd.ones((2,)))
-    block.hybridize(False)
-    assert block(mx.nd.ones((2,))).asnumpy().tolist() == [2, 2]
+
+    def run() -> list[float]:
+        return [block(mx.nd.array([value])).asscalar() for value in (1, -1, 2, -3)]
+
+    with pytest.warns(HybridizeWarning, match=r"asks\d+ .* as it is written.*test_hybridize\.py:\d+: .* for the values") as told:
+        assert run() == [2, -1, 4, -3]
+    assert len(told) == 1
+    assert told[0].filename == __file__
+
+
+class Reads(mx.gluon.HybridBlock):
+    """Reads the values of an array in each of the ways that give Python something to compute with."""
+
+    def __init__(self, way: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.way, self.outside = way, mx.nd.array([2.0])
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(1,), init="ones")
+
+    def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
+        return x * self.way(self, x)
+
+
+WAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "float": lambda block, x: float(x), "int": lambda block, x: int(x), "bool": lambda block, x: 3 if x > 1 else 4,
+    "asnumpy": lambda block, x: x.asnumpy()[0], "asscalar": lambda block, x: x.asscalar(),
+    "tolist": lambda block, x: x.tolist()[0], "numpy": lambda block, x: np.asarray(x)[0],
+    "format": lambda block, x: float(f"{float(x):.1f}"), "iterated": lambda block, x: sum(float(one) for one in x),
+    "caught": lambda block, x: caught(x), "hasattr": lambda block, x: 5 if hasattr(x.tostype("csr"), "nope") else 6,
+    "an array of its own": lambda block, x: block.outside.asscalar(),
+    "a parameter of its own": lambda block, x: block.weight.data().asscalar(),
+    "shape that depends on values": lambda block, x: mx.nd.contrib.boolean_mask(x, x > 1).size + 1,
+}
+
+
+def caught(x: Any) -> float:
+    try:
+        return float(x)
+    except Exception:
+        return -1.0
+
+
+@pytest.mark.filterwarnings("ignore::sparsekit.base.errors.HybridizeWarning")
+@pytest.mark.parametrize("way", WAYS)
+def test_values_that_python_reads_are_never_those_of_the_trace(way: str) -> None:
+    block = Reads(WAYS[way])
+    block.initialize()
+    for hybrid in (False, True):
+        block.hybridize(hybrid)
+        results = []
+        for value in (0, 1, 2, 3):
+            block.outside[:] = value + 1
+            block.weight.set_data(mx.nd.array([value + 2]))
+            x = mx.nd.array([value])
+            results.append(block(x.reshape((1, 1)) if way == "hasattr" else x).asnumpy().tolist())
+        if not hybrid:
+            expected = results
+    assert results == expected
+
+
+class Flow(mx.gluon.HybridBlock):
+    """A loop over entries, a loop with a condition, and a branch, which depend on values."""
+
+    def hybrid_forward(self, F: Any, x: Any, count: Any) -> Any:
+        first = F.reshape(F.slice_axis(x, axis=0, begin=0, end=1), shape=(2,))
+        steps, state = F.contrib.foreach(lambda row, total: (row * total, total + row), x, first)
+        loops, (looped, _) = F.contrib.while_loop(lambda total, count: count < 2, lambda total, count: (
+            [total * 2], [total * total, count + 1]), [state, count], max_iterations=2)
+        return F.contrib.cond(F.sum(looped) > 300, lambda: loops[0] * 2, lambda: F.slice_axis(
+            F.concat(steps, x, dim=0), axis=0, begin=1, end=3)), state
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_control_flow_is_what_mxnet_computes(hybrid: bool) -> None:
+    """The numbers are those of MXNet 1.9.1 without hybridize(); with it, one of its gradients is memory never written."""
+    block, found = Flow(), []
+    if hybrid:
+        block.hybridize()
+    for count in (1, 0):
+        x = mx.nd.array([[1, 2], [3, 1], [2, 2]])
+        x.attach_grad()
+        with mx.autograd.record():
+            out, state = block(x, mx.nd.array([count]))
+            total = (out * out).sum() + state.sum()
+        total.backward()
+        found.append([out.asnumpy().tolist(), x.grad.asnumpy().tolist()])
+    assert found == [[[[6, 4], [10, 10]], [[154, 98], [65, 73], [101, 101]]],
+                     [[[28, 28], [196, 196]], [[44354, 44354], [22177, 22177], [22177, 22177]]]]
+
+
+class Prints(mx.gluon.HybridBlock):
+    def hybrid_forward(self, F: Any, x: Any, other: Any) -> Any:
+        print(x, f"{other}", repr([x * 2]))
+        return F.dot(other, x)
+
+
+def test_printing_prints_once_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    block = Prints()
+    block.hybridize()
+    for _ in range(3):
+        block(mx.nd.ones((3, 2)), mx.nd.ones((2, 3)).tostype("csr"))
+    assert capsys.readouterr().out == "<NDArray 3x2 @trace(0)> \n<CSRNDArray 2x3 @trace(0)> [<NDArray 3x2 @trace(0)>]\n"
 
 
 def test_a_traced_array_that_is_kept_is_a_named_error() -> None:

@@ -350,3 +350,34 @@ def test_a_hybridized_block_that_unrolls():
             found.append(net(data))
     for other in found[1:]:
         np.testing.assert_allclose(other.asnumpy(), found[0].asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+#: Names of MXNet 1.9.1 for the operators of a step, those that are counted in a graph left out.
+STEP_NAMES = {
+    "RNNCell": "i2h h2h plus0 out", "LSTMCell": "i2h h2h plus0 slice o f mul0 i c mul1 state activation0 out",
+    "GRUCell": "i2h i2h_slice h2h h2h_slice plus1 z_act ones_like0 minus0 plus0 r_act mul0 plus2 h_act mul1 mul20 out",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(STEP_NAMES))
+def test_symbols_of_unrolled_cells_have_the_names_of_mxnet(kind):
+    steps = [mx.sym.Variable(f"x{number}") for number in range(2)]
+    outputs, _ = getattr(mx.gluon.rnn, kind)(3, prefix="cell_").unroll(2, steps, merge_outputs=False)
+    outputs = mx.sym.Group(outputs)
+    assert outputs.list_outputs() == ["cell_t0_out_output", "cell_t1_out_output"]
+    made = dict.fromkeys(name.partition("_output")[0] for name in outputs.get_internals().list_outputs() if "_output" in name)
+    for step in ("t0", "t1"):
+        assert [name.partition(f"{step}_")[2] for name in made if f"_{step}_" in name] == STEP_NAMES[kind].split()
+
+
+def test_names_of_composed_cells():
+    rnn = mx.gluon.rnn
+    steps = [mx.sym.Variable(f"x{number}") for number in range(2)]
+    both = rnn.BidirectionalCell(rnn.RNNCell(3, prefix="l_"), rnn.RNNCell(3, prefix="r_"), output_prefix="both_")
+    assert mx.sym.Group(both.unroll(2, steps, merge_outputs=False)[0]).list_outputs() == ["both_t0_output", "both_t1_output"]
+    stacked = rnn.SequentialRNNCell(prefix="s_")
+    with stacked.name_scope():
+        stacked.add(rnn.RNNCell(3))
+        stacked.add(rnn.DropoutCell(0.5))
+    names = mx.sym.Group(stacked.unroll(2, steps, merge_outputs=False)[0]).list_outputs()
+    assert names == ["s_dropout0_t0_fwd_output", "s_dropout0_t1_fwd_output"]

@@ -58,6 +58,45 @@ def test_gradients_of_two_contexts_are_added(stype, grad_stype, update_on_kvstor
         np.testing.assert_allclose(values.asnumpy(), 1 - 1.5 - 2.25)
 
 
+#: Who makes the step: the context alone, contexts by themselves, contexts after a sum, the store.
+WAYS = {"one context": (None, {}), "no store": (TWO, {"kvstore": None}), "after a sum": (TWO, {"update_on_kvstore": False}),
+        "store": (TWO, {"update_on_kvstore": True}), "store on one": ([mx.cpu()], {"kvstore": mx.kv.create("local")})}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_second_step_without_a_backward_pass_is_refused(way):
+    ctx, options = WAYS[way]
+    one, two = weights("one", "two", ctx=ctx)
+    trainer = Trainer([one, two], "sgd", {"learning_rate": 1.0, "momentum": 0.5}, **options)
+    backward(one, two)
+    trainer.step(1)
+    before = [values.asnumpy().copy() for one_of in (one, two) for values in one_of.list_data()]
+    with pytest.raises(mx.StaleGradientError, match="Parameter `one`"):
+        trainer.step(1)
+    trainer.step(1, ignore_stale_grad=True)
+    for values, held in zip([values for one_of in (one, two) for values in one_of.list_data()], before, strict=True):
+        np.testing.assert_array_equal(values.asnumpy(), held)
+    backward(two)
+    trainer.step(1, ignore_stale_grad=True)
+    np.testing.assert_array_equal(one.list_data()[0].asnumpy(), before[0])
+    assert (two.list_data()[0].asnumpy() != before[-1]).all()
+    with pytest.raises(mx.StaleGradientError, match="Parameter `one`"):
+        trainer.step(1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_events_of_a_step_bear_the_names_of_the_parameters(way):
+    ctx, options = WAYS[way]
+    one, two = weights("one", "two", ctx=ctx)
+    trainer = Trainer([one, two], "sgd", {"learning_rate": 1.0}, **options)
+    backward(one, two)
+    with mx.Profiler() as prof:
+        trainer.step(1)
+    steps = [event for event in prof.records if event["kind"] == "op" and event["name"] == "sgd_update"]
+    assert {event["layer"] for event in steps} == {"one", "two"}
+    assert {event["layer"] for event in prof.records if event["lane"] == "update"} <= {"one", "two"}
+
+
 def test_without_a_store_each_context_goes_its_own_way():
     weight, = weights("w", ctx=TWO)
     trainer = Trainer([weight], "sgd", {"learning_rate": 1.0}, kvstore=None)

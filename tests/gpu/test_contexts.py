@@ -282,9 +282,20 @@ def test_the_row_sparse_gradient_stays_on_the_device():
 
 
 def test_the_device_work_of_others_is_not_kept():
-    hooks.device_work.clear()
+    hooks.device_work.take()
     nd.ones((2,), ctx=GPU) + 1
-    assert not hooks.device_work
+    assert not len(hooks.device_work)
+
+
+def test_device_times_of_a_long_run_are_all_counted(monkeypatch):
+    monkeypatch.setattr(hooks.DeviceTimes, "MOST", 8)
+    x = nd.ones((2,), ctx=GPU)
+    with mx.Profiler() as profile:
+        for _ in range(50):
+            x + 1
+    rows = {row["op"]: row["calls"] for row in profile.device_times()}
+    assert rows == {"_plus_scalar": 50}
+    assert {row["op"]: row["calls"] for row in profile.device_times()} == rows
 
 
 def test_without_a_gpu_the_context_is_refused_and_nothing_breaks(monkeypatch):

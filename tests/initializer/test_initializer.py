@@ -128,12 +128,63 @@ def test_gluon_parameters_take_every_initializer(tmp_path):
     assert (net.weight.data().asnumpy() == 1).all()
 
 
-def test_a_parameter_whose_name_says_nothing_needs_its_own_initializer():
-    parameter = mx.gluon.Parameter("factors", shape=(2, 3))
-    with pytest.raises(mx.UnknownNameError, match=r"factors.*\n.*init="):
-        parameter.initialize(default_init=mx.init.Uniform())
-    parameter.initialize(mx.init.One())
-    assert (parameter.data().asnumpy() == 1).all()
+NAMES = ["weight", "bias", "alpha", "my_gamma", "x_beta", "running_min", "x_max", "q_weight_quantize", "moving_mean",
+         "upsampling0_weight", "stn_loc_bias"]
+
+
+def filled(name, how, init):
+    """A Gluon parameter that was initialized in one of five ways."""
+    if how == "dict":
+        parameters = mx.gluon.ParameterDict("net_")
+        made = parameters.get(name, shape=(8, 4))
+        parameters.initialize(init)
+        return made
+    made = mx.gluon.Parameter(name, shape=(0 if how == "deferred" else 8, 4), init=init if how == "own" else None,
+                              allow_deferred_init=True)
+    made.initialize(init if how == "init" else None, default_init=None if how in ("own", "init") else init)
+    if how == "deferred":
+        made.shape = (8, 4)
+        made._finish_deferred_init()
+    return made
+
+
+@pytest.mark.parametrize("how", ["default", "own", "init", "dict", "deferred"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_of_a_gluon_parameter_decides_nothing(name, how):
+    """MXNet 1.9.1 fills all of these with what the initializer says of a weight."""
+    assert (filled(name, how, mx.init.Constant(5)).data().asnumpy() == 5).all()
+    assert len(np.unique(filled(name, how, "xavier").data().asnumpy())) > 20
+    mixed = mx.init.Mixed([".*bias", ".*"], [mx.init.Constant(2), mx.init.Load({}, mx.init.Constant(3))])
+    assert (filled(name, how, mixed).data().asnumpy() == (2 if name.endswith("bias") else 3)).all()
+
+
+def test_the_name_of_a_variable_of_a_module_decides():
+    symbol = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc")
+    module = mx.mod.Module(symbol, label_names=None)
+    module.bind([("data", (2, 4))], for_training=False)
+    module.init_params(mx.init.Constant(5))
+    arguments, _ = module.get_params()
+    assert (arguments["fc_weight"].asnumpy() == 5).all()
+    assert (arguments["fc_bias"].asnumpy() == 0).all()
+
+
+def test_verbose_says_how_each_parameter_was_filled(caplog):
+    net = mx.gluon.nn.Dense(3, in_units=4, prefix="d_")
+    with caplog.at_level("INFO"):
+        net.initialize(mx.init.One(), verbose=True)
+    assert [record.args[0] for record in caplog.records] == ["d_weight", "d_bias"]
+
+
+@pytest.mark.parametrize("value", [np.float32(2), np.array([1, 2]), [np.float32(1), 2], [mx.nd.array([1, 2])], (1, 2)])
+def test_arguments_of_numpy_and_arrays_are_dumped(value):
+    read = mx.init.create(mx.init.Constant(value).dumps())
+    first, second = (mx.nd.zeros((1, 2)) for _ in range(2))
+    mx.init.Constant(value)._init_weight("w", first)
+    read._init_weight("w", second)
+    assert first.asnumpy().tolist() == second.asnumpy().tolist()
+    assert mx.init.create(mx.init.Normal(np.float64(0.5)).dumps()).sigma == 0.5
+    with pytest.raises(mx.DTypeError, match="cannot be written as JSON"):
+        mx.init.Constant({1}).dumps()
 
 
 def test_a_new_class_for_a_known_name_warns():

@@ -1,5 +1,9 @@
 """Stores of values by key: sums, storage types, rows, optimizers, states, and what is refused."""
 
+import json
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -177,3 +181,36 @@ def test_names_that_are_unknown():
         mx.kv.create("locale")
     with pytest.raises(mx.DTypeError, match="must be a string"):
         mx.kv.create(3)
+
+
+GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "kvstore.json").read_text(encoding="utf-8"))
+CALLS = dict(runpy.run_path(str(Path(__file__).with_name("nestings.py")))["cases"](mx))
+
+
+def test_every_nesting_that_mxnet_takes_gives_what_it_gives():
+    differing = {}
+    for name, wanted in GOLDEN.items():
+        found = CALLS[name]()
+        if found != wanted:
+            differing[name] = found, wanted
+    assert len(GOLDEN) > 250
+    assert differing == {}
+
+
+@pytest.mark.parametrize("name", sorted(CALLS.keys() - GOLDEN.keys()))
+def test_other_nestings_work_or_are_refused_by_name(name):
+    try:
+        CALLS[name]()
+    except mx.SparsekitError as error:
+        assert error.hint  # noqa: PT017 - either way is right
+
+
+def test_a_key_given_twice_is_one_step_of_the_optimizer():
+    store = mx.kv.create()
+    store.init("w", mx.nd.zeros((2,)))
+    store.set_optimizer(mx.optimizer.SGD(learning_rate=1.0, momentum=0.5))
+    store.push(["w", "w"], [mx.nd.ones((2,)), mx.nd.ones((2,))])
+    store.push("w", mx.nd.zeros((2,)))
+    out = mx.nd.zeros((2,))
+    store.pull("w", out=out)
+    assert out.asnumpy().tolist() == [-3.0, -3.0]  # one step of 2, then its momentum

@@ -26,15 +26,12 @@ COLUMNS = {"one": 4, "last": -2, "all": slice(None), "part": slice(2, 5), "steps
            "back": slice(None, None, -2), "list": [5, 0, 0, 3], "mask": np.array([True, False, False, True, True, False])}
 
 
+pytestmark = pytest.mark.usefixtures("no_fallback")
+
+
 @pytest.fixture(params=STYPES)
 def x(request):
     return mx.nd.array(VALUES).tostype(request.param)
-
-
-@pytest.fixture(autouse=True)
-def nothing_becomes_dense():
-    with mx.config.set(densify="error"):
-        yield
 
 
 def check(made, expected, stype):

@@ -75,9 +75,10 @@ def test_a_softmax_is_dense_by_nature(stype, name):
     array, stores = held(5, 4, 1)
     x = wrap(stores[stype], mx.cpu())
     hooks.ledger.clear()  # it is bounded, and may be full
-    with mx.config.set(densify="error"):
-        made = getattr(nd, name)(x)
-    assert not hooks.ledger
+    made = getattr(nd, name)(x)
+    assert [(record.op, record.kind, record.bytes_after) for record in hooks.ledger] == [(name, "dense by nature", 80)]
+    with mx.config.set(densify="error"), pytest.raises(DensificationError, match=f"{name} gives a dense result"):
+        getattr(nd, name)(x)
     np.testing.assert_array_equal(made.asnumpy(), getattr(nd, name)(nd.array(array)).asnumpy())
     with mx.config.set(densify_limit=10), pytest.raises(DensificationError, match=name):
         getattr(nd, name)(x)

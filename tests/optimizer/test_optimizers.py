@@ -8,6 +8,8 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import SparsekitError, UnknownNameError
 from sparsekit.base.naming import settings
+from sparsekit.core import hooks
+from sparsekit.core.op import registry as OPERATORS
 from sparsekit.optimizer.optimizer import registry
 from sparsekit.optimizer.states import arrays_of
 
@@ -352,3 +354,64 @@ def test_the_repr_of_a_schedule():
     assert repr(schedule) == "PolyScheduler(max_update=10, pwr=3, warmup_steps=2)"
     assert repr(mx.optimizer.SGD(momentum=0.9, lr_scheduler=mx.lr_scheduler.MultiFactorScheduler([1, 2], 0.5))) == (
         "SGD(lr_scheduler=MultiFactorScheduler(step=[1, 2], factor=0.5), momentum=0.9)")
+
+
+#: Names of parameters as networks have them, and whether weight decay applies: (most optimizers, LARS), as in MXNet 1.9.1.
+DECAYED = {"fc_weight": (True, True), "bn_gamma": (True, False), "fc_bias": (False, False), "bn_beta": (False, False),
+           "embed_weight": (True, True), "scale": (False, False)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_decay_goes_by_the_names_of_parameters(name):
+    optimizer = create(name, wd=0.5, param_idx2name=dict(enumerate(DECAYED)))
+    wanted = [0.5 if decays[name == "lars"] else 0.0 for decays in DECAYED.values()]
+    assert optimizer._get_wds(range(len(DECAYED))) == wanted
+
+
+@pytest.mark.parametrize("parameter", sorted(DECAYED))
+def test_a_step_of_lars_decays_weights_alone(parameter):
+    """The rate is scaled too, but for gamma, beta and bias: from the formula, by numpy."""
+    weight, gradient = np.array([3.0, 4.0], np.float32), np.array([0.6, 0.8], np.float32)
+    optimizer = create("lars", momentum=0.0, eta=0.5, wd=0.1, learning_rate=2.0, param_idx2name={0: parameter})
+    held = mx.nd.array(weight)
+    mx.optimizer.get_updater(optimizer)(0, mx.nd.array(gradient), held)
+    decay = 0.1 if DECAYED[parameter][1] else 0.0
+    rate = 2.0 if parameter.endswith(("gamma", "beta", "bias")) else 2.0 * 0.5 * 5.0 / (1.0 + decay * 5.0)
+    np.testing.assert_allclose(held.asnumpy(), weight - rate * (gradient + decay * weight), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("owners", "wanted"), [
+    ({"param_dict": {0: mx.gluon.Parameter("own_name", shape=(2,))}, "idx2name": {0: "other"}}, "own_name"),
+    ({"idx2name": {0: "by_index"}}, "by_index"), ({"idx2name": {1: "of_another"}}, "0"), ({}, "0")])
+def test_a_profile_is_told_whose_each_array_of_a_state_is(monkeypatch, owners, wanted):
+    optimizer = mx.optimizer.Adam()
+    for name, value in owners.items():
+        setattr(optimizer, name, value)
+    updater, told = mx.optimizer.get_updater(optimizer), []
+    monkeypatch.setattr(hooks, "assign", lambda array, role, owner: told.append((array, role, owner)))
+    updater(0, mx.nd.ones(2), mx.nd.ones(2))
+    assert [(role, owner) for _, role, owner in told] == [("optimizer state", wanted)] * 2
+    assert all(array is state for (array, _, _), state in zip(told, updater.states[0], strict=True))
+
+
+@pytest.mark.parametrize("name", sorted(name for name in OPERATORS if name.startswith(("multi_", "preloaded_multi_")) and (
+    "sgd" in name)))
+def test_results_of_many_steps_have_the_types_of_their_weights(name):
+    """Inferred and computed; with a float32 copy of the weight, gradients may have another type."""
+    op = OPERATORS[name]
+    kinds = {"weight": ["float16", "float32"], "grad": ["float32", "float64"], "mom": ["float32", "float32"],
+             "weight32": ["float32", "float32"]}
+    names = ["weight", "grad", *(["mom"] if "mom" in name else []), *(["weight32"] if "mp_" in name else [])]
+    if "mp_" not in name:
+        kinds["weight"] = ["float32", "float64"]
+        kinds["grad"] = kinds["mom"] = kinds["weight"]
+    arrays = [mx.nd.ones((2,), dtype=kinds[key][place]) for place in range(2) for key in names]
+    rates = {"lrs": (0.5, 0.5), "wds": (0.0, 0.0)}
+    if name.startswith("preloaded"):
+        arrays, rates = [*arrays, mx.nd.array([0.5, 0.5]), mx.nd.array([0.0, 0.0])], {}
+    attrs = {**rates, "num_weights": 2}
+    inferred = op.dtype([array.dtype for array in arrays], op.bind(attrs).attrs)
+    assert [np.dtype(kind).name for kind in inferred] == kinds["weight"]
+    made = getattr(mx.nd, name)(*arrays, **attrs)
+    assert [one.dtype.name for one in made] == kinds["weight"]
+    assert [one.asnumpy().tolist() for one in made] == [[0.5, 0.5]] * 2

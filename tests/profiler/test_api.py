@@ -107,7 +107,7 @@ def test_domains_hold_tasks_frames_counters_and_markers(library):
     domain.new_marker("now").mark()
     profiler.set_state("stop")
     counter += 100
-    held = api._Shared.needed()
+    held = api._Shared.profiler
     spans = [(record["name"], record["depth"], record["attrs"]) for record in held.records if record["kind"] == "span"]
     assert spans == [("training::epoch", 0, {"domain": "training"}), ("training,frame::batch", 1, {"domain": "training"}),
                      ("alone", 0, {})]
@@ -127,7 +127,7 @@ def test_scopes_name_layers_and_join(library):
             add(library)
     add(library)
     profiler.set_state("stop")
-    assert [record["layer"] for record in api._Shared.needed().records] == ["encoder", "encoder:cell", "alone", ""]
+    assert [record["layer"] for record in api._Shared.profiler.records] == ["encoder", "encoder:cell", "alone", ""]
 
 
 @pytest.mark.parametrize("call", [
@@ -149,9 +149,28 @@ def test_settings_that_cannot_be_are_refused_and_change_nothing(setting):
     assert api._config == before
 
 
-def test_dump_without_a_run_is_named():
-    with pytest.raises(ProfilerError, match="Nothing has been profiled"):
-        profiler.dump()
+def test_dump_of_nothing_writes_a_trace_without_events(library, tmp_path):
+    """Before any run, and after ``dumps(reset=True)``, as MXNet does."""
+    profiler.dump()
+    profiler.set_state("run")
+    add(library)
+    profiler.set_state("stop")
+    profiler.dumps(reset=True)
+    (tmp_path / "profile.json").unlink()
+    profiler.dump()
+    events = json.loads((tmp_path / "profile.json").read_text())["traceEvents"]
+    assert not [event for event in events if event.get("name") == "add"]
+
+
+def test_a_program_that_names_a_file_and_never_dumps_leaves_its_trace(tmp_path):
+    program = ("import sparsekit as mx\nmx.profiler.set_config(filename='left.json')\nmx.profiler.set_state('run')\n"
+               "mx.nd.ones(3) + 1\nmx.profiler.set_state('stop')\n")
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+    names = [event["name"] for event in json.loads((tmp_path / "left.json").read_text())["traceEvents"]]
+    assert "_plus_scalar" in names
+    subprocess.run([sys.executable, "-c", program.replace("mx.profiler.set_config(filename='left.json')\n", "")],
+                   cwd=tmp_path, check=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["left.json"]  # no file that nobody named
 
 
 SCRIPT = """

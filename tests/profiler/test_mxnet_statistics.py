@@ -93,7 +93,7 @@ def test_domains_stay_apart_when_events_are_folded(library):
             with profiler.Domain(name).new_task("work"):
                 pass
     profiler.set_state("stop")
-    held = api._Shared.needed()
+    held = api._Shared.profiler
     held._run.log._fold(len(held._run.log.start))
     found = json.loads(profiler.dumps(format="json"))["Time"]
     assert {name: rows["work"]["Count"] for name, rows in found.items()} == {"one": 5, "two": 10}
@@ -101,7 +101,7 @@ def test_domains_stay_apart_when_events_are_folded(library):
 
 def test_what_belongs_to_no_domain_is_the_users(library):
     profiler.set_state("run")
-    held = api._Shared.needed()
+    held = api._Shared.profiler
     held.counter("loss", 2.5, "nats")
     held.counter("loss", 1.5)
     held.marker("begin")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -10,12 +11,13 @@ from typing import Any
 
 from ...base import rng
 from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError
+from ...base.workers import Threads
 from ...core import hooks
-from ...io.workers import Threads
 from ...ndarray import NDArray
+from ..utils import whole
 from .dataset import ArrayDataset, SimpleDataset, _SampledDataset
 from .process import Late, Processes, make_batch
-from .sampler import BatchSampler, RandomSampler, SequentialSampler, whole
+from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 __all__ = ["DataLoader"]
 
@@ -89,7 +91,7 @@ class _Epoch:
     """The batches of one epoch, a few of which workers make ahead."""
 
     def __init__(self, workers: Any, tickets: Iterator[int], batches: Any, ahead: int, timeout: float) -> None:
-        self._workers, self._tickets, self._timeout = workers, tickets, timeout
+        self._workers, self._tickets, self._timeout, self._owner = workers, tickets, timeout, os.getpid()
         self._batches, self._seed = _begun(batches)
         self._waiting: list[int] = []
         for _ in range(ahead):
@@ -106,13 +108,17 @@ class _Epoch:
     def __iter__(self) -> Iterator[Any]:
         try:
             while True:
+                if self._owner != os.getpid():
+                    raise WorkerError("A forked process cannot go on with a loop over batches that its parent began: the "
+                                      "workers are the parent's.", hint="begin a new loop in the child.")
                 self._push()
                 if not self._waiting:
                     return
                 start = time.perf_counter_ns()
                 yield _noted(self._next(self._waiting.pop(0)), start)
         finally:
-            self._workers.forget(self._waiting)
+            if self._owner == os.getpid():
+                self._workers.forget(self._waiting)
 
     def _next(self, ticket: int) -> Any:
         try:
@@ -196,6 +202,7 @@ class DataLoader:
     """
 
     _workers: Any = None
+    _owner = 0
 
     def __init__(self, dataset: Any, batch_size: int | None = None, shuffle: bool = False, sampler: Any = None,
                  last_batch: str | None = None, batch_sampler: Any = None, batchify_fn: Callable[[Any], Any] | None = None,
@@ -225,6 +232,7 @@ class DataLoader:
 
     def _start(self) -> None:
         kind: Any = _ThreadWorkers if self._threads else Processes
+        self._owner = os.getpid()
         self._workers = kind(self._num_workers, self._dataset, self._batchify)
 
     def __iter__(self) -> Iterator[Any]:
@@ -233,7 +241,7 @@ class DataLoader:
                 start = time.perf_counter_ns()
                 yield _noted(make_batch(self._dataset, rows, self._batchify), start)
             return
-        if self._epoch is None:
+        if self._epoch is None or self._owner != os.getpid():
             self.refresh()
         epoch, self._epoch = self._epoch, None
         try:
@@ -253,6 +261,8 @@ class DataLoader:
         """Have the workers begin with a new epoch, which the next loop over the batches takes."""
         if not self._num_workers:
             return
+        if self._owner != os.getpid():  # a fork's child has no workers
+            self._workers = self._epoch = None
         self.clean()
         if self._workers is None:
             self._start()

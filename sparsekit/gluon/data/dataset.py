@@ -11,7 +11,8 @@ from ...base.dtypes import ELEMENT_TYPES
 from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError
 from ...io.array_iter import rows_of
 from ...ndarray import NDArray, array
-from .sampler import FilterSampler, Sampler, SequentialSampler, whole
+from ..utils import whole
+from .sampler import FilterSampler, Sampler, SequentialSampler
 
 __all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "batch_of"]
 

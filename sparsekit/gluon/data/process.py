@@ -9,6 +9,8 @@ behind; the process that asked maps it and makes its arrays there, without a cop
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import io
 import mmap
 import multiprocessing
@@ -185,10 +187,35 @@ _MOVABLE = ("functions that worker processes call are defined in a module, not i
             "thread_pool=True works with any.")
 
 
-def _end(workers: list[tuple[Any, Any]]) -> None:
+def _leave(workers: list[tuple[Any, Any]], owner: int) -> None:
+    """End workers that nobody has any more, without waiting: Python forgets what Ctrl-C raises in a finalizer."""
+    done = _thread.allocate_lock()
+    done.acquire()
+    _leaving.append(done)
+
+    def end() -> None:
+        try:
+            _end(workers, owner)
+        finally:
+            _leaving.remove(done)
+            done.release()
+
+    try:
+        _thread.start_new_thread(end, ())
+    except RuntimeError:  # no threads any more
+        end()
+
+
+#: A lock for each group of workers that is being ended, released when they have ended.
+_leaving: list[Any] = []
+
+
+def _end(workers: list[tuple[Any, Any]], owner: int) -> None:
     """Close the pipes, upon which idle workers end; stop those that do not."""
     for _, pipe in workers:
         pipe.close()
+    if owner != os.getpid():
+        return  # a forked child has copies of the pipes, and no right to the processes
     for process, _ in workers:
         process.join(PATIENCE)
         if process.is_alive():
@@ -227,7 +254,10 @@ class Processes:
         self._queue: deque[tuple[int, Sequence[Any], int]] = deque()
         self._unwanted: set[int] = set()
         self._done: dict[int, Any] = {}
-        self._end = weakref.finalize(self, _end, self._workers)
+        self._owner = os.getpid()
+        self._end = weakref.finalize(self, _leave, self._workers, self._owner)
+        self._end.atexit = False
+        _alive.add(self)
         for number in range(count):
             here, there = context.Pipe()
             process = context.Process(target=_work, args=(there, payload), name=f"sparsekit-data-{number}", daemon=True)
@@ -302,4 +332,16 @@ class Processes:
 
     def close(self) -> None:
         """End the processes."""
-        self._end()
+        if self._end.detach():
+            _end(self._workers, self._owner)
+
+
+_alive: weakref.WeakSet[Processes] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for processes in list(_alive):
+        processes.close()
+    for done in list(_leaving):
+        done.acquire(timeout=2 * PATIENCE)

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...base.errors import ShapeError, UnknownNameError, UnsupportedError
 from ...base.rng import generator
+from ..utils import whole
 
-__all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler", "whole"]
+__all__ = ["BatchSampler", "FilterSampler", "IntervalSampler", "RandomSampler", "Sampler", "SequentialSampler"]
 
 LAST_BATCHES = ("keep", "discard", "rollover")
-
-
-def whole(name: str, value: Any, least: int = 0) -> int:
-    """``value`` as an int of at least ``least``.
-
-    Raises
-    ------
-    ShapeError
-        If it is none.
-    """
-    try:
-        found = operator.index(value)
-    except TypeError:
-        found = least - 1
-    if found < least:
-        raise ShapeError(f"{name} is a whole number, at least {least}, not {value!r}.", hint=f"{name}={least + 1}, for example.")
-    return found
 
 
 class Sampler:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
-from ...base.errors import SparsekitError, StorageTypeError
+from ...base.errors import ShapeError, SparsekitError, StorageTypeError
 from ..block import HybridBlock
+from ..utils import whole
 from .activations import Activation
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
@@ -24,7 +26,7 @@ class Dense(HybridBlock):
     Parameters
     ----------
     units : int
-        Size of the output.
+        Size of the output; a layer of 0 can be made, as in MXNet, and not be called.
     activation : str, optional
         As for ``Activation``; none by default.
     use_bias : bool
@@ -47,9 +49,8 @@ class Dense(HybridBlock):
         if weight_grad_stype not in ("default", "row_sparse"):
             raise StorageTypeError(f"weight_grad_stype={weight_grad_stype!r} is not supported.",
                                    hint="it is 'default' or 'row_sparse'.")
-        if not units > 0:
-            raise SparsekitError(f"A layer of {units} units cannot be.", hint="units is at least 1.")
-        self._units, self._in_units, self._flatten = units, in_units, flatten
+        self._units, self._in_units, self._flatten = whole("units", units), whole("in_units", in_units), flatten
+        units, in_units = self._units, self._in_units
         self._turned = weight_grad_stype == "row_sparse"
         with self.name_scope():
             self.weight = self.params.get("weight", shape=self._weight_shape(in_units), init=weight_initializer, dtype=dtype,
@@ -63,6 +64,8 @@ class Dense(HybridBlock):
 
     def infer_shape(self, x: Any, *args: Any) -> None:
         """The input tells the weight's shape."""
+        if self._units == 0:
+            raise ShapeError(f"{self.name} has 0 units, and cannot compute anything.", hint="make it with units of at least 1.")
         self.weight.shape = self._weight_shape(math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
@@ -97,7 +100,7 @@ class Dropout(HybridBlock):
 
     def __init__(self, rate: float, axes: Any = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not 0 <= rate < 1:
+        if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
             raise SparsekitError(f"rate={rate!r} is no share of elements.", hint="it is at least 0 and below 1.")
         self._rate, self._axes = rate, axes
 
@@ -142,6 +145,7 @@ class Embedding(HybridBlock):
     def __init__(self, input_dim: int, output_dim: int, dtype: Any = "float32", weight_initializer: Any = None,
                  sparse_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        input_dim, output_dim = whole("input_dim", input_dim), whole("output_dim", output_dim)
         self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name,
                         "sparse_grad": sparse_grad}
         self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...base.errors import RowIndexError
 from ..block import HybridBlock
+from ..utils import whole
 
 __all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]
 
@@ -21,6 +22,7 @@ class _Norm(HybridBlock):
 
     def _scale_and_offset(self, size: int, scale: bool, center: bool, gamma: Any, beta: Any, for_good: bool = False) -> None:
         """Make the two; without scale or center they stay what they are, ``for_good`` if nobody may change that."""
+        size = whole("in_channels", size)
         for name, learned, init in (("gamma", scale, gamma), ("beta", center, beta)):
             setattr(self, name, self.params.get(name, grad_req="write" if learned else "null", shape=(size,), init=init,
                                                 allow_deferred_init=True, differentiable=learned or not for_good))
@@ -185,6 +187,7 @@ class GroupNorm(_Norm):
                  beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", prefix: str | None = None,
                  params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
+        num_groups = whole("num_groups", num_groups, 1)
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
         self._num_groups, self._epsilon, self._center, self._scale = num_groups, epsilon, center, scale
         self._scale_and_offset(num_groups, scale, center, gamma_initializer, beta_initializer)

@@ -144,7 +144,9 @@ class DropoutCell(HybridRecurrentCell):
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """One step, or a whole sequence."""
-        return (F.Dropout(inputs, p=self._rate, axes=self._axes) if self._rate > 0 else inputs), states
+        if not self._rate > 0:
+            return inputs, states
+        return F.Dropout(inputs, p=self._rate, axes=self._axes, name=self._step_name() + "fwd"), states
 
     def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
                valid_length: Any = None) -> tuple[Any, Any]:
@@ -276,7 +278,7 @@ class ResidualCell(ModifierCell):
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """One step."""
         output, states = self.base_cell(inputs, states)
-        return F.elemwise_add(output, inputs), states
+        return F.elemwise_add(output, inputs, name=self._step_name() + "fwd"), states
 
     def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
                valid_length: Any = None) -> tuple[Any, Any]:
@@ -337,8 +339,10 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
                                      layout=layout, merge_outputs=False, valid_length=valid_length)
         merged = not is_list(outputs)
         turned, _, _, _ = format_sequence(None, reverse_sequence(turned, valid_length), layout, merged)
-        outputs = (F.concat(outputs, turned, dim=2) if merged
-                   else [F.concat(*both, dim=1) for both in zip(outputs, turned, strict=True)])
+        prefix = self._output_prefix
+        outputs = (F.concat(outputs, turned, dim=2, name=f"{prefix}out") if merged else
+                   [F.concat(*both, dim=1, name=f"{prefix}t{place}")
+                    for place, both in enumerate(zip(outputs, turned, strict=True))])
         if valid_length is not None:
             outputs = mask_sequence(F, outputs, length, valid_length, axis, merged)
         return outputs, new + more

@@ -9,9 +9,29 @@ from ... import ndarray
 from ...base.errors import SparsekitError
 from ..block import Block, HybridBlock
 from ..nn import LeakyReLU
+from ..utils import whole
 from .sequences import begin_state_for, format_sequence, mask_sequence
 
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
+
+
+class _Count:
+    """A count that names steps and nothing depends on, so that it is none of a block's attributes that are watched."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, cell: Any, owner: type) -> int:
+        return int(cell._counts.get(self._name, -1))
+
+    def __set__(self, cell: Any, value: int) -> None:
+        cell._counts[self._name] = value
+
+
+class _Counts(dict[str, int]):
+    """The counts of one cell."""
+
+    unwatched = True
 
 
 class RecurrentCell(Block):
@@ -25,10 +45,16 @@ class RecurrentCell(Block):
     params : ParameterDict, optional
     """
 
+    _counter, _init_counter = _Count(), _Count()
+
     def __init__(self, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._modified = False
+        self._modified, self._counts = False, _Counts()
         self.reset()
+
+    def _step_name(self) -> str:
+        """What names of this step's operators begin with."""
+        return f"t{self._counter}_"
 
     def reset(self) -> None:
         """Forget what is left of an earlier sequence; to be called before stepping through a new one."""
@@ -160,7 +186,8 @@ class _Gated(HybridRecurrentCell):
     def __init__(self, gates: int, hidden_size: int, input_size: int, initializers: tuple[Any, Any, Any, Any], prefix: Any,
                  params: Any, width: int | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
-        self._hidden_size, self._input_size, self._sums = hidden_size, input_size, gates * hidden_size
+        self._hidden_size, self._input_size = whole("hidden_size", hidden_size, 1), whole("input_size", input_size)
+        self._sums = gates * self._hidden_size
         shapes = ((self._sums, input_size), (self._sums, hidden_size if width is None else width), (self._sums,), (self._sums,))
         for name, shape, init in zip(("i2h_weight", "h2h_weight", "i2h_bias", "h2h_bias"), shapes, initializers, strict=True):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
@@ -171,8 +198,9 @@ class _Gated(HybridRecurrentCell):
 
     def _both_sums(self, F: Any, inputs: Any, state: Any, *parameters: Any) -> tuple[Any, Any]:
         i2h_weight, h2h_weight, i2h_bias, h2h_bias = parameters
-        return (F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=self._sums),
-                F.FullyConnected(state, h2h_weight, h2h_bias, num_hidden=self._sums))
+        step = self._step_name()
+        return (F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=self._sums, name=step + "i2h"),
+                F.FullyConnected(state, h2h_weight, h2h_bias, num_hidden=self._sums, name=step + "h2h"))
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Shape and layout of the state."""
@@ -217,7 +245,8 @@ class RNNCell(_Gated):
                        h2h_bias: Any) -> Any:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        output = self._get_activation(F, F.elemwise_add(*both), self._activation)
+        step = self._step_name()
+        output = self._get_activation(F, F.elemwise_add(*both, name=step + "plus0"), self._activation, name=step + "out")
         return output, [output]
 
 
@@ -258,11 +287,15 @@ class LSTMCell(_Gated):
                        h2h_bias: Any) -> Any:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        parts = F.SliceChannel(F.elemwise_add(*both), num_outputs=4)
+        step = self._step_name()
+        parts = F.SliceChannel(F.elemwise_add(*both, name=step + "plus0"), num_outputs=4, name=step + "slice")
         kinds = (self._recurrent_activation, self._recurrent_activation, self._activation, self._recurrent_activation)
-        entry, forget, new, leave = (self._get_activation(F, part, kind) for part, kind in zip(parts, kinds, strict=True))
-        cell = F.elemwise_add(F.elemwise_mul(forget, states[1]), F.elemwise_mul(entry, new))
-        hidden = F.elemwise_mul(leave, self._get_activation(F, cell, self._activation))
+        entry, forget, new, leave = (self._get_activation(F, part, kind, name=step + name)
+                                     for part, kind, name in zip(parts, kinds, "ifco", strict=True))
+        cell = F.elemwise_add(F.elemwise_mul(forget, states[1], name=step + "mul0"),
+                              F.elemwise_mul(entry, new, name=step + "mul1"), name=step + "state")
+        hidden = F.elemwise_mul(leave, self._get_activation(F, cell, self._activation, name=step + "activation0"),
+                                name=step + "out")
         return hidden, [hidden, cell]
 
 
@@ -294,10 +327,15 @@ class GRUCell(_Gated):
                        h2h_bias: Any) -> Any:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        (reset, update, new), (back_reset, back_update, back_new) = (F.SliceChannel(sums, num_outputs=3) for sums in both)
-        reset = F.sigmoid(F.elemwise_add(reset, back_reset))
-        update = F.sigmoid(F.elemwise_add(update, back_update))
-        new = F.tanh(F.elemwise_add(new, F.elemwise_mul(reset, back_new)))
-        rest = F.elemwise_sub(F.ones_like(update), update)
-        hidden = F.elemwise_add(F.elemwise_mul(rest, new), F.elemwise_mul(update, states[0]))
+        step = self._step_name()
+        (reset, update, new), (back_reset, back_update, back_new) = (
+            F.SliceChannel(sums, num_outputs=3, name=step + name) for sums, name in zip(both, ("i2h_slice", "h2h_slice"),
+                                                                                        strict=True))
+        reset = F.sigmoid(F.elemwise_add(reset, back_reset, name=step + "plus0"), name=step + "r_act")
+        update = F.sigmoid(F.elemwise_add(update, back_update, name=step + "plus1"), name=step + "z_act")
+        new = F.tanh(F.elemwise_add(new, F.elemwise_mul(reset, back_new, name=step + "mul0"), name=step + "plus2"),
+                     name=step + "h_act")
+        rest = F.elemwise_sub(F.ones_like(update, name=step + "ones_like0"), update, name=step + "minus0")
+        hidden = F.elemwise_add(F.elemwise_mul(rest, new, name=step + "mul1"),
+                                F.elemwise_mul(update, states[0], name=step + "mul20"), name=step + "out")
         return hidden, [hidden]

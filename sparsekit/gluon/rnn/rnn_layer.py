@@ -11,6 +11,7 @@ from ...ndarray.ndarray import NDArray
 from ...ops.recurrent import MODES
 from ...symbol import Symbol
 from ..block import HybridBlock
+from ..utils import whole
 from .composed import BidirectionalCell, DropoutCell, HybridSequentialRNNCell
 from .rnn_cell import GRUCell, LSTMCell, RNNCell
 
@@ -29,6 +30,8 @@ class _RNNLayer(HybridBlock):
         if mode not in MODES:
             raise UnknownNameError.of("activation", mode.removeprefix("rnn_"), ("relu", "tanh"))
         super().__init__(**kwargs)
+        hidden_size, num_layers = whole("hidden_size", hidden_size, 1), whole("num_layers", num_layers, 1)
+        input_size = whole("input_size", input_size)
         self._hidden_size, self._num_layers, self._mode, self._layout = hidden_size, num_layers, mode, layout
         self._projection_size = projection_size or None
         self._dropout, self._dir, self._input_size = dropout, 2 if bidirectional else 1, input_size

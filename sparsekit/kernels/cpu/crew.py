@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import SparsekitError
+from ...base.undisturbed import undisturbed
 from .jit import kernel, worker_count
-from .words import ACTIVE, ARGUMENTS, AWAKE, COUNT, FAILED, FUNCTION, GRAIN, NEXT, add, pause, read, run_piece, write
+from .words import ACTIVE, ARGUMENTS, AWAKE, COUNT, FAILED, FUNCTION, GRAIN, NEXT, add, pause, read, run_piece, take_down, write
 
 __all__ = ["lead", "share"]
 
@@ -108,10 +109,16 @@ class _Crew:
         helpers = worker_count() - 1
         self.lock, self.board = threading.Lock(), _empty_board(helpers)
         self.processor, self.leader = _current_processor(), -1
-        _attend(self.board, helpers, 0)  # compiled by who asks, before threads need it
-        self.bells = [threading.Semaphore(0) for _ in range(helpers)]
-        for number in range(helpers):
-            threading.Thread(target=self._help, args=(number,), name=f"sparsekit-{number}", daemon=True).start()
+        # Locks, which are released to ring: no signal's handler can come in between, as it can into a semaphore's methods.
+        self.bells = [threading.Lock() for _ in range(helpers)]
+        for number, bell in enumerate(self.bells):
+            bell.acquire()
+            thread = threading.Thread(target=self._help, args=(number,), name=f"sparsekit-{number}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system allows no more of them: those that are there do the work
+                del self.bells[number:]
+                break
 
     def _help(self, number: int) -> None:
         while True:
@@ -150,11 +157,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def _make() -> None:
+    with _making:
+        if not _crews:
+            _crews.append(_Crew())
+
+
 def _crew() -> _Crew:
     if not _crews:
-        with _making:
-            if not _crews:
-                _crews.append(_Crew())
+        _attend(_empty_board(0), 0, 0)  # compiled by who asks, before threads need it
+        undisturbed(_make)
     return _crews[0]
 
 
@@ -167,13 +179,15 @@ def share(shared: Any, count: int, grain: int, *arguments: Any) -> None:
         ``shared(board, count, grain, *arguments)``, which calls ``put_up`` and gives what ``lead`` gives.
     """
     crew = _crew() if worker_count() > 1 and count > grain else None
-    if crew is None or not crew.lock.acquire(blocking=False):
-        failed = shared(_empty_board(0), count, grain, *arguments)
-    else:
+    if crew is None or crew.lock.locked():
+        board = _empty_board(0)
         try:
+            failed = shared(board, count, grain, *arguments)
+        finally:
+            take_down(board)
+    else:
+        with crew.lock:  # which no interrupt can leave taken; should another thread be first, its loop is waited for
             crew.wake()
             failed = shared(crew.board, count, grain, *arguments)
-        finally:
-            crew.lock.release()
     if failed:
         raise SparsekitError("A kernel failed in one of its threads.", hint="report this, it is a defect.")

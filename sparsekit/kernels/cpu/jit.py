@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
+import logging
 import os
+import re
 import sys
 import threading
 import time
@@ -14,7 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import DTypeError
+from ...base.environment import thread_count
+from ...base.errors import DTypeError, MissingPackageError
+from ...base.forking import across_fork
+from ...base.undisturbed import undisturbed
+from .kept import Kept, warn_if_not_kept
 
 __all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch", "single_precision"]
 
@@ -23,34 +29,94 @@ _HALF = np.dtype(np.float16)
 #: Called with (name, start, end) in nanoseconds after a compilation or the import of numba.
 listeners: list[Callable[[str, int, int], None]] = []
 
-
-def _told(name: str, work: Callable[[], Any]) -> Any:
-    start = time.perf_counter_ns()
-    try:
-        return work()
-    finally:
-        end = time.perf_counter_ns()
-        for listener in listeners:
-            listener(name, start, end)
-
-
-#: Held by who imports numba or prepares a kernel for it.
+#: Held by who imports numba, prepares a kernel for it or compiles one.
 _loading = threading.RLock()
 
+#: The first version of numba that these kernels were written for, as in the package's requirements.
+OLDEST_NUMBA = (0, 61)
 
-@functools.cache
-def _numba() -> Any:
-    """numba, taught that a ``Kernel`` met inside another kernel is its dispatcher."""
-    numba = _told("import numba", lambda: importlib.import_module("numba"))
-    extending = importlib.import_module("numba.extending")
-    types = importlib.import_module("numba.types")
 
-    @extending.typeof_impl.register(Kernel)
-    def _(value: Kernel, _context: Any) -> Any:
-        return types.Dispatcher(value.dispatcher)
+class _Within(threading.local):
+    """The times of what the calling thread is compiling, which is told when the outermost kernel is done."""
 
-    importlib.import_module("sparsekit.kernels.cpu.native").teach()
-    return numba
+    times: list[tuple[str, int, int]] | None = None
+
+
+_within = _Within()
+
+
+def _whole(name: str, work: Callable[[], Any]) -> Any:
+    """Import or compile something to its end, and tell the listeners from the calling thread how long it took.
+
+    An import that Ctrl-C cuts in half leaves a package that can never be imported again in this process, and a
+    compilation leaves numba's tables half filled.  So neither is done where signals are handled; what a handler raised
+    is raised afterwards.  Times are told by the outermost call: kernels compile kernels.
+    """
+    outer = _within.times
+    times: list[tuple[str, int, int]] = [] if outer is None else outer
+
+    def timed() -> Any:
+        _within.times = times
+        with _loading:
+            start = time.perf_counter_ns()
+            try:
+                return work()
+            finally:
+                times.append((name, start, time.perf_counter_ns()))
+                _within.times = outer
+
+    try:
+        return undisturbed(timed)
+    finally:
+        if outer is None:
+            for entry in times:
+                for listener in listeners:
+                    listener(*entry)
+
+
+def numba() -> Any:
+    """numba, taught what kernels can say.
+
+    Raises
+    ------
+    MissingPackageError
+        If it is not installed, too old, or does not work with the other packages.
+    """
+    return _numba[0] if _numba else _whole("import numba", _imported)
+
+
+_numba: list[Any] = []
+
+
+def _imported() -> Any:
+    if _numba:  # by another thread, which this one waited for
+        return _numba[0]
+    logger = logging.getLogger("numba")
+    if logger.level == logging.NOTSET:  # else the user has chosen what numba says
+        logger.setLevel(logging.WARNING)  # at DEBUG, one kernel is some thousand lines
+    try:
+        module = importlib.import_module("numba")
+        extending = importlib.import_module("numba.extending")
+        types = importlib.import_module("numba.types")
+        version = tuple(map(int, re.findall(r"\d+", module.__version__)[:2]))
+    except Exception as error:  # numba raises whatever it meets, of numpy's version for instance
+        raise MissingPackageError(f"Sparse kernels are compiled by numba, which cannot be imported ({error}).",
+                                  hint=_INSTALL) from error
+    if version < OLDEST_NUMBA:
+        raise MissingPackageError(f"Sparse kernels need numba {'.'.join(map(str, OLDEST_NUMBA))} or newer, "
+                                  f"and {module.__version__} is installed.", hint=_INSTALL)
+    if not module.config.DISABLE_JIT:
+
+        @extending.typeof_impl.register(Kernel)  # a kernel met inside another kernel is its dispatcher
+        def _(value: Kernel, _context: Any) -> Any:
+            return types.Dispatcher(value.dispatcher)
+
+        importlib.import_module("sparsekit.kernels.cpu.native").teach()
+    _numba.append(module)
+    return module
+
+
+_INSTALL = "python -m pip install --upgrade sparsekit numba brings versions that fit each other."
 
 
 class _ReadOnly(Exception):
@@ -71,23 +137,41 @@ class Kernel:
         """
         if name != "dispatcher":
             raise AttributeError(name)
-        with _loading:
-            if "dispatcher" not in self.__dict__:
-                self.dispatcher = self._prepared()
-        return self.dispatcher
+        numba()
+
+        def prepare() -> Any:
+            with _loading:
+                if "dispatcher" not in self.__dict__:
+                    self.dispatcher = self._prepared()
+                return self.__dict__["dispatcher"]
+
+        return undisturbed(prepare)
 
     def _prepared(self) -> Any:
-        numba = _numba()
-        made = numba.njit(**{"cache": True, "nogil": True, **self._options})(self._function)
+        module = numba()
+        if module.config.DISABLE_JIT:
+            return self._interpreted
+        made = module.njit(**{"nogil": True, **self._options, "cache": False})(self._function)
+        if self._options.get("cache", True):
+            made._cache = Kept(self._function)
         compile_signature, name = made.compile, self._function.__name__
 
         def compile_and_tell(signature: Any) -> Any:
-            if any(isinstance(kind, numba.types.Array) and not kind.mutable for kind in signature):
+            if any(isinstance(kind, module.types.Array) and not kind.mutable for kind in signature):
                 raise _ReadOnly
-            return _told(name, lambda: compile_signature(signature))
+            compiled = _whole(name, lambda: compile_signature(signature))
+            warn_if_not_kept()
+            return compiled
 
         made.compile = compile_and_tell
         return made
+
+    def _interpreted(self, *arguments: Any) -> Any:
+        """Run the Python function as it is: what ``NUMBA_DISABLE_JIT=1`` asks for, to debug it."""
+        if any(getattr(value, "dtype", None) == _HALF for value in arguments):
+            return widened(self, arguments)
+        with np.errstate(all="ignore"):  # compiled code checks none of it
+            return self._function(*arguments)
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile for these types if that has not been done, and run."""
@@ -143,48 +227,32 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 @functools.cache
 def _pool() -> Any:
-    futures: Any = importlib.import_module("concurrent.futures")
-    return futures.ThreadPoolExecutor(max_workers=worker_count(), thread_name_prefix="sparsekit")
+    workers: Any = importlib.import_module("sparsekit.base.workers")  # with concurrent.futures, only when it is needed
+    return workers.Threads(worker_count() - 1, "sparsekit")  # who asks for the work takes part
 
 
-def _locks() -> list[Any]:
-    """What a fork must not find in another thread's hands: the compiler, and who imports it."""
+def _compiler_lock() -> Any:
     compiler = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
-    return [_loading] if compiler is None else [_loading, compiler._lock]
-
-
-def _before_fork() -> None:
-    """Wait for compilations under way: a child would meet them half done, and their locks taken for ever."""
-    _forking.locks = _locks()
-    for lock in _forking.locks:
-        lock.acquire()
-
-
-def _after_fork() -> None:
-    for lock in reversed(_forking.locks):
-        lock.release()
+    return getattr(compiler, "_lock", None)
 
 
 def _in_child() -> None:
     """The threads of the parent did not come along."""
-    _after_fork()
     _pool.cache_clear()
     _scratch.in_pool = False
 
 
-_forking = threading.local()
-
+# A fork waits for compilations under way: a child would meet them half done.
+across_fork(lambda: _loading)
+across_fork(_compiler_lock)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
+    os.register_at_fork(after_in_child=_in_child)
 
 
 @functools.cache
 def worker_count() -> int:
-    """Threads that large kernels are spread over: ``SPARSEKIT_NUM_THREADS``, else the usable cores."""
-    asked = os.environ.get("SPARSEKIT_NUM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Threads that large kernels are spread over; one where they are interpreted, as Python runs in one at a time."""
+    return 1 if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" else thread_count()
 
 
 class _Scratch(threading.local):
@@ -230,7 +298,9 @@ def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
     pool, waiting = _pool(), []
     try:
         for start, stop in itertools.pairwise(edges[1:]):
-            waiting.append(pool.submit(_inside, work, start, stop))
+            # Known before it is handed over: an interrupt in between must not leave a piece that nobody waits for.
+            waiting.append(pool.promise())
+            pool.put(waiting[-1], _inside, work, start, stop)
         work(edges[0], edges[1])
         for future in waiting:
             future.result()
@@ -240,15 +310,21 @@ def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
 
 def _inside(work: Callable[[int, int], Any], start: int, stop: int) -> None:
     """One piece in a thread of the pool; what it shares out in turn it does alone, since all threads may wait for it."""
-    _scratch.in_pool = True
-    work(start, stop)
+    before, _scratch.in_pool = _scratch.in_pool, True
+    try:
+        work(start, stop)
+    finally:
+        _scratch.in_pool = before
 
 
 def _finish(waiting: list[Any]) -> None:
     """Return when no piece runs any more: after an error or an interrupt the others would write to memory in use again."""
+    raised: BaseException | None = None
     for future in waiting:
         while not future.cancel() and not future.done():
             try:
                 future.exception()
-            except KeyboardInterrupt:
-                continue  # one is under way already
+            except BaseException as error:  # of a signal's handler
+                raised = error
+    if raised is not None:
+        raise raised

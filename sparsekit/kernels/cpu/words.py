@@ -1,12 +1,19 @@
-"""What kernels can say beyond Python; ``native`` tells numba what it is compiled to.  Outside kernels these do nothing."""
+"""What kernels can say beyond Python; ``native`` tells numba what it is compiled to.
+
+Where kernels are interpreted these functions run as they are: in one thread, on a board that no other thread sees.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 __all__ = ["add", "eight_bytes", "pause", "prefetch", "put_up", "read", "run_piece", "write", "zero_bits"]
 
 # Words of the board that ``crew`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
 
+#: What was put up by interpreted kernels and has not been taken down, by the number that stands on the board for it.
+_up: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
 
 def prefetch(array, place):
@@ -15,22 +22,30 @@ def prefetch(array, place):
 
 def eight_bytes(text, place):
     """``text[place:place + 8]`` of uint8 as one uint64, the first byte lowest; unchecked, so have the room."""
+    return text[int(place):int(place) + 8].view("<u8").astype("u8")[0]
 
 
 def zero_bits(word):
     """How many zero bits a uint64 has below its lowest one; 64 if it is 0."""
+    value = int(word)
+    return (value & -value).bit_length() - 1 if value else 64
 
 
 def add(board, place, amount):
     """Add to a word of the board; what it was."""
+    before = int(board[place])
+    board[place] += amount
+    return before
 
 
 def read(board, place):
     """A word of the board, whoever wrote it."""
+    return int(board[place])
 
 
 def write(board, place, value):
     """Set a word of the board, after all that was written before."""
+    board[place] = value
 
 
 def pause():
@@ -39,6 +54,9 @@ def pause():
 
 def run_piece(function, packed, start, stop):
     """Run a piece of the loop that is on the board; not 0 if it failed."""
+    body, arguments = _up[function]
+    body(*arguments, start, stop)
+    return 0
 
 
 def put_up(board, body, arguments):
@@ -46,3 +64,10 @@ def put_up(board, body, arguments):
 
     They are in the frame of the calling kernel, which must not return before ``crew.lead`` has.
     """
+    board[FUNCTION] = id(board)
+    _up[id(board)] = body, arguments
+
+
+def take_down(board):
+    """Forget what was put up on a board; only interpreted kernels need that."""
+    _up.pop(id(board), None)

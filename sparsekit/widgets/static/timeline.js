@@ -235,7 +235,7 @@ class Timeline extends Noter {
 
   sentence(event) {
     const { start, duration, fallback } = this.data.columns;
-    const dense = fallback[event] ? ", made a sparse array dense" : "";
+    const dense = ["", ", made a sparse array dense", ", made a sparse array dense by nature"][fallback[event]];
     const { runs, columns: { run } } = this.data;
     const where = [this.data.lane(event), ...(runs.length > 1 ? [runs[run[event]]] : [])].join(", ");
     const step = this.stepOf(event);

@@ -21,7 +21,7 @@ export class Teller extends Painter {
     const close = element("button", { type: "button", "aria-label": "Close details", onclick: () => { this.select(-1); this.stage.focus(); } }, "×");
     this.panel.replaceChildren(
       element("div", { class: "sk-head" }, element("h4", {}, data.label(event)), close),
-      ...(fallback[event] ? [element("p", { class: "sk-alarm" }, "A sparse array was made dense here: no sparse kernel fits these storage types.")] : []),
+      ...(fallback[event] ? [element("p", { class: "sk-alarm" }, `A sparse array was made dense here: ${fallback[event] === 2 ? "the result is dense by nature, zeros do not stay zero." : "no sparse kernel fits these storage types."}`)] : []),
       list, this.arrayList(event), this.actions(event),
     );
     this.panel.hidden = false;

@@ -121,10 +121,13 @@ class LSTMPCell(_Gated):
                        i2h_bias: Any, h2h_bias: Any) -> Any:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
-        entry, forget, new, leave = F.SliceChannel(F.elemwise_add(*both), num_outputs=4)
-        cell = F.elemwise_add(F.elemwise_mul(F.sigmoid(forget), states[1]), F.elemwise_mul(F.sigmoid(entry), F.tanh(new)))
-        hidden = F.elemwise_mul(F.sigmoid(leave), F.tanh(cell))
-        output = F.FullyConnected(hidden, h2r_weight, num_hidden=self._projection_size, no_bias=True)
+        step = self._step_name()
+        entry, forget, new, leave = F.SliceChannel(F.elemwise_add(*both), num_outputs=4, name=step + "slice")
+        cell = F.elemwise_add(F.elemwise_mul(F.sigmoid(forget, name=step + "f"), states[1]),
+                              F.elemwise_mul(F.sigmoid(entry, name=step + "i"), F.tanh(new, name=step + "c")),
+                              name=step + "state")
+        hidden = F.elemwise_mul(F.sigmoid(leave, name=step + "o"), F.tanh(cell), name=step + "hidden")
+        output = F.FullyConnected(hidden, h2r_weight, num_hidden=self._projection_size, no_bias=True, name=step + "out")
         return output, [output, cell]
 
 

@@ -1,16 +1,13 @@
-"""Two runs compared: aligned call by call, each change split into its causes, and no difference claimed that noise could be."""
+"""Two recorded runs compared: aligned call by call, each change split into its causes."""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from statistics import NormalDist
+from statistics import median
 from typing import Any
-
-import numpy as np
 
 from ..base import displays
 from ..base.errors import ProfilerError
@@ -18,37 +15,33 @@ from . import words
 from .describe import storage
 from .table import Table
 
-__all__ = ["CONFIDENCE", "Diff", "diff", "shift_interval"]
+__all__ = ["Diff", "diff"]
 
-#: Probability with which all intervals of one comparison together hold.
-CONFIDENCE = 0.95
+SAME = "no change in calls or bytes"
 
-#: Repeats of which more are not looked at: their differences are counted in pairs.
-MOST_REPEATS = 400
-
-SAME = "no detectable difference"
+#: What recordings cannot tell, and what can.
+NOT_JUDGED = ("Runs that were recorded one after the other do not tell whether the program or the machine was slower; "
+              "mx.profiler.compare runs both in turns and does.")
 
 
-def diff(before: Any, after: Any, confidence: float = CONFIDENCE) -> Diff:
+def diff(before: Any, after: Any) -> Diff:
     """Compare two profiles, or two lists of profiles that repeat a run each.
 
     Calls are aligned by layer, operator, lane, shapes and storage types; what is left over, by layer and
     operator, so that a gradient that became row-sparse is a change and not a loss and a gain.  Layers are known by
     their kind and order, as a second network's names go on counting.
 
-    The change of an operator's time is split exactly into fewer (or more) calls, fewer bytes a call, and less time a
-    byte, by the logarithmic mean Divisia index (B. W. Ang, Energy Policy 33, 2005, 867-871).  Each has an interval
-    over repeats: the shift of Hodges and Lehmann with the interval of Moses that belongs to the Wilcoxon rank sum
-    (Hollander and Wolfe, Nonparametric Statistical Methods, 4.3), which assumes nothing of the distribution;
-    ``confidence`` is that of all intervals together (Bonferroni).  Repeats are the steps that ``prof.step()`` ends,
-    else the runs of a list, else the calls of an operator.  They cannot see that the machine itself was slower during
-    one of the runs: take turns, or repeat.
+    Calls, bytes and storage types are counts, and a change of them is a finding.  Times are shown as they were recorded,
+    without a verdict: they cannot tell whether the program or the machine was slower in one of the runs.
+    ``mx.profiler.compare`` runs programs in turns for that.  The change of an operator's time is split exactly into
+    fewer (or more) calls, fewer bytes a call, and less time a byte, by the logarithmic mean Divisia index (B. W. Ang,
+    Energy Policy 33, 2005, 867-871).
 
     Parameters
     ----------
     before, after : Profile or list of Profile
-    confidence : float
-        Between 0.5 and 1.
+        A list repeats one run; its calls, bytes and times are divided by the number of steps that ``prof.step()`` ended,
+        or of runs.
 
     Returns
     -------
@@ -59,10 +52,8 @@ def diff(before: Any, after: Any, confidence: float = CONFIDENCE) -> Diff:
     ProfilerError
         If something else is given, or a run is still being recorded.
     """
-    if not 0.5 <= confidence < 1:
-        raise ProfilerError(f"confidence={confidence!r} is no probability from 0.5 to 1.", hint="0.95 is the default.")
     sides = [_listed(before), _listed(after)]
-    return Diff(_Side(sides[0]), _Side(sides[1]), confidence)
+    return Diff(_Side(sides[0]), _Side(sides[1]))
 
 
 def _listed(given: Any) -> list[Any]:
@@ -81,13 +72,11 @@ def _listed(given: Any) -> list[Any]:
 class _Group:
     """The calls of one operator in one place, on arrays of the same kinds."""
 
-    __slots__ = ("bytes", "calls", "flops", "layer", "own", "samples", "shapes", "storage", "time")
+    __slots__ = ("bytes", "calls", "flops", "layer", "shapes", "storage", "time")
 
     def __init__(self, record: dict[str, Any]) -> None:
         self.calls = self.bytes = self.flops = 0
         self.time = 0.0
-        self.own: list[float] = []
-        self.samples: dict[Any, float] = {}
         self.layer: str = record["layer"]
         self.storage = storage(record["inputs"], record["outputs"])
         self.shapes = _shapes(record)
@@ -96,9 +85,6 @@ class _Group:
         """Put the calls of another group to these."""
         self.calls, self.bytes, self.flops = self.calls + other.calls, self.bytes + other.bytes, self.flops + other.flops
         self.time += other.time
-        self.own += other.own
-        for repeat, time in other.samples.items():
-            self.samples[repeat] = self.samples.get(repeat, 0.0) + time
 
 
 class _Side:
@@ -112,23 +98,20 @@ class _Side:
         self.walls = [profile.wall for profile in profiles]
         self.peak = max(profile.memory["peak_bytes"] for profile in profiles)
         self.densified = sum(profile.densified for profile in profiles) / len(profiles)
-        for number, profile in enumerate(profiles):
-            self._take(number, profile.records)
-        #: What counts are divided by, and what a sample is.
-        self.rounds = len(self.steps) or len(profiles)
-        self.unit = "step" if self.steps else "run" if len(profiles) > 1 else "call"
+        for profile in profiles:
+            self._take(profile.records)
 
-    def _take(self, run: int, records: list[dict[str, Any]]) -> None:
+    def rounds(self, unit: str) -> int:
+        """What counts are divided by: the number of steps, or of runs."""
+        return len(self.steps) if unit == "step" else len(self.profiles)
+
+    def _take(self, records: list[dict[str, Any]]) -> None:
         names: dict[str, str] = {}
         counts: dict[str, int] = {}
-        steps = sorted((r["start"], r["start"] + r["duration"]) for r in records if r["name"] == "step" and r["lane"] == "user")
-        self.steps += [end - start for start, end in steps]
-        at = 0
+        self.steps += [record["duration"] for record in records if record["name"] == "step" and record["lane"] == "user"]
         for record in records:
             if record["lane"] in ("user", "profiler", "compile"):
                 continue
-            while at < len(steps) and record["start"] >= steps[at][1]:
-                at += 1
             layer = record["layer"]
             if layer not in names:
                 names[layer] = _ordinal(layer, counts)
@@ -140,15 +123,6 @@ class _Side:
             group.bytes += record["bytes"]
             group.flops += record["flops"]
             group.time += record["self"]
-            group.own.append(record["self"])
-            repeat = (run, at) if steps else run
-            group.samples[repeat] = group.samples.get(repeat, 0.0) + record["self"]
-
-    def samples(self, group: _Group, unit: str) -> list[float]:
-        """Times of a group, one a repeat; a repeat in which it did not run took none."""
-        if unit == "call":
-            return group.own
-        return [*group.samples.values()] + [0.0] * (self.rounds - len(group.samples))
 
 
 def _ordinal(layer: str, counts: dict[str, int]) -> str:
@@ -163,23 +137,6 @@ def _shapes(record: dict[str, Any]) -> str:
     return " -> ".join(sides)
 
 
-def shift_interval(before: Sequence[float], after: Sequence[float], confidence: float) -> tuple[float, float, float] | None:
-    """How much larger ``after`` is: the Hodges-Lehmann shift, and the interval of the rank-sum test.
-
-    None if there are too few repeats for such an interval: four each for 95 %.
-    """
-    x, y = (np.asarray(side[:MOST_REPEATS], np.float64) for side in (before, after))
-    count = len(x) * len(y)
-    if not count:
-        return None
-    spread = math.sqrt(count * (len(x) + len(y) + 1) / 12)
-    low = math.floor(count / 2 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
-    if low < 1:
-        return None
-    differences = np.sort((y[:, None] - x[None, :]).ravel())
-    return float(np.median(differences)), float(differences[low - 1]), float(differences[count - low])
-
-
 class Diff:
     """What changed from one run to another.
 
@@ -189,78 +146,56 @@ class Diff:
         Keys: ``layer`` (as the later run calls it, if it is there), ``name lane change`` ("same kind", "other storage",
         "gone", "new"), ``storage shapes``, and by ``before``/``after`` pairs ``calls bytes time flops`` (per step or run;
         time in microseconds), ``by_calls``, ``by_bytes``, ``by_speed`` (parts of the change of time, which they add up
-        to), ``interval`` (shift, low, high of one repeat's time, or None) and ``verdict``.
+        to), and ``verdict``, which is about calls and bytes.
     unit : str
-        What a repeat is: "step", "run" or "call".
+        What counts and times are given for: "step", or "run".
+    time : tuple of float
+        Median time of a step or run before and after, in microseconds, as recorded.
     """
 
-    def __init__(self, before: _Side, after: _Side, confidence: float) -> None:
-        self.confidence = confidence
-        self.unit = before.unit if before.unit == after.unit else "call"
+    def __init__(self, before: _Side, after: _Side) -> None:
+        self.unit = "step" if before.steps and after.steps else "run"
         self._sides = before, after
-        pairs = _align(before.groups, after.groups)
-        each = 1 - (1 - confidence) / max(1, len(pairs) + 1)
-        self.rows = [self._row(key, left, right, change, each) for key, left, right, change in pairs]
+        self.rows = [self._row(*pair) for pair in _align(before.groups, after.groups)]
         self.rows.sort(key=lambda row: -abs(row["time"][1] - row["time"][0]))
-        whole = [side.steps if self.unit == "step" else side.walls for side in self._sides]
-        self.interval = shift_interval(whole[0], whole[1], each)
-        self.time = tuple(float(np.median(values)) for values in whole)
+        self.time = tuple(float(median(side.steps if self.unit == "step" else side.walls)) for side in self._sides)
         self.peak_bytes = before.peak, after.peak
 
-    def _row(self, key: Any, left: _Group | None, right: _Group | None, change: str, confidence: float) -> dict[str, Any]:
-        before, after = self._sides
-        rounds = (before.rounds, after.rounds) if self.unit != "call" else (len(before.profiles), len(after.profiles))
-        sides = list(zip((left, right), rounds, strict=True))
+    def _row(self, key: Any, left: _Group | None, right: _Group | None, change: str) -> dict[str, Any]:
+        sides = list(zip((left, right), [side.rounds(self.unit) for side in self._sides], strict=True))
         numbers = {name: tuple([getattr(group, name) / count if group else 0 for group, count in sides])
                    for name in ("calls", "bytes", "time", "flops")}
-        interval = None
-        if left and right:
-            interval = shift_interval(before.samples(left, self.unit), after.samples(right, self.unit), confidence)
         shown = right or left
         assert shown is not None  # one of them is there
         by_calls, by_bytes, by_speed = _causes(numbers["calls"], numbers["bytes"], numbers["time"])
         types = shown.storage if left is None or left.storage == shown.storage else f"{left.storage}  ⇒  {shown.storage}"
         row = {"layer": shown.layer, "name": key[1], "lane": key[2], "change": change, "storage": types,
-               "shapes": shown.shapes, **numbers, "by_calls": by_calls, "by_bytes": by_bytes, "by_speed": by_speed,
-               "interval": interval}
+               "shapes": shown.shapes, **numbers, "by_calls": by_calls, "by_bytes": by_bytes, "by_speed": by_speed}
         row["verdict"] = _verdict(row)
         return row
 
     @property
     def same(self) -> bool:
-        """Whether nothing can be told apart: the same calls and bytes, and times that noise explains."""
+        """Whether calls, bytes moved and bytes at the peak are the same; times are not judged."""
         return self.verdict == SAME
 
     @property
     def verdict(self) -> str:
-        """The comparison in a few words."""
-        changed = [row for row in self.rows if row["verdict"] not in (SAME, "too few repeats")]
-        if not changed and not self._told() and self.peak_bytes[0] == self.peak_bytes[1]:
+        """What changed in calls and bytes, in a few words."""
+        changed = [row for row in self.rows if row["verdict"] != SAME]
+        if not changed and self.peak_bytes[0] == self.peak_bytes[1]:
             return SAME
-        parts = []
-        for what, found in (("calls", _sum(self.rows, "calls")), ("bytes moved", _sum(self.rows, "bytes")),
-                            ("bytes at the peak", self.peak_bytes)):
-            if not _close(*found):
-                parts.append(f"{what} {_times(*found)}")
-        if self._told():
-            parts.append(f"time {_times(*self.time)}")
+        found = (("calls", _sum(self.rows, "calls")), ("bytes moved", _sum(self.rows, "bytes")),
+                 ("bytes at the peak", self.peak_bytes))
+        parts = [f"{what} {_times(*pair)}" for what, pair in found if not _close(*pair)]
         return ", ".join(parts) or f"{len(changed)} operators changed"
-
-    def _told(self) -> bool:
-        return self.interval is not None and not self.interval[1] <= 0 <= self.interval[2]
 
     def summary(self) -> str:
         """The comparison in sentences."""
-        text = f"{self.verdict[0].upper()}{self.verdict[1:]}. "
-        unit = "step" if self.unit == "step" else "run"
-        text += f"Time of a {unit}: {words.duration(self.time[0])} before, {words.duration(self.time[1])} after"
-        if self.interval is None:
-            text += " (too few repeats for an interval: call prof.step(), or give lists of runs). "
-        else:
-            text += (f"; the shift is {_signed(self.interval[0])}, between {_signed(self.interval[1])} and "
-                     f"{_signed(self.interval[2])} with {self.confidence:.0%} confidence for all rows together. ")
+        text = (f"{self.verdict[0].upper()}{self.verdict[1:]}. Median recorded time of a {self.unit}: "
+                f"{words.duration(self.time[0])} before, {words.duration(self.time[1])} after. {NOT_JUDGED}")
         folded = sum(side.folded for side in self._sides)
-        return text + (f"{words.count(folded)} older events are in totals only and not compared." if folded else "").strip()
+        return text + (f" {words.count(folded)} older events are in totals only and not compared." if folded else "")
 
     def table(self, rows: int | None = None) -> Table:
         """The changes, largest first, with their causes."""
@@ -325,10 +260,7 @@ def _verdict(row: dict[str, Any]) -> str:
         return str(row["change"])
     parts = [f"{'fewer' if row[name][1] < row[name][0] else 'more'} {name}" for name in ("calls", "bytes")
              if not _close(*row[name])]
-    interval = row["interval"]
-    if interval is not None and not interval[1] <= 0 <= interval[2]:
-        parts.append("faster" if interval[0] < 0 else "slower")
-    return ", ".join(parts) or (SAME if interval is not None else "too few repeats")
+    return ", ".join(parts) or (SAME if row["change"] == "same kind" else str(row["change"]))
 
 
 def _close(left: float, right: float) -> bool:

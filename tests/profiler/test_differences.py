@@ -1,4 +1,4 @@
-"""Two runs compared: what is aligned, what causes are named, and when nothing is claimed."""
+"""Two recorded runs compared: what is aligned, what causes are named, and that times are not judged."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sparsekit import profiler
 from sparsekit.base.errors import DataFileError, ProfilerError
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler
-from sparsekit.profiler.compare import SAME, _causes, shift_interval
+from sparsekit.profiler.differences import NOT_JUDGED, SAME, _causes
 
 
 def run(library, steps=6, work=2_000, layer="dense0", calls=1, gradient="row_sparse", size=8):
@@ -33,25 +33,30 @@ def run(library, steps=6, work=2_000, layer="dense0", calls=1, gradient="row_spa
     return prof
 
 
-def test_the_same_run_twice_shows_no_detectable_difference(library):
+def test_the_same_run_twice_shows_no_change(library):
     comparison = run(library).diff(run(library, layer="dense7"))
     assert [row["change"] for row in comparison.rows] == ["same kind"] * 2
     assert all(row["calls"] == (1, 1) for row in comparison.rows)
     assert all(row["bytes"][0] == row["bytes"][1] for row in comparison.rows)
-    low, high = comparison.interval[1:]
-    if low <= 0 <= high:  # but for a burst of load from elsewhere, which it would rightly report
-        assert comparison.verdict == SAME or "time" not in comparison.verdict
+    assert comparison.same
+    assert comparison.verdict == SAME
 
 
-def test_slower_calls_are_told_from_more_calls_and_more_bytes(library):
-    base = run(library, work=500)
-    slower = base.diff(run(library, work=20_000))
+def test_a_slower_recording_is_shown_and_not_judged(library):
+    """A recording that took forty times as long may be the same program on a machine that was busy."""
+    slower = run(library, work=500).diff(run(library, work=20_000))
     dot = next(row for row in slower.rows if row["lane"] == "forward")
-    assert dot["verdict"] == "slower"
+    assert dot["verdict"] == SAME
     assert dot["by_calls"] == dot["by_bytes"] == 0
     assert dot["by_speed"] == pytest.approx(dot["time"][1] - dot["time"][0])
-    assert slower.interval[1] > 0
-    assert "time" in slower.verdict
+    assert slower.same
+    assert slower.time[1] > 20_000 > slower.time[0]
+    assert NOT_JUDGED in slower.summary()
+    assert not {"faster", "slower"} & {word for row in slower.table().cells for word in row[-1].split(", ")}
+
+
+def test_more_calls_are_told_from_more_bytes(library):
+    base = run(library, work=500)
     more = base.diff(run(library, work=500, calls=3))
     dot = next(row for row in more.rows if row["lane"] == "forward")
     assert dot["calls"] == (1, 3)
@@ -96,22 +101,6 @@ def test_causes_add_up_to_the_change():
     assert _causes((0, 4), (0, 200), (0.0, 20.0)) == (20, 0, 0)
 
 
-def test_intervals_cover_the_truth_as_often_as_they_say():
-    rng = np.random.default_rng(1)
-    covered = 0
-    for _ in range(400):
-        before, after = rng.exponential(3, 12), rng.exponential(3, 9) + 1.5
-        _, low, high = shift_interval(before, after, 0.9)
-        covered += low <= 1.5 <= high
-    assert 0.85 <= covered / 400 <= 0.96
-
-
-def test_few_repeats_give_no_interval():
-    assert shift_interval([1, 2], [1, 2], 0.95) is None
-    assert shift_interval([], [1], 0.95) is None
-    assert shift_interval([1, 2, 3, 4], [11, 12, 13, 14], 0.95)[0] == 10
-
-
 def test_traces_and_lists_of_runs_are_compared_too(library, tmp_path):
     first, second = run(library, work=100), run(library, work=100)
     first.save_trace(tmp_path / "a.json")
@@ -131,8 +120,6 @@ def test_what_is_no_profile_is_refused(library, arguments, match):
     prof = run(library, steps=1, work=1)
     with pytest.raises(ProfilerError, match=match):
         prof.diff(*arguments)
-    with pytest.raises(ProfilerError, match="confidence"):
-        prof.diff(prof, confidence=95)
 
 
 def test_two_empty_runs_are_the_same():

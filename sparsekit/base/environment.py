@@ -1,0 +1,51 @@
+"""Environment variables: each is read in one way, and a value that cannot be used is warned of."""
+
+from __future__ import annotations
+
+import os
+
+from .warn import warn_user
+
+__all__ = ["flag", "thread_count", "usable_cores"]
+
+#: Threads that one process may be asked to start for its kernels.
+MOST_THREADS = 1024
+
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def flag(name: str, default: bool) -> bool:
+    """Whether an environment variable is on: 1, true, yes and on are, 0, false, no and off are not.
+
+    An empty variable is one that is not set.  Any other value is warned of, and the default stands.
+    """
+    given = os.environ.get(name, "")
+    value = given.strip().lower()
+    if value in _YES or (value.isascii() and value.isdigit() and value.strip("0")):
+        return True
+    if value in _NO:
+        return False
+    if value:
+        warn_user(f"{name}={given!r} is neither 1 nor 0: {int(default)} is used.  Set it to 1 or 0, or unset it.")
+    return default
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def thread_count() -> int:
+    """Threads that large kernels are spread over: ``SPARSEKIT_NUM_THREADS``, else the usable cores.
+
+    A value that is no number of threads is warned of, and the usable cores stand for it.
+    """
+    given, cores = os.environ.get("SPARSEKIT_NUM_THREADS", ""), usable_cores()
+    value = given.strip()
+    if not value:
+        return cores
+    if value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MOST_THREADS and len(value) <= 9:
+        return int(value)
+    warn_user(f"SPARSEKIT_NUM_THREADS={given!r} is not a whole number from 1 to {MOST_THREADS}: {cores} is used, the number of "
+              "usable cores.  Set it to such a number, or unset it.")
+    return cores

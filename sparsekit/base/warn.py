@@ -1,0 +1,21 @@
+"""Warnings that point at the user's line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+__all__ = ["warn_user"]
+
+#: Packages whose frames are passed over: the library, and numba, which calls it while it compiles.
+_PASSED = ("sparsekit", "numba")
+
+
+def warn_user(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Issue a warning at the line of the nearest caller outside the library."""
+    frame: Any = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,117 @@
+"""A few threads that work for others: what they raise reaches whoever waits, and no program's end waits for them long."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+__all__ = ["Threads"]
+
+#: Seconds that the end of the program gives to work in progress.
+PATIENCE = 2.0
+
+_alive: weakref.WeakSet[Threads] = weakref.WeakSet()
+
+
+def _serve(tasks: queue.SimpleQueue[Any]) -> None:
+    """Do one task after another until None comes; holds nothing between tasks."""
+    while (task := tasks.get()) is not None:
+        _do(*task)
+        del task
+
+
+def _do(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:  # the waiting thread raises it
+            future.set_exception(error)
+
+
+class Threads:
+    """Daemon threads that take tasks in turn.
+
+    They are no threads of ``concurrent.futures``, whose tasks the end of the program waits for however long
+    they take: a reader may hang on a pipe that nobody writes to.
+
+    Threads do not survive a fork, and a program's end closes them.  The first task that comes after either starts
+    new ones.  Where the system allows no thread at all, a task is done by who brings it.
+
+    Parameters
+    ----------
+    count : int
+    name : str
+        What their names begin with.
+    """
+
+    def __init__(self, count: int, name: str) -> None:
+        self._count, self._name = count, name
+        self._start()
+
+    def _start(self) -> None:
+        self._process = os.getpid()
+        self._tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        # Only a few puts, which no lock and no thread can hold up: a finalizer must not wait.
+        self._end = weakref.finalize(self, _dismiss, self._tasks, self._count)
+        self._end.atexit = False
+        for number in range(self._count):
+            thread = threading.Thread(target=_serve, args=(self._tasks,), name=f"{self._name}-{number}", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system allows no more of them
+                break
+            self._threads.append(thread)
+        _alive.add(self)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have a task done; the future gives its result, or raises its error with its traceback."""
+        future: Future[Any] = Future()
+        self.put(future, function, *arguments)
+        return future
+
+    def promise(self) -> Future[Any]:
+        """A future for ``put``."""
+        return Future()
+
+    def put(self, future: Future[Any], function: Callable[..., Any], *arguments: Any) -> None:
+        """Have a task done for a future that the caller made, and so knows whenever it is interrupted."""
+        if not self._end.alive or self._process != os.getpid():
+            self._start()
+        if self._threads:
+            self._tasks.put((future, function, arguments))
+        else:
+            _do(future, function, arguments)
+
+    def close(self, patience: float | None = None) -> None:
+        """Drop tasks that have not begun, and wait for the others, ``patience`` seconds at most."""
+        if self._process != os.getpid():
+            return  # they are the parent's
+        while True:
+            try:
+                task = self._tasks.get_nowait()
+            except queue.Empty:
+                break
+            if task is not None:
+                task[0].cancel()
+        self._end()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(patience)
+
+
+def _dismiss(tasks: queue.SimpleQueue[Any], count: int) -> None:
+    for _ in range(count):
+        tasks.put(None)
+
+
+@atexit.register
+def _close_all() -> None:
+    for threads in list(_alive):
+        threads.close(PATIENCE)

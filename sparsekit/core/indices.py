@@ -1,0 +1,71 @@
+"""Notice of indices, class labels and ids that do not fit: a warning, an error or nothing, as ``config.indices`` says."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..base.config import config
+from ..base.errors import IndexWarning, RowIndexError
+from . import hooks
+
+__all__ = ["check", "notice"]
+
+_told: set[tuple[str, str]] = set()
+
+
+def notice(what: str, problem: str, hint: str, error: type[Exception] = RowIndexError) -> None:
+    """Warn, or raise, as ``config.indices`` says, about numbers that were changed to fit.
+
+    Parameters
+    ----------
+    what : str
+        Who changes them.  The warning is given once for each ``what`` and line of the user's.
+    problem : str
+        The whole sentence, without the full stop.
+    hint : str
+        What to do instead.
+    error : type, optional
+        Class of the error under ``config.indices = "error"``.
+
+    Raises
+    ------
+    RowIndexError
+        Under ``config.indices = "error"``; or ``error``.
+    """
+    if config.indices == "allow":
+        return
+    if config.indices == "error":
+        raise error(f"{problem}, and config.indices is 'error'.", hint=hint)  # type: ignore[call-arg]
+    line = hooks.user_line()
+    if (what, line) in _told:
+        return
+    _told.add((what, line))
+    warnings.warn(f"{line}: {problem}. {hint[0].upper()}{hint[1:]} (Said once per line; sparsekit.config.indices = 'error' "
+                  f"stops here, 'allow' is silent.)", IndexWarning, stacklevel=hooks.user_depth() - 1)
+
+
+def check(values: Any, size: int, what: str, axis: str, hint: str) -> None:
+    """Give notice if one of the numbers is outside ``0 … size - 1``; one pass over them.
+
+    Parameters
+    ----------
+    values : NDArray or numpy.ndarray
+        Numbers of any element type.  Those of a GPU are looked at under ``config.indices = "error"`` only, because
+        reading them waits for the device.  Traced arrays have no values, so that nothing is checked.
+    what : str
+        Who uses them as what: ``"SoftmaxCrossEntropyLoss: the label"``.
+    axis : str
+        What they are numbers of: ``"classes"``.
+    hint : str
+        What to do instead.
+    """
+    context = getattr(values, "_ctx", None)
+    place = "cpu" if context is None else context.device_type
+    if config.indices == "allow" or place == "trace" or (place == "gpu" and config.indices != "error") or not values.size:
+        return
+    found = values if context is None else values._store
+    low, high = found.min().item(), found.max().item()
+    if low >= 0 and high < size:
+        return
+    notice(what, f"{what} {high if not high < size else low} is outside the {size} {axis} and is clipped", hint)

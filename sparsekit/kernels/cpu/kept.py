@@ -1,0 +1,149 @@
+"""Compiled kernels in files, so that a process need not compile what another one has compiled.
+
+numba has such files too.  These differ in what they withstand: a folder that cannot be written, or only read; a full
+disk; a damaged file; two processes that write at once; and a kernel whose source has changed in another file than
+the one that calls it.  In each of these cases the kernel is compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import os
+import pickle
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ...base.files import written
+from ...base.warn import warn_user
+
+__all__ = ["Kept", "folders", "warn_if_not_kept"]
+
+#: Length of a SHA-256 in bytes.
+DIGEST = 32
+
+
+def folders() -> list[Path]:
+    """Where compiled kernels may be, the preferred first: they are read from all, and written to the first that can be.
+
+    ``NUMBA_CACHE_DIR`` if it is set, the folder of the kernels' own byte code, and the user's cache.
+    """
+    found = [Path(__file__).parent / "__pycache__"]
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        found.insert(0, Path(given))
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(cache):
+        cache = os.path.expanduser("~/.cache")
+    if os.path.isabs(cache):
+        found.append(Path(cache) / "sparsekit" / "kernels")
+    return found
+
+
+@functools.cache
+def _sources(file: str) -> bytes:
+    """The digest of all kernels' sources, and of another file's: a kernel compiled holds the code of those it calls."""
+    found = hashlib.sha256()
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(file)):
+        found.update(path.read_bytes() + b"\0")
+    return found.digest()
+
+
+class _Trouble:
+    """Why nothing could be kept by this process, and whether the user has been told."""
+
+    reason, told = "", False
+
+
+def warn_if_not_kept() -> None:
+    """Say once, at the user's line, that kernels cannot be kept, and how they could."""
+    if _Trouble.reason and not _Trouble.told:
+        _Trouble.told = True
+        warn_user(f"Compiled kernels cannot be kept ({_Trouble.reason}): every process compiles them anew, which takes some "
+                  "seconds.  Set NUMBA_CACHE_DIR to a folder with room that you may write to.")
+
+
+class Kept:
+    """The files of one kernel, one for each combination of types; numba's dispatcher asks it before it compiles.
+
+    Parameters
+    ----------
+    function : callable
+        The kernel's Python function.
+    """
+
+    cache_path = None
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def _entry(self, signature: Any, codegen: Any) -> tuple[str, bytes] | None:
+        """Name of the file for some types, and what it must have been made from; None if it cannot be kept."""
+        numba: Any = importlib.import_module("numba")
+        if any(isinstance(kind, numba.types.Dispatcher) for kind in getattr(signature, "args", signature)):
+            return None  # a kernel as an argument is known to its process only
+        code, config = self._function.__code__, numba.config
+        if self._function.__closure__:
+            return None
+        name = f"{self._function.__module__.rpartition('.')[2]}.{self._function.__qualname__}-{code.co_firstlineno}"
+        kinds = hashlib.sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()[:16]
+        made = repr((numba.__version__, sys.version, getattr(config, "OPT", None), getattr(config, "BOUNDSCHECK", None),
+                     name, kinds)).encode()
+        stamp = hashlib.sha256(made + code.co_code + _sources(code.co_filename)).digest()
+        return "{}.{}.{}.nbc".format(re.sub(r"[^\w.-]", "", name), sys.implementation.cache_tag, kinds), stamp
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """What was compiled for these types, or None."""
+        target_context.refresh()
+        try:
+            entry = self._entry(signature, target_context.codegen())
+            if entry is None:
+                return None
+            for folder in folders():
+                content = _content(folder / entry[0])
+                if content[:DIGEST] == hashlib.sha256(content[DIGEST:]).digest() and content.startswith(entry[1], DIGEST):
+                    rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
+                    return rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
+        except Exception as error:  # whatever is wrong with what was kept, the kernel can be compiled
+            _Trouble.reason = _Trouble.reason or f"what was kept cannot be read: {error}"
+        return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep what has been compiled for these types."""
+        if _Trouble.reason or compiled.library.has_dynamic_globals or any(not one.can_cache for one in compiled.lifted):
+            return
+        try:
+            entry = self._entry(signature, compiled.codegen)
+            if entry is None:
+                return
+            content = entry[1] + importlib.import_module("numba.core.serialize").dumps(compiled._reduce())
+        except Exception as error:
+            _Trouble.reason = f"numba does not hand them out: {error}"
+            return
+        reasons = []
+        for folder in folders():
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                with written(folder / entry[0]) as file:
+                    file.write(hashlib.sha256(content).digest() + content)
+            except OSError as error:
+                reasons.append(f"{folder}: {error.strerror or error}")
+            else:
+                return
+        _Trouble.reason = "; ".join(reasons)
+
+    def flush(self) -> None:
+        """Nothing: a file of another source is not read, and is written over."""
+
+    enable = disable = flush
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file, none if it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,67 @@
+"""What made a dense array dense, answered from what the library and the latest profiler recorded."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..core import hooks
+from ..core.labels import label
+
+__all__ = ["WhyDense", "why_dense"]
+
+CREATED, UNKNOWN, SPARSE = "created", "unknown", "sparse"
+
+
+class WhyDense(NamedTuple):
+    """Why an array is dense; prints as a sentence.
+
+    Attributes
+    ----------
+    kind : str
+        ``"fallback"`` and ``"dense by nature"`` are implicit conversions of a sparse array, as in the ledger; ``"asked"``
+        is a conversion or a product that the code asked for.  ``"created"``: no array that it was computed from was
+        sparse; ``"unknown"``: nothing is recorded; ``"sparse"``: it is not dense.
+    op, line : str
+        Operator that made it, or what it was computed from, dense, and the line that called it; may be empty.
+    source : str
+        Storage type of the sparse array.
+    shape : tuple of int
+        Its shape.
+    remedy : str
+        What to write instead, or how to learn more.
+    """
+
+    kind: str
+    op: str = ""
+    line: str = ""
+    source: str = ""
+    shape: tuple[int, ...] = ()
+    remedy: str = ""
+
+    def __repr__(self) -> str:
+        at = f" at {self.line}" if self.line else ""
+        if self.kind == CREATED:
+            said = f"{label(self.op)}{at} created it dense; nothing that it was computed from was sparse."
+        elif self.kind in (UNKNOWN, SPARSE):
+            said = "It is sparse." if self.kind == SPARSE else "No record says what made it, so it may have been dense always."
+        else:
+            what = {hooks.FALLBACK: "an implicit conversion, as no sparse kernel takes it",
+                    hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as the code asked"}[self.kind]
+            said = f"{label(self.op)}{at} made it of a {self.source} array of shape {self.shape}: {what}."
+        remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""
+        return said + remedy
+
+
+def why_dense(array: Any) -> WhyDense:
+    """Look up what made ``array`` dense: the record of its own memory first, then where a profiler saw it come from."""
+    if array.stype != "default":
+        return WhyDense(SPARSE)
+    record = hooks.made_from(array._store)
+    if record is not None:
+        remedy = "" if record.kind == hooks.ASKED else record.remedy
+        return WhyDense(record.kind, record.op, record.line, record.source, record.shape, remedy)
+    lookup = hooks.origin and hooks.origin()
+    found = None if lookup is None else lookup(array._store)
+    if found is None:
+        return WhyDense(UNKNOWN, remedy="run the code that makes it under mx.Profiler(), and ask again")
+    return WhyDense(*found)

@@ -1,0 +1,369 @@
+"""Programs timed in turns: whether one is slower than another, decided by blocks in which the machine is the same for both."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from random import Random
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base import displays
+from ..base.errors import ProfilerError
+from ..core import hooks
+from . import words
+from .profiler import Profiler
+from .table import Table
+
+__all__ = ["Comparison", "compare", "ratio_interval"]
+
+#: Probability with which all intervals of one comparison together hold.  A program compared with itself is called
+#: different in at most one of a hundred comparisons.
+CONFIDENCE = 0.99
+
+SAME = "no detectable difference"
+
+#: Programs whose times are within this factor have the same number of calls in a turn.
+ALIKE = 4
+
+#: Parts of a turn that are timed one by one.
+PIECES = 9
+
+#: Fewest calls in a turn, of programs that take less than so many seconds: with fewer, a median is no help.
+FEWEST_CALLS, LONG = 3, 0.1
+
+#: Most calls in a turn.
+MOST_CALLS = 1 << 20
+
+#: Most rounds: all pairs of them are averaged.
+MOST_ROUNDS = 2_000
+
+#: Rounds from which the normal distribution stands for that of the sum of signed ranks.
+MANY = 100
+
+_clock = time.perf_counter
+
+
+class Turn(NamedTuple):
+    """One program run for one turn: ``program`` is its place, ``seconds`` what a typical call took."""
+
+    program: int
+    seconds: float
+
+
+def compare(programs: Mapping[str, Callable[[], Any]], rounds: int = 20, *, turn: float = 0.002,
+            confidence: float = CONFIDENCE, seed: int = 0, profile: bool = True) -> Comparison:
+    """Run programs in turns and say which is slower than the first, by how much, or that no difference can be detected.
+
+    A round is a block in which each program has two turns: all of them in an order drawn at random, then all of them in
+    the reverse order (ABBA for two programs).  What changes slowly, the clock rate of the processor or a neighbour's
+    work, meets every program of a block alike and cancels in the ratio of their times.  As the order is drawn at
+    random, the logarithm of the ratio is as likely above zero as below if two programs take the same time, whatever the
+    distribution of the noise and whether or not blocks resemble each other.  So the signed-rank interval over
+    blocks (Hollander and Wolfe, Nonparametric Statistical Methods, 3.1 to 3.3; Hodges-Lehmann estimate) has the
+    confidence that it states.
+
+    What is compared is a typical call: in each turn the median over pieces of it.  Stalls that meet few of the calls,
+    by the system or by the program itself, do not count; ``Profiler`` shows those.
+
+    Parameters
+    ----------
+    programs : mapping of str to callable
+        Two programs or more, called without arguments.  The first is what the others are compared with.  A program that
+        trains changes its state in every call.
+    rounds : int
+        Number of blocks.  More of them find smaller differences; 8 are the fewest for two programs at 99 %.
+    turn : float
+        Seconds that a turn should last; a program is called several times if one call takes less.
+    confidence : float
+        Probability with which all intervals together hold (Bonferroni), from 0.5 to below 1.
+    seed : int
+        Of the order of turns.
+    profile : bool
+        Whether each program runs once more, after the timed rounds, under a ``Profiler``: for the operators, bytes
+        moved, bytes at the peak and implicit conversions, which are counts and need no statistics.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ProfilerError
+        If there are fewer than two programs, one is not callable, the rounds are too few for the confidence, or a
+        profiler is recording, which would be timed as well.
+
+    Examples
+    --------
+    >>> found = mx.profiler.compare({"dense": dense_step, "row-sparse": sparse_step})
+    >>> print(found.summary())
+    """
+    names, functions = _checked(programs)
+    _check_numbers(rounds, turn, confidence)
+    each = 1 - (1 - confidence) / (len(names) - 1)
+    fewest = _fewest(each)
+    if rounds < fewest:
+        raise ProfilerError(f"rounds must be at least {fewest} for {confidence:.0%} confidence, got {rounds}.",
+                            hint="give more rounds, or ask for less confidence.")
+    if hooks.sink is not None:
+        raise ProfilerError("compare() cannot run while a profiler records: what is timed would include the profiler.",
+                            hint="stop() it first; compare() profiles each program by itself.")
+    calls = _calls(functions, turn)
+    random = Random(seed)
+    blocks = []
+    for _ in range(rounds):
+        order = random.sample(range(len(functions)), len(functions))
+        blocks.append([Turn(place, _turn(functions[place], calls[place])) for place in (*order, *reversed(order))])
+    profiles = [_profiled(function) for function in functions] if profile else []
+    return Comparison(names, calls, blocks, confidence, profiles)
+
+
+def _checked(programs: Any) -> tuple[list[str], list[Callable[[], Any]]]:
+    if not isinstance(programs, Mapping) or len(programs) < 2:
+        raise ProfilerError("compare() takes a mapping of at least two names to programs.",
+                            hint='compare({"before": f, "after": g}) calls f() and g() in turns.')
+    for name, program in programs.items():
+        if not callable(program):
+            raise ProfilerError(f"The program {name!r} must be callable, got {type(program).__name__}.",
+                                hint=f'wrap it: {{"{name}": lambda: …}}.')
+    return [str(name) for name in programs], list(programs.values())
+
+
+def _check_numbers(rounds: Any, turn: Any, confidence: Any) -> None:
+    if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)):
+        raise ProfilerError(f"rounds must be an integer, got {rounds!r}.", hint="20 is the default.")
+    if rounds > MOST_ROUNDS:
+        raise ProfilerError(f"rounds must be at most {MOST_ROUNDS:,}, got {rounds}.",
+                            hint="longer turns help as well: turn=0.02.")
+    if not isinstance(turn, (int, float)) or isinstance(turn, bool) or not 0 < turn <= 3600:
+        raise ProfilerError(f"turn must be a number of seconds above 0 and at most 3600, got {turn!r}.",
+                            hint="0.002 is the default.")
+    if not isinstance(confidence, (int, float)) or isinstance(confidence, bool) or not 0.5 <= confidence < 1:
+        raise ProfilerError(f"confidence must be from 0.5 to below 1, got {confidence!r}.", hint="0.99 is the default.")
+
+
+def _wait() -> None:
+    """Return when the GPUs in use have done what was queued."""
+    for wait in list(hooks.device_waits.values()):
+        wait()
+
+
+def _timed(function: Callable[[], Any], calls: int) -> float:
+    """Seconds that ``calls`` calls took, on average over them."""
+    start = _clock()
+    for _ in range(calls):
+        function()
+    _wait()
+    return max((_clock() - start) / calls, 1e-12)  # a clock that did not move gives no ratio
+
+
+def _turn(function: Callable[[], Any], calls: int) -> float:
+    """Seconds of a typical call in a turn: the median over pieces of it.
+
+    When the system gives the processor to another process, one piece takes many times as long, and the median
+    does not change.
+    """
+    pieces = min(PIECES, calls)
+    return statistics.median([_timed(function, calls // pieces + (piece < calls % pieces)) for piece in range(pieces)])
+
+
+def _calls(functions: list[Callable[[], Any]], turn: float) -> list[int]:
+    """How many calls of each program make a turn.
+
+    Programs that take about as long are called equally often, so that the first call of a turn, which finds the caches
+    as another program left them, weighs the same in each.
+    """
+    once = []
+    for function in functions:
+        _timed(function, 1)  # compiles, and fills caches
+        once.append(min(_timed(function, 1) for _ in range(3)))
+    calls = [1] * len(once)
+    fastest = 0.0
+    for place in sorted(range(len(once)), key=lambda place: once[place]):
+        if not once[place] < ALIKE * fastest:
+            fastest = once[place]
+        calls[place] = max(FEWEST_CALLS if fastest < LONG else 1, min(MOST_CALLS, round(turn / fastest)))
+    return calls
+
+
+def _profiled(function: Callable[[], Any]) -> Any:
+    with Profiler() as profile:
+        function()
+    return profile
+
+
+def _rank_sums(count: int) -> np.ndarray[Any, Any]:
+    """Probability of each sum of signed ranks, from 0, if either sign is as likely."""
+    chances = np.ones(1)
+    for rank in range(1, count + 1):
+        longer = np.zeros(len(chances) + rank)
+        longer[: len(chances)] += chances / 2
+        longer[rank:] += chances / 2
+        chances = longer
+    return chances
+
+
+def _cut(count: int, confidence: float) -> int:
+    """How many of the ordered averages of pairs lie outside of the interval on each side; 0 if there are too few."""
+    if count >= MANY:
+        spread = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+        return math.floor(count * (count + 1) / 4 - NormalDist().inv_cdf((1 + confidence) / 2) * spread)
+    below = np.cumsum(_rank_sums(count))
+    return int(np.searchsorted(below, (1 - confidence) / 2 * (1 + 1e-12), side="right"))
+
+
+def _fewest(confidence: float) -> int:
+    """Fewest blocks with which the signed-rank interval has this confidence."""
+    return math.ceil(1 - math.log2(1 - confidence) - 1e-9)
+
+
+def ratio_interval(ratios: Any, confidence: float) -> tuple[float, float, float]:
+    """The typical ratio of blocks and its interval: Hodges-Lehmann and signed ranks, on logarithms.
+
+    Parameters
+    ----------
+    ratios : sequence of float
+        Above zero, one a block.
+    confidence : float
+
+    Returns
+    -------
+    tuple of float
+        Ratio, lower and upper end; the ends are 0 and infinite if there are too few blocks for the confidence.
+    """
+    logs = np.log(np.asarray(ratios, np.float64))
+    first, second = np.triu_indices(len(logs))
+    averages = np.sort((logs[first] + logs[second]) / 2)
+    middle = float(np.exp(np.median(averages)))
+    cut = _cut(len(logs), confidence)
+    if cut < 1:
+        return middle, 0.0, math.inf
+    return middle, float(np.exp(averages[cut - 1])), float(np.exp(averages[len(averages) - cut]))
+
+
+class Comparison:
+    """What running programs in turns found.
+
+    Attributes
+    ----------
+    rows : list of dict
+        One a program, in the order given.  Keys: ``name``, ``time`` (median over blocks of one call, in microseconds),
+        ``calls`` (calls in a turn), ``ratio`` (its time by that of the first program), ``low`` and ``high`` (the ends
+        of the ratio's interval; all three None for the first), ``verdict`` ("faster", "slower", "no detectable
+        difference", or "the first"), ``finding`` (the verdict with its size, in words), ``ratios`` (one a block), and,
+        if programs were profiled, ``operators bytes peak
+        densified``: operators run, bytes they moved, bytes at the peak, and implicit conversions of one call.
+    blocks : list of list of Turn
+        Every turn as it was taken.
+    profiles : list of Profiler
+        One profiled call of each program, if asked for.
+    confidence : float
+    """
+
+    def __init__(self, names: list[str], calls: list[int], blocks: list[list[Turn]], confidence: float,
+                 profiles: list[Any]) -> None:
+        self.confidence, self.blocks, self.profiles = confidence, blocks, profiles
+        times = np.array([[_of(block, place) for place in range(len(names))] for block in blocks])
+        each = 1 - (1 - confidence) / (len(names) - 1)
+        self.rows: list[dict[str, Any]] = []
+        for place, name in enumerate(names):
+            ratios = [float(ratio) for ratio in times[:, place] / times[:, 0]]
+            row: dict[str, Any] = {"name": name, "time": float(np.median(times[:, place])) * 1e6, "calls": calls[place],
+                                   "ratio": None, "low": None, "high": None, "verdict": "the first", "ratios": ratios}
+            if place:
+                row["ratio"], row["low"], row["high"] = ratio_interval(ratios, each)
+                row["verdict"] = "slower" if row["low"] > 1 else "faster" if row["high"] < 1 else SAME
+            row["finding"] = _finding(row)
+            if profiles:
+                row.update(_counts(profiles[place]))
+            self.rows.append(row)
+
+    @property
+    def same(self) -> bool:
+        """Whether no program can be told from the first by its time."""
+        return all(row["verdict"] == SAME for row in self.rows[1:])
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """The row of a program, by its name."""
+        for row in self.rows:
+            if row["name"] == name:
+                return row
+        raise ProfilerError(f"There is no program {name!r} in this comparison.",
+                            hint=f"there are {', '.join(repr(row['name']) for row in self.rows)}.")
+
+    def summary(self) -> str:
+        """The comparison in sentences, one a program."""
+        first = self.rows[0]
+        said = [_sentence(row, first["name"]) for row in self.rows[1:]]
+        said.append(f"{len(self.blocks)} rounds in turns; {self.confidence:.0%} confidence"
+                    + (" for all intervals together." if len(self.rows) > 2 else "."))
+        return " ".join(said)
+
+    def table(self) -> Table:
+        """The programs with their times, ratios and intervals, and with what they moved and held if they were profiled."""
+        columns = ["program", "time of a call", f"time by {self.rows[0]['name']}", "interval", "finding"]
+        columns += ["operators", "bytes moved", "bytes at the peak", "implicit conversions"] if self.profiles else []
+        cells = []
+        for row in self.rows:
+            line = [row["name"], words.duration(row["time"]), _ratio(row["ratio"]), _interval(row), row["finding"]]
+            if self.profiles:
+                line += [words.count(row["operators"]), words.bytes_(row["bytes"]), words.bytes_(row["peak"]),
+                         words.count(row["densified"])]
+            cells.append(line)
+        return Table(tuple(columns), self.rows, cells, self.summary(), "Programs run in turns")
+
+    def figure(self, **options: Any) -> Any:
+        """The picture: the ratio of every block, and the interval of each program."""
+        return displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
+
+    def __repr__(self) -> str:
+        return repr(self.table())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        bundle: dict[str, str] = self.figure()._repr_mimebundle_()
+        return {**bundle, "text/plain": repr(self)}
+
+
+def _of(block: list[Turn], place: int) -> float:
+    """Seconds of one call of a program in a block: the mean of its two turns."""
+    turns = [turn.seconds for turn in block if turn.program == place]
+    return sum(turns) / len(turns)
+
+
+def _counts(profile: Any) -> dict[str, int]:
+    totals = [row for row in profile.totals if row["lane"] in ("forward", "backward", "update", "convert")]
+    return {"operators": sum(row["calls"] for row in totals), "bytes": sum(row["bytes"] for row in totals),
+            "peak": profile.memory["peak_bytes"], "densified": profile.densified}
+
+
+def _finding(row: dict[str, Any]) -> str:
+    """What a program's interval says, in a few words: the same in the headline, the table and the picture."""
+    if row["verdict"] == "faster":
+        return f"{_ratio(1 / row['ratio'])} as fast"
+    return f"takes {_ratio(row['ratio'])} the time" if row["verdict"] == "slower" else str(row["verdict"])
+
+
+def _sentence(row: dict[str, Any], first: str) -> str:
+    ends = row["low"], row["high"]
+    if row["verdict"] == SAME:
+        return f"{row['name']} and {first}: {SAME}; {row['name']} takes between {_ratio(ends[0])} and {_ratio(ends[1])} the time."
+    if row["verdict"] == "faster":
+        ends = 1 / ends[1], math.inf if not ends[0] else 1 / ends[0]
+        return f"{row['name']} is {_finding(row)} as {first}, between {_ratio(ends[0])} and {_ratio(ends[1])}."
+    return f"{row['name']} {_finding(row)} of {first}, between {_ratio(ends[0])} and {_ratio(ends[1])}."
+
+
+def _ratio(value: float | None) -> str:
+    if value is None:
+        return ""
+    if value < 0.1:
+        return f"{value:.3g}×"
+    return f"{value:,.2f}×" if value < 10 else f"{value:.3g}×" if value < 1000 else f"{value:,.0f}×"
+
+
+def _interval(row: dict[str, Any]) -> str:
+    return "" if row["low"] is None else f"{_ratio(row['low'])} to {_ratio(row['high'])}"

@@ -1,0 +1,90 @@
+"""Programs run in turns -> the ratio of every block, and the interval that follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .charts import Plot
+from .display import Display
+from .svg import Drawing, fit, wrap
+from .theme import ALARM, INK, MUTED, SERIES
+from .units import format_duration, format_ratio, number
+
+__all__ = ["turns_figure"]
+
+WIDTH, LEFT, RIGHT = 1000.0, 220.0, 200.0
+ROW = 58.0
+SLOWER, FASTER, SAME = ALARM, SERIES[3], SERIES[0]
+
+
+def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = "") -> Display:
+    """Draw each program's ratio to the first: a dot for every block, a bar for the interval, a line at 1.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        As ``Comparison.rows``.
+    finding : str
+        The comparison in sentences.
+    table : dict
+        ``columns rows``: the table that says the same.
+    title : str, optional
+
+    Returns
+    -------
+    Display
+    """
+    drawing = Drawing(WIDTH)
+    drawing.text(20, 32, fit(title or "Programs run in turns", WIDTH - 40, 19), size=19, font_weight="bold")
+    top = 53.0
+    for line in wrap(finding, WIDTH - 40, 13, 3):
+        drawing.text(20, top, line, size=13, fill=MUTED)
+        top += 17
+    top += 40
+    others = rows[1:]
+    height = ROW * len(others)
+    seen = [ratio for row in others for ratio in [*row["ratios"], row["low"], row["high"]]
+            if 0 < number(ratio) < math.inf]
+    low, high = min([*seen, 0.9]), max([*seen, 1.1])
+    plot = Plot(drawing, (LEFT, top, WIDTH - LEFT - RIGHT, height), (low / 1.05, high * 1.05), (0, 1), (True, False))
+    _axis(plot, top, height, str(rows[0]["name"]), low, high)
+    for place, row in enumerate(others):
+        _program(plot, row, str(table["rows"][place + 1][3]), top + ROW * place)
+    return Display(drawing.finish(top + height + 34, finding), finding, table["columns"], table["rows"],
+                   "Programs run in turns")
+
+
+def _axis(plot: Plot, top: float, height: float, first: str, low: float, high: float) -> None:
+    drawing = plot.drawing
+    for tick in _ticks(low, high):
+        x = plot.x(tick)
+        drawing.line(x, top, x, top + height, stroke_width=0.7)
+        drawing.text(x, top + height + 16, format_ratio(tick), size=10.5, fill=MUTED, text_anchor="middle")
+    drawing.line(plot.x(1.0), top - 8, plot.x(1.0), top + height, stroke=INK, stroke_width=1.4)
+    drawing.text(plot.x(1.0), top - 14, fit(f"as long as {first}", 240, 11.5), size=11.5, text_anchor="middle")
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round ratios between the ends, at most nine."""
+    steps = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 1e4, 1e5, 1e6)
+    both = sorted({*steps, *(1 / step for step in steps)})
+    inside = [tick for tick in both if low / 1.05 <= tick <= high * 1.05]
+    while len(inside) > 9:
+        inside = [tick for place, tick in enumerate(inside) if tick == 1.0 or place % 2]
+    return inside
+
+
+def _program(plot: Plot, row: Mapping[str, Any], interval: str, top: float) -> None:
+    drawing, middle = plot.drawing, top + ROW / 2
+    color = {"slower": SLOWER, "faster": FASTER}.get(row["verdict"], SAME)
+    drawing.text(LEFT - 12, middle + 1, fit(row["name"], LEFT - 32, 14), size=14, font_weight="bold", text_anchor="end")
+    drawing.text(LEFT - 12, middle + 17, f"{format_duration(row['time'])} a call", size=11, fill=MUTED, text_anchor="end")
+    for place, ratio in enumerate(row["ratios"]):
+        drawing.add("circle", cx=plot.x(ratio), cy=middle - 12 + 7.0 * (place % 3), r=3.0, fill=color, fill_opacity=0.45)
+    left, right = plot.x(max(number(row["low"]), plot.across[0])), plot.x(min(number(row["high"], math.inf), plot.across[1]))
+    drawing.line(left, middle + 16, right, middle + 16, stroke=color, stroke_width=4.0, stroke_linecap="round")
+    drawing.line(plot.x(row["ratio"]), middle + 10, plot.x(row["ratio"]), middle + 22, stroke=INK, stroke_width=2.0)
+    drawing.text(WIDTH - RIGHT + 14, middle + 1, fit(row["finding"], RIGHT - 20, 13), size=13, font_weight="bold")
+    drawing.text(WIDTH - RIGHT + 14, middle + 17, interval, size=11, fill=MUTED)

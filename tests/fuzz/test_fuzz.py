@@ -1,0 +1,106 @@
+"""The fuzzer finds nothing in a minute, and finds what is planted; ``python tests/fuzz/run.py --minutes 60`` runs longer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for the modules beside this one, which are no tests
+
+import graphs  # noqa: E402
+import programs  # noqa: E402
+import reference  # noqa: E402
+import run  # noqa: E402
+
+from sparsekit.core.op import find, registry  # noqa: E402
+
+SEED, SECONDS, FEWEST = 15, 60, 60
+
+
+@pytest.mark.slow
+def test_a_minute_of_cases_finds_nothing():
+    fuzzer = run.Fuzzer(SEED, patience=5.0)
+    found = list(fuzzer.sweep(SECONDS))
+    assert not found, "\n".join(map(str, found[:5])) + fuzzer.summary()
+    assert sum(fuzzer.cases.values()) >= FEWEST, fuzzer.summary()
+
+
+def test_a_seed_gives_the_same_cases():
+    first, second = ([graphs.make(np.random.default_rng([SEED, number])) for number in range(20)] for _ in range(2))
+    assert [one.program() + one.lines() for one in first] == [one.program() + one.lines() for one in second]
+
+
+def test_every_operator_is_drawn_or_left_out_by_name():
+    drawn = {name.partition(":")[0] for name, entry in reference.table.items() if not entry.write}
+    for name, op in registry.items():
+        alone = op.mutates or not op.inputs or op.name.startswith(("_random_", "_sample_"))
+        assert alone or op.name in reference.NOT_HERE or drawn & {op.name, *op.aliases}, name
+
+
+@pytest.mark.parametrize("stype", ["default", "csr"])
+def test_a_planted_defect_is_found_and_made_small(monkeypatch, stype):
+    """A sine that is wrong from 1 on, in one storage type: the program left is one call on one value."""
+    op = find("sin")
+    rule = next(rule for rule in op.rules if rule.inputs == (stype,))
+    right = rule.function
+
+    def wrong(k, x, attrs):
+        made = right(k, x, attrs)
+        (made if stype == "default" else made.data)[...] *= np.where((x if stype == "default" else x.data) >= 1, 1.001, 1)
+        return made
+
+    monkeypatch.setattr(rule, "function", wrong)
+    op._changed()
+    fuzzer = run.Fuzzer(SEED, ("graph",))
+    monkeypatch.setattr(
+        reference,
+        "table",
+        {name: entry for name, entry in reference.table.items() if name in ("sin", "+", "transpose", "negative")},
+    )
+    try:
+        report = next(report for report in fuzzer.sweep(120, 600) if report.key == ("reference", "sin", "value"))
+    finally:
+        monkeypatch.undo()
+        op._changed()
+    assert report.text.count("F.") == 1
+    made = next(line for line in report.text.splitlines() if line.startswith("x"))
+    assert "[1.0" in made
+    assert ("csr_matrix" in made) == (stype == "csr")
+
+
+def test_a_crash_is_reported_and_the_next_program_runs():
+    process = run.Process()
+    try:
+        assert process.run("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")["kind"] == "crash 11"
+        assert process.run("import sparsekit") is None
+        assert process.run("raise IndexError('here')")["kind"] == "IndexError"
+    finally:
+        process.close()
+
+
+@pytest.mark.parametrize("name", programs.families)
+def test_programs_are_python_and_get_smaller(name):
+    for number in range(10):
+        choices = programs.Choices(np.random.default_rng([SEED, number]))
+        label, text = programs.program(name, choices)
+        compile(text, label, "exec")
+        assert programs.program(name, programs.Choices(given=tuple(choices.made))) == (label, text)
+        for given in list(programs.smaller_choices(tuple(choices.made)))[:5]:
+            compile(programs.program(name, programs.Choices(given=given))[1], name, "exec")
+
+
+def test_one_command_runs_it():
+    done = subprocess.run(
+        [sys.executable, HERE / "run.py", "--only", "initializers", "--cases", "1", "--seed", "3"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert "1 cases of seed 3" in done.stdout

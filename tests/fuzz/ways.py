@@ -1,0 +1,703 @@
+"""Every way of running a graph, each compared with the reference or, to the bit, with the plain run."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import reference
+from graphs import Graph, Node, literal
+
+import sparsekit as mx
+from sparsekit.base.errors import GradientError, SparsekitError
+
+
+class Finding(NamedTuple):
+    """What is wrong: the way of running, the operator, the kind; what was seen; and lines of Python that show it."""
+
+    way: str
+    op: str
+    kind: str
+    message: str
+    lines: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.way, self.op, self.kind
+
+
+#: What is refused by design, as in MXNet: operators with the error's name.
+REFUSED = {("take", "ShapeError")}  # a csr array with indices of two dimensions
+
+
+class Refused(Exception):
+    """A graph holds a call that is refused by design."""
+
+
+class Found(Exception):
+    """Carries a finding out of a check."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(text: str) -> Any:
+    return compile(text, "<graph>", "eval")
+
+
+def evaluate(text: str, names: dict[str, Any]) -> Any:
+    return eval(compiled(text), {"mx": mx, "np": np, "array": np.array, "nan": np.nan, "inf": np.inf}, names)
+
+
+def inputs_of(graph: Graph) -> dict[str, Any]:
+    return {name: evaluate(one.text(), {}) for name, one in graph.inputs.items()}
+
+
+def put(names: dict[str, Any], node: Node, made: Any) -> None:
+    names[node.name] = made
+    if node.count > 1:
+        for place, result in enumerate(node.results()):
+            names[result] = made[place]
+
+
+def build(F: Any, graph: Graph, inputs: dict[str, Any]) -> dict[str, Any]:
+    """All values of the graph, computed in the namespace ``F``."""
+    names = {"F": F, **inputs}
+    for node in graph.nodes:
+        try:
+            made = evaluate(node.text(), names)
+        except Exception as error:
+            error.node = node  # type: ignore[attr-defined]
+            raise
+        put(names, node, made)
+    return names
+
+
+def described(x: Any) -> str:
+    return f"{x.stype} {x.shape} {x.dtype}"
+
+
+def same_bits(x: Any, y: Any) -> str:
+    """How two arrays differ: storage type, shape, element type or values; nothing if they do not."""
+    if (x.stype, x.shape, x.dtype) != (y.stype, y.shape, y.dtype):
+        for what in ("stype", "shape", "dtype"):
+            if getattr(x, what) != getattr(y, what):
+                return what
+    left, right = x.asnumpy(), y.asnumpy()
+    return "" if left.tobytes() == right.tobytes() or np.array_equal(left, right, equal_nan=left.dtype.kind == "f") else "value"
+
+
+def expect_same(way: str, graph: Graph, got: list[Any], wanted: dict[str, Any], ends: list[str], lines: Any) -> None:
+    for name, one in zip(ends, got, strict=True):
+        kind = same_bits(one, wanted[name])
+        if kind:
+            op = next(node.op for node in graph.nodes if name in node.results())
+            raise Found(
+                Finding(
+                    way,
+                    op,
+                    kind,
+                    f"{name}: {described(one)}\n{one.asnumpy()!r}\n  plain run: {described(wanted[name])}\n"
+                    f"{wanted[name].asnumpy()!r}",
+                    tuple(lines(name)),
+                )
+            )
+
+
+# the plain run and its reference
+
+
+def plain(graph: Graph) -> dict[str, Any]:
+    """The plain run; an error of any kind is a finding, since every input is one that the operator takes."""
+    try:
+        return build(mx.nd, graph, inputs_of(graph))
+    except Exception as error:
+        node = getattr(error, "node", None)
+        if node and (node.function, type(error).__name__) in REFUSED:
+            raise Refused from error
+        kind = f"refused: {type(error).__name__}" if isinstance(error, SparsekitError) else f"bare {type(error).__name__}"
+        raise Found(Finding("plain", node.op if node else "input", kind, str(error), (*graph.lines(),))) from error
+
+
+def agrees(got: Any, wanted: Any, kind: Any, entry: reference.Reference, scale: Any, sparse: bool) -> Any:
+    """Which elements are right."""
+    with np.errstate(all="ignore"):
+        if kind.kind in "iub" and not entry.exact:
+            loose = wanted.dtype.kind == "f"
+            ends = np.iinfo(kind) if kind.kind != "b" else None
+            open_ = loose & (
+                ~np.isfinite(wanted) | (ends is not None and ((wanted <= ends.min - 1.0) | (wanted >= ends.max + 1.0)))
+            )
+            near = loose & (np.abs(wanted - np.rint(wanted)) < 1e-3 * np.maximum(1, np.abs(wanted)))  # rounding decides the cut
+            target = np.where(open_, 0, wanted).astype(kind)
+            difference = np.abs(got.astype(object) - target.astype(object))
+            return open_ | (got == target) | (near & (difference <= 1).astype(bool))
+        target = wanted.astype(kind)
+        same = (got == target) | (np.isnan(got) & np.isnan(target)) if kind.kind == "f" else got == target
+        if sparse and kind.kind == "f":
+            same |= ~np.isfinite(target)  # what is absent stays out of products, whatever it meets
+        if entry.exact or kind.kind != "f":
+            return same
+        eps, tiny = np.finfo(kind).eps, np.finfo(kind).tiny
+        if kind == np.float64:
+            eps = max(eps, 1e-12 / entry.ulps) if entry.ulps > 64 else eps
+        size = np.abs(wanted) if scale is None else np.maximum(np.abs(wanted), np.broadcast_to(scale, wanted.shape))
+        close = np.abs(got.astype(np.longdouble) - wanted) <= entry.ulps * eps * size + 8 * tiny * eps + (
+            tiny if kind == np.float16 else 0
+        )
+        top = np.finfo(kind).max
+        edge = np.isinf(got) & (np.abs(wanted) > 0.99 * top)  # sums that overflow on the way
+        return same | close | edge
+
+
+def against_reference(graph: Graph, values: dict[str, Any]) -> None:
+    """Every call, on the arrays that it was given, is what numpy makes of them."""
+    for node in graph.nodes:
+        entry = reference.table[node.op]
+        if entry.value is None:
+            continue
+        given = [values[arg] for arg in node.args]
+        arrays = [x.asnumpy() for x in given]
+        made, kinds, scale = entry(arrays, node.attrs)
+        results = [values[name] for name in node.results()]
+        sparse = any(x.stype != "default" for x in given) and (
+            "/" in node.op
+            or "div" in node.op
+            or "mod" in node.op
+            or "%" in node.op
+            or any(not np.isfinite(x.astype(float)).all() for x in arrays)
+        )
+        for name, got, wanted, kind in zip(node.results(), results, made, kinds, strict=True):
+
+            def lines(why: str, wanted: Any = wanted, kind: Any = kind, name: str = name) -> tuple[str, ...]:
+                return (
+                    *graph.lines(),
+                    f"print({name}.stype, {name}.shape, {name}.dtype, {name}.asnumpy().tolist())",
+                    f"# numpy: {wanted.shape} {kind} {wanted.astype(kind).tolist()}",
+                    f"# {why}",
+                )
+
+            if got.shape != wanted.shape:
+                raise Found(Finding("reference", node.op, "shape", f"{got.shape}, numpy: {wanted.shape}", lines("shape")))
+            if got.dtype != kind:
+                raise Found(
+                    Finding(
+                        "reference",
+                        node.op,
+                        f"dtype {got.dtype} for {kind}",
+                        f"{described(got)} for {', '.join(map(described, given))}; numpy: {kind}",
+                        lines("element type"),
+                    )
+                )
+            x = got.asnumpy()
+            right = agrees(x, wanted, kind, entry, scale, sparse)
+            if not np.all(right):
+                place = tuple(int(i) for i in np.argwhere(~np.broadcast_to(right, x.shape))[0])
+                raise Found(
+                    Finding(
+                        "reference",
+                        node.op,
+                        "value",
+                        f"at {place}: {x[place]!r}, numpy: {wanted[place]!r}; inputs {', '.join(map(described, given))}",
+                        lines(f"value at {place}"),
+                    )
+                )
+
+
+# inference
+
+
+def symbols(graph: Graph) -> dict[str, Any]:
+    return build(mx.sym, graph, {name: mx.sym.Variable(name) for name in graph.inputs})
+
+
+def inference(graph: Graph, values: dict[str, Any]) -> None:
+    """Shapes, element types and storage types that symbols infer, and that ``graph()`` shows, are those of the run."""
+    made = symbols(graph)
+    inputs = {name: values[name] for name in graph.inputs}
+    results = [name for node in graph.nodes for name in node.results()]
+    group = mx.sym.Group([made[name] for name in results])
+    named = {name: x for name, x in inputs.items() if name in set(group.list_arguments())}
+    for what, method in (("shape", "infer_shape"), ("dtype", "infer_type"), ("stype", "infer_storage_type")):
+        given = {name: getattr(x, what) for name, x in named.items()}
+        try:
+            _, found, _ = getattr(group, method)(**given)
+        except SparsekitError as error:
+            raise Found(Finding(method, last(graph), "refused", str(error), show(graph, method, given, results))) from error
+        for name, one in zip(results, found, strict=True):
+            actual = getattr(values[name], what)
+            if one is None or (np.dtype(one) if what == "dtype" else one) != actual:
+                op = next(node.op for node in graph.nodes if name in node.results())
+                raise Found(
+                    Finding(
+                        method,
+                        op,
+                        what,
+                        f"{name}: inferred {one}, computed {actual}",
+                        show(graph, method, given, results, f"{name}: computed {actual}, inferred {one}"),
+                    )
+                )
+    shown = group.graph(**named)
+    for row in shown.rows:
+        row = row if isinstance(row, (list, tuple)) else list(row.values())
+        if row[0] == "variable" or not re.match(r"(default|csr|row_sparse) ", str(row[3])):
+            continue
+        texts = [re.sub(r";.*", "", text) for text in re.split(r" \| |, (?=default|csr|row_sparse)", str(row[3]))]
+        wanted = {f"{values[name].stype} {' × '.join(map(str, values[name].shape))} {values[name].dtype}" for name in results}
+        for text in texts:
+            if text not in wanted:
+                raise Found(
+                    Finding(
+                        "graph()",
+                        str(row[0]),
+                        "disagrees",
+                        f"shows {text!r}; computed: {sorted(wanted)}",
+                        show(graph, "graph", {name: x.shape for name, x in named.items()}, results),
+                    )
+                )
+
+
+def last(graph: Graph) -> str:
+    return graph.nodes[-1].op
+
+
+def show(graph: Graph, method: str, given: dict[str, Any], results: list[str], comment: str = "") -> tuple[str, ...]:
+    lines = [
+        *graph.lines(),
+        f"computed = [{', '.join(results)}]",
+        "print([(x.stype, x.shape, x.dtype) for x in computed])",
+        "F = mx.sym",
+    ]
+    lines += [f"{name} = F.Variable({name!r})" for name in graph.inputs] + graph.lines()
+    given = {name: str(one) if isinstance(one, np.dtype) else one for name, one in given.items()}
+    return (
+        *lines,
+        f"print(F.Group([{', '.join(results)}]).{method}({', '.join(f'{k}={v!r}' for k, v in given.items())}))",
+        *([f"# {comment}"] if comment else []),
+    )
+
+
+# other ways
+
+
+class Net(mx.gluon.HybridBlock):
+    """A graph as a block; what it gives are the ends."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self._graph, self._ends = graph, graph.ends()
+
+    def hybrid_forward(self, F: Any, *args: Any) -> Any:
+        made = build(F, self._graph, dict(zip(self._graph.inputs, args, strict=True)))
+        return [made[name] for name in self._ends]
+
+
+def hybrid_lines(graph: Graph, name: str) -> list[str]:
+    args = ", ".join(graph.inputs)
+    return [
+        "class Net(mx.gluon.HybridBlock):",
+        f"    def hybrid_forward(self, F, {args}):",
+        *[f"        {line}" for line in graph.lines()],
+        f"        return {', '.join(graph.ends())}",
+        "net = Net()",
+        f"plain = net({args})",
+        "net.hybridize()",
+        f"net({args})",
+        f"print(plain, net({args}))",
+    ]
+
+
+def hybridized(graph: Graph, values: dict[str, Any]) -> None:
+    """A hybridized block, in its first run and in its second."""
+    net, ends, inputs = Net(graph), graph.ends(), inputs_of(graph)
+    net.hybridize()
+    for _ in range(2):
+        got = net(*inputs.values())
+        expect_same(
+            "hybridized", graph, got if isinstance(got, list) else [got], values, ends, lambda name: hybrid_lines(graph, name)
+        )
+
+
+def bound(graph: Graph, values: dict[str, Any]) -> None:
+    """An executor over the arrays; one with arrays of its own, fed by ``forward``; and the same from JSON."""
+    made, ends, inputs = symbols(graph), graph.ends(), inputs_of(graph)
+    group = mx.sym.Group([made[name] for name in ends])
+
+    def lines(call: str) -> Any:
+        return lambda name: [
+            "F = mx.sym",
+            f"given = dict({', '.join(f'{k}={k}' for k in inputs)})",
+            *[f"{k} = F.Variable({k!r})" for k in inputs],
+            *graph.lines(),
+            f"symbol = F.Group([{', '.join(ends)}])",
+            f"print({call})",
+        ]
+
+    args = {name: inputs[name] for name in group.list_arguments()}
+    got = group.bind(mx.cpu(), args).forward()
+    expect_same("bind", graph, got, values, ends, lines("symbol.bind(mx.cpu(), given).forward()"))
+    executor = group.simple_bind(
+        mx.cpu(),
+        grad_req="null",
+        type_dict={name: x.dtype for name, x in args.items()},
+        stype_dict={name: x.stype for name, x in args.items()},
+        **{name: x.shape for name, x in args.items()},
+    )
+    expect_same(
+        "simple_bind",
+        graph,
+        executor.forward(**args),
+        values,
+        ends,
+        lines(
+            "symbol.simple_bind(mx.cpu(), type_dict={k: x.dtype for k, x in given.items()}, stype_dict={k: x.stype for k, x in "
+            "given.items()}, **{k: x.shape for k, x in given.items()}).forward(**given)"
+        ),
+    )
+    again = mx.sym.load_json(group.tojson())
+    expect_same("read back", graph, again.eval(**args), values, ends, lines("F.load_json(symbol.tojson()).eval(**given)"))
+
+
+def imported(graph: Graph, values: dict[str, Any]) -> None:
+    """A SymbolBlock of what JSON gives back, plain and hybridized."""
+    made, ends, inputs = symbols(graph), graph.ends(), inputs_of(graph)
+    group = mx.sym.load_json(mx.sym.Group([made[name] for name in ends]).tojson())
+    names = [name for name in inputs if name in group.list_arguments()]
+    block = mx.gluon.SymbolBlock(group, [mx.sym.Variable(name) for name in names])
+    for hybrid in (False, True):
+        if hybrid:
+            block.hybridize()
+        got = block(*[inputs[name] for name in names])
+        expect_same(
+            "SymbolBlock",
+            graph,
+            got if isinstance(got, (list, tuple)) else [got],
+            values,
+            ends,
+            lambda name: [
+                *graph.lines(),
+                f"print({name})",
+                "F = mx.sym",
+                f"given = [{', '.join(names)}]",
+                *[f"{k} = F.Variable({k!r})" for k in inputs],
+                *graph.lines(),
+                f"print(mx.gluon.SymbolBlock(F.Group([{', '.join(ends)}]), [{', '.join(names)}])(*given))",
+            ],
+        )
+
+
+def profiled(graph: Graph, values: dict[str, Any]) -> None:
+    """The plain run while a profiler records."""
+    with mx.profiler.Profiler():
+        made = build(mx.nd, graph, inputs_of(graph))
+    expect_same(
+        "profiled",
+        graph,
+        [made[name] for name in graph.ends()],
+        values,
+        graph.ends(),
+        lambda name: [
+            *graph.lines(),
+            f"print({name})",
+            "with mx.profiler.Profiler():",
+            *[f"    {line}" for line in graph.lines()],
+            f"print({name})",
+        ],
+    )
+
+
+def into_out(graph: Graph, values: dict[str, Any]) -> None:
+    """Each call with ``out=``: of its own type, of another element type, dense, and an input itself."""
+    for node in graph.nodes:
+        if reference.table[node.op].write or node.count > 1 or node.op in ("cast_storage",):
+            continue
+        wanted = values[node.name]
+        other = "float64" if wanted.dtype != np.float64 else "float32"
+        targets = [(wanted.dtype, wanted.stype), (other, wanted.stype), (wanted.dtype, "default")]
+        for kind, stype in targets:
+            out = mx.nd.zeros(wanted.shape, dtype=kind, stype=stype)
+            _into(graph, node, dict(values), out, wanted)
+        for arg in dict.fromkeys(node.args):
+            if arg.isidentifier() and (values[arg].stype, values[arg].shape, values[arg].dtype) == (
+                wanted.stype,
+                wanted.shape,
+                wanted.dtype,
+            ):
+                copies = {**values, **{name: values[name].copy() for name in node.args}}
+                _into(graph, node, copies, copies[arg], wanted, arg)
+
+
+def _into(graph: Graph, node: Node, names: dict[str, Any], out: Any, wanted: Any, alias: str = "") -> None:
+    made = f"mx.nd.zeros({wanted.shape}, dtype={str(out.dtype)!r}, stype={out.stype!r})"
+    lines = (
+        *graph.lines(),
+        f"print({node.name})",
+        f"out = {alias}" if alias else f"out = {made}",
+        f"{node.text('out')}",
+        "print(out)",
+    )
+    way = "out=input" if alias else "out="
+    try:
+        given = evaluate(node.text("out"), {**names, "F": mx.nd, "out": out})
+    except SparsekitError as error:
+        raise Found(Finding(way, node.op, f"refused: {type(error).__name__}", str(error), lines)) from error
+    with np.errstate(all="ignore"):
+        right = wanted if wanted.dtype == out.dtype else wanted.astype(out.dtype)
+    if given is not out:
+        raise Found(Finding(way, node.op, "another array is returned", "", lines))
+    if out.shape != right.shape or not np.array_equal(out.asnumpy(), right.asnumpy(), equal_nan=out.dtype.kind == "f"):
+        raise Found(
+            Finding(
+                way,
+                node.op,
+                f"value into {out.stype} {out.dtype}" if out.dtype != wanted.dtype else "value",
+                f"{out.asnumpy()!r}\n  without out=: {right.asnumpy()!r}",
+                lines,
+            )
+        )
+
+
+def in_place(graph: Graph, values: dict[str, Any]) -> None:
+    """``x += y`` is ``x = x + y`` in the type of x."""
+    for node in graph.nodes:
+        symbol = re.fullmatch(r"(\w+) ([-+*/%]) (.+)", node.text())
+        if not symbol or symbol[1] not in node.args or symbol[1] not in graph.inputs:
+            continue
+        name, sign, right = symbol.groups()
+        target = values[name].copy()
+        wanted = values[node.name]
+        if wanted.stype != target.stype:
+            continue
+        names = {**values, "target": target}
+        lines = (*graph.lines(), f"print({node.name})", f"{name} {sign}= {right}", f"print({name})")
+        exec(f"target {sign}= {'target' if right == name else right}", {"mx": mx}, names)
+        got = names["target"]
+        if got is not target or got.dtype != values[name].dtype:
+            raise Found(Finding("in place", node.op, "another array", described(got), lines))
+        with np.errstate(all="ignore"):
+            if not np.array_equal(got.asnumpy(), wanted.astype(got.dtype).asnumpy(), equal_nan=got.dtype.kind == "f"):
+                raise Found(Finding("in place", node.op, "value", f"{got.asnumpy()!r}, plain: {wanted.asnumpy()!r}", lines))
+
+
+# gradients
+
+
+def heads_of(graph: Graph, values: dict[str, Any]) -> list[str]:
+    return [name for name in graph.ends() if values[name].dtype.kind == "f"]
+
+
+def weights_of(graph: Graph, values: dict[str, Any], heads: list[str]) -> list[Any]:
+    return [
+        mx.nd.array((np.arange(values[name].size).reshape(values[name].shape) % 5 - 1.5), dtype=values[name].dtype)
+        for name in heads
+    ]
+
+
+def differentiable(graph: Graph) -> list[str]:
+    return [name for name, one in graph.inputs.items() if one.array.dtype.kind == "f"]
+
+
+def recorded(graph: Graph, values: dict[str, Any], request: str = "write", rounds: int = 1) -> tuple[dict[str, Any], list[Any]]:
+    inputs = inputs_of(graph)
+    for name in differentiable(graph):
+        inputs[name].attach_grad(grad_req=request)
+    heads = heads_of(graph, values)
+    for _ in range(rounds):
+        with mx.autograd.record():
+            made = build(mx.nd, graph, inputs)
+        mx.autograd.backward([made[name] for name in heads], weights_of(graph, values, heads))
+    return {name: inputs[name].grad for name in differentiable(graph)}, [made[name] for name in graph.ends()]
+
+
+def no_gradient(error: Exception) -> bool:
+    """Whether an error says that there is nothing to differentiate."""
+    return isinstance(error, GradientError) and any(
+        words in str(error) for words in ("has no gradient", "not computed while recording")
+    )
+
+
+def gradient_lines(graph: Graph, heads: list[str], values: dict[str, Any]) -> list[str]:
+    weights = [f"mx.nd.array({literal(w.asnumpy())}, dtype={str(w.dtype)!r})" for w in weights_of(graph, values, heads)]
+    return [
+        *[f"{name}.attach_grad()" for name in differentiable(graph)],
+        "with mx.autograd.record():",
+        *[f"    {line}" for line in graph.lines()],
+        f"mx.autograd.backward([{', '.join(heads)}], [{', '.join(weights)}])",
+        *[f"print({name}.grad)" for name in differentiable(graph)],
+    ]
+
+
+def gradients(graph: Graph, values: dict[str, Any]) -> None:
+    """The plain run, a hybridized block and an executor give the same gradients; two rounds of "add" give twice as much."""
+    heads, names = heads_of(graph, values), differentiable(graph)
+    if not heads or not names:
+        return
+    try:
+        grads, outputs = recorded(graph, values)
+    except SparsekitError as error:
+        if no_gradient(error):
+            return
+        raise Found(
+            Finding(
+                "gradient",
+                last(graph),
+                f"refused: {type(error).__name__}",
+                str(error),
+                tuple(gradient_lines(graph, heads, values)),
+            )
+        ) from error
+    expect_same("recorded", graph, outputs, values, graph.ends(), lambda name: gradient_lines(graph, heads, values))
+
+    def compare(way: str, others: dict[str, Any], factor: int = 1) -> None:
+        for name in names:
+            one, other = grads[name], others[name]
+            kind = next((what for what in ("stype", "shape", "dtype") if getattr(one, what) != getattr(other, what)), "")
+            with np.errstate(all="ignore"):
+                left, right = one.asnumpy() * one.dtype.type(factor), other.asnumpy()
+                top = np.abs(left[np.isfinite(left)]).max(initial=0) if not kind else 0  # contributions may come in another order
+                if not kind and not np.allclose(
+                    left, right, 8 * np.finfo(one.dtype).eps, 8 * np.finfo(one.dtype).eps * top, True
+                ):
+                    kind = "value"
+            if kind:
+                raise Found(
+                    Finding(
+                        way,
+                        last(graph),
+                        f"gradient {kind}",
+                        f"of {name}: {described(other)} {right.tolist()}, plain run: {described(one)} {left.tolist()}",
+                        tuple(gradient_lines(graph, heads, values)),
+                    )
+                )
+
+    if all(graph.inputs[name].stype == "default" for name in names):
+        again, _ = recorded(graph, values, "add", 2)
+        compare("grad_req add", again, 2)
+    net, inputs = Net(graph), inputs_of(graph)
+    net.hybridize()
+    for name in names:
+        inputs[name].attach_grad()
+    for _ in range(2):
+        with mx.autograd.record():
+            got = dict(zip(graph.ends(), net(*inputs.values()), strict=True))
+        mx.autograd.backward([got[name] for name in heads], weights_of(graph, values, heads))
+    compare("hybridized", {name: inputs[name].grad for name in names})
+    made, inputs = symbols(graph), inputs_of(graph)
+    group = mx.sym.Group([made[name] for name in heads])
+    args = {name: inputs[name] for name in group.list_arguments()}
+    buffers = {
+        name: mx.nd.zeros(args[name].shape, dtype=args[name].dtype, stype=grads[name].stype) for name in names if name in args
+    }
+    executor = group.bind(mx.cpu(), args, buffers, dict.fromkeys(buffers, "write"))
+    executor.forward(is_train=True)
+    executor.backward(weights_of(graph, values, heads))
+    compare("executor", {name: executor.grad_dict[name] if name in buffers else grads[name] for name in names})
+
+
+def slopes(graph: Graph, values: dict[str, Any]) -> None:
+    """The gradient of each call is the slope of its reference, by differences in float64, where that has one."""
+    for node in graph.nodes:
+        entry = reference.table[node.op]
+        given = [values[arg] for arg in node.args]
+        if (
+            not entry.smooth
+            or node.count > 1
+            or not all(x.dtype.kind in "fiu" for x in given)
+            or values[node.name].dtype.kind != "f"
+        ):
+            continue
+        arrays = [x.asnumpy() for x in given]
+        if not all(np.isfinite(x.astype(float)).all() and np.abs(x.astype(float)).max(initial=0) < 1e3 for x in arrays):
+            continue
+        if len(set(node.args)) < len(node.args) or any(x.dtype == np.float16 for x in given):
+            continue
+        if ("mod" in node.op or "%" in node.op) and (arrays[-1] == 0).any():
+            continue  # a remainder of zero is zero, but its slope is taken to be 1, as in MXNet
+        copies = {arg: x.copy() for arg, x in zip(node.args, given, strict=True)}
+        places = [place for place, x in enumerate(given) if x.dtype.kind == "f"]
+        for place in places:
+            copies[node.args[place]].attach_grad(stype="default")
+        head = weights_of(graph, values, [node.name])[0]
+        with mx.autograd.record():
+            made = evaluate(node.text(), {**copies, "F": mx.nd})
+        try:
+            mx.autograd.backward([made], [head])
+        except SparsekitError as error:
+            if no_gradient(error):
+                continue
+            raise Found(Finding("slope", node.op, f"refused: {type(error).__name__}", str(error), ())) from error
+        double = [x.astype(np.float64) for x in arrays]
+        loose = 2e-5 if all(x.dtype == np.float64 for x in given if x.dtype.kind == "f") and made.dtype == np.float64 else 2e-3
+        for place in places:
+            got = copies[node.args[place]].grad.asnumpy().astype(np.float64)
+            wanted, known = slope(entry, double, node.attrs, place, head.asnumpy().astype(np.float64))
+            if given[place].stype != "default":
+                known &= arrays[place] != 0
+            size = np.maximum(1, np.abs(wanted))
+            wrong = known & ~(np.abs(got - wanted) <= loose * max(1.0, float(np.max(size[known], initial=0))))
+            if wrong.any():
+                at = tuple(int(i) for i in np.argwhere(wrong)[0])
+                sub = Graph(graph.inputs, graph.nodes)
+                raise Found(
+                    Finding(
+                        "slope",
+                        node.op,
+                        f"of input {place}",
+                        f"gradient {got[at]!r}, slope {wanted[at]!r} at {at}; inputs {', '.join(map(described, given))}",
+                        tuple(gradient_lines(sub, [node.name], values)),
+                    )
+                )
+
+
+def slope(entry: reference.Reference, arrays: list[Any], attrs: dict[str, Any], place: int, head: Any) -> tuple[Any, Any]:
+    """Slopes along each element of one input, and where left and right slope agree."""
+    x = arrays[place]
+    wanted, known = np.zeros(x.shape), np.zeros(x.shape, bool)
+
+    def total(moved: Any) -> float:
+        with np.errstate(all="ignore"):
+            made = entry.value(*[moved if one == place else array for one, array in enumerate(arrays)], **attrs)
+            return float((np.asarray(made, np.float64).reshape(head.shape) * head).sum())
+
+    middle = total(x)
+    for at in np.ndindex(*x.shape):
+        found = []
+        for step in (1e-5 * max(1.0, abs(float(x[at]))), 2e-6):
+            up, down = x.copy(), x.copy()
+            up[at] += step
+            down[at] -= step
+            found += [(total(up) - middle) / step, (middle - total(down)) / step]
+        wanted[at] = (found[0] + found[1]) / 2
+        known[at] = np.isfinite(wanted[at]) and np.ptp(found) <= 1e-3 * max(1.0, abs(wanted[at]))
+    return wanted, known
+
+
+WAYS = (against_reference, inference, hybridized, bound, imported, profiled, into_out, in_place, gradients, slopes)
+
+
+def check(graph: Graph, ways: Any = WAYS) -> Finding | None:
+    """The first thing that is wrong with a graph, or None."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            values = plain(graph)
+        except Refused:
+            return None
+        except Found as found:
+            return found.finding
+        for way in ways:
+            try:
+                way(graph, values)
+            except Found as found:
+                return found.finding
+            except Exception as error:
+                node = getattr(error, "node", None)
+                return Finding(
+                    way.__name__, node.op if node else last(graph), f"{type(error).__name__}", str(error), tuple(graph.lines())
+                )
+    return None

@@ -1,0 +1,130 @@
+"""Arguments of layers and calls: what MXNet takes is taken, and what it does not is a named error."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.gluon import nn, rnn
+
+X = mx.nd.array(np.arange(12).reshape(3, 4))
+WRONG = ["3", None, 2.5, -1, True, [3], object(), {}]
+
+
+@pytest.mark.parametrize("value", WRONG)
+@pytest.mark.parametrize("make", [
+    nn.Dense, lambda value: nn.Dense(2, in_units=value), lambda value: nn.Embedding(value, 2), nn.GroupNorm, rnn.LSTM, rnn.GRU,
+    lambda value: nn.Embedding(2, value), lambda value: nn.BatchNorm(in_channels=value), rnn.RNN, rnn.LSTMCell, rnn.GRUCell,
+    lambda value: nn.LayerNorm(in_channels=value), lambda value: rnn.LSTM(3, num_layers=value), rnn.RNNCell,
+    lambda value: rnn.LSTM(3, input_size=value), lambda value: rnn.RNNCell(3, input_size=value)])
+def test_sizes_are_whole_numbers(make, value):
+    with pytest.raises(mx.MXNetError, match="is a whole number, at least"):
+        make(value)
+
+
+@pytest.mark.parametrize("shape", ["3", 2.5, (2, "3"), (-2,), [1.5], object(), {"a": 1}])
+def test_shapes_of_parameters_are_whole_numbers(shape):
+    with pytest.raises(mx.ShapeError, match=r"weight cannot have shape"):
+        mx.gluon.Parameter("weight", shape=shape)
+
+
+@pytest.mark.parametrize("rate", ["0.5", None, 1, -0.1])
+def test_a_dropout_rate_is_a_number(rate):
+    with pytest.raises(mx.MXNetError, match="no share of elements"):
+        nn.Dropout(rate)
+
+
+@pytest.mark.parametrize("in_units", [0, 4])
+def test_a_layer_of_no_units_can_be_made_and_not_called(in_units):
+    """As in MXNet 1.9.1."""
+    layer = nn.Dense(0, in_units=in_units, prefix="empty_")
+    layer.initialize()
+    assert repr(layer) == f"Dense({in_units or None} -> 0, linear)"
+    with pytest.raises(mx.ShapeError, match="empty has 0 units"):
+        layer(X)
+
+
+@pytest.mark.parametrize("size", [np.int64(3), np.array(3)])
+def test_sizes_may_be_numbers_of_numpy(size):
+    layer = nn.Dense(size, in_units=4)
+    layer.initialize()
+    assert layer(X).shape == (3, 3)
+
+
+Pair = namedtuple("Pair", ["left", "right"])  # noqa: PYI024
+
+
+class Takes(mx.gluon.HybridBlock):
+    """Arguments of every kind, and results of every kind."""
+
+    def hybrid_forward(self, F, x, mask=None, pair=None, named=None, part=slice(None)):
+        out = x[part] if mask is None else F.broadcast_mul(x, mask)
+        out = out if pair is None else out + pair.left - pair.right
+        return {"sum": out if named is None else out * named["factor"] + (named["array"] if named["array"] is not None else 0)}
+
+
+ARGUMENTS = {
+    "None": (X, None), "two None": (X, None, None), "mask": (X, mx.nd.array([1, 0, 1, 0])), "pair": (X, None, Pair(X * 2, X)),
+    "dict": (X, None, None, {"factor": 3, "array": X}), "dict with None": (X, None, None, {"factor": 2.5, "array": None}),
+    "slice": (X, None, None, None, slice(1, None)),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_hybridized_blocks_take_what_plain_ones_take(name):
+    block, results = Takes(), []
+    for hybrid in (False, True, True):
+        block.hybridize(hybrid, clear=not hybrid)
+        results.append(block(*ARGUMENTS[name])["sum"].asnumpy())
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_named_results_keep_their_names():
+    class Gives(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return Pair(x * 2, [x, (x + 1,)])
+
+    block = Gives()
+    block.hybridize()
+    for _ in range(2):
+        out = block(X)
+        assert type(out) is Pair
+        assert [type(out.right), type(out.right[1])] == [list, tuple]
+
+
+def test_an_object_among_the_arguments_is_read_at_every_call():
+    class Setting:
+        factor = 2
+
+    class Uses(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, setting):
+            return x * setting.factor
+
+    block, setting = Uses(), Setting()
+    block.hybridize()
+    with pytest.warns(UserWarning, match="a Setting is among its arguments"):
+        assert block(X, setting).asnumpy()[0, 1] == 2
+    setting.factor = 5
+    assert block(X, setting).asnumpy()[0, 1] == 5
+
+
+Batch = namedtuple("Batch", ["data"])  # noqa: PYI024
+
+
+@pytest.mark.parametrize("labels", [None, ["softmax_label"]])
+def test_a_module_predicts_for_anything_that_has_data(labels):
+    """``Batch = namedtuple('Batch', ['data'])`` is how MXNet's tutorials predict."""
+    net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=2, name="fc")
+    net = mx.sym.SoftmaxOutput(net, name="softmax") if labels else mx.sym.softmax(net)
+    module = mx.mod.Module(net, label_names=labels)
+    module.bind([("data", (3, 4))], labels and [("softmax_label", (3,))], for_training=False)
+    module.init_params(mx.init.One())
+    for batch in (Batch([X]), Batch([X[:2]]), [Batch([X])]):
+        module.forward(batch, is_train=False)
+        out = module.get_outputs()[0].asnumpy()
+        assert out.shape == ((batch[0] if isinstance(batch, list) else batch).data[0].shape[0], 2)
+        np.testing.assert_allclose(out.sum(axis=1), 1, rtol=1e-6)

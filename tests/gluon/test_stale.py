@@ -1,0 +1,281 @@
+"""A hybridized block never runs a program of what it was before: every change is noticed, and nothing else is traced anew."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import HybridizeWarning
+from sparsekit.core.trace import Tracer
+from sparsekit.gluon import nn
+
+X = mx.nd.array([[1, -2, 3], [-4, 5, -6]])
+OUTSIDE = 3.0
+
+
+class Net(mx.gluon.HybridBlock):
+    """Reads settings wherever they can be."""
+
+    factor = 1.0
+
+    def __init__(self, **more):
+        super().__init__(**more)
+        self.first, self.second = nn.Dense(4, in_units=3), nn.HybridSequential()
+        self.second.add(nn.Activation("sigmoid"), nn.Dense(4, in_units=4))
+        self.offset, self.listed, self.named = 0.0, [1.0], {"power": 1.0}
+        self.nested, self.settings = {"a": [{"b": 1.0}]}, SimpleNamespace(scale=1.0)
+        self.table, self.hidden = np.ones(4, np.float32), SimpleNamespace(act=nn.Activation("softrelu"))
+        self.array, self.chosen = mx.nd.ones((1,)), {1}
+        with self.name_scope():
+            self.scale = self.params.get("scale", shape=(1,), init="ones")
+
+    def hybrid_forward(self, F, x, scale):
+        x = self.second(self.first(x)) * self.factor + self.offset + self.listed[-1] + self.nested["a"][0]["b"]
+        x = F.broadcast_mul(x ** self.named["power"], scale) * self.settings.scale + F.array(self.table)
+        x = F.broadcast_mul(self.hidden.act(x), self.array) * len(self.chosen) * OUTSIDE
+        return self.helped(F, x)
+
+    def helped(self, F, x):
+        return x + 1
+
+
+def replace(block, name, value):
+    block._children[name] = value
+
+
+CHANGES = {
+    "attribute": lambda net: setattr(net, "offset", 2.0),
+    "child": lambda net: setattr(net, "first", nn.Dense(4, in_units=3, weight_initializer="ones")),
+    "child of a child": lambda net: net.second.add(nn.Activation("sigmoid")),
+    "registered": lambda net: net.second.register_child(nn.Activation("tanh")),
+    "replaced": lambda net: replace(net.second, "0", nn.Activation("tanh")),
+    "removed": lambda net: net.second._children.pop("0"),
+    "attribute of a child": lambda net: setattr(net.second[0], "_act_type", "tanh"),
+    "list": lambda net: net.listed.append(5.0),
+    "list element": lambda net: net.listed.__setitem__(0, 7.0),
+    "dict": lambda net: net.named.update(power=2.0),
+    "nested": lambda net: net.nested["a"][0].update(b=4.0),
+    "object": lambda net: setattr(net.settings, "scale", 3.0),
+    "numpy": lambda net: net.table.__setitem__(slice(None), 9),
+    "array": lambda net: setattr(net, "array", mx.nd.ones((1,)) * 4),
+    "values of an array": lambda net: net.array.__setitem__(slice(None), 6),
+    "set": lambda net: net.chosen.add(2),
+    "hidden block": lambda net: setattr(net.hidden, "act", nn.Activation("sigmoid")),
+    "attribute of a hidden block": lambda net: setattr(net.hidden.act, "_act_type", "sigmoid"),
+    "class": lambda net: setattr(type(net), "factor", 2.0),
+    "method": lambda net: setattr(type(net), "helped", lambda self, F, x: x - 1),
+    "own method": lambda net: setattr(net, "helped", lambda F, x: x * 7),
+    "global": lambda net: globals().update(OUTSIDE=4.0),
+    "set_data": lambda net: net.scale.set_data(mx.nd.array([5])),
+    "initialize": lambda net: net.initialize(mx.init.One(), force_reinit=True),
+    "parameter": lambda net: net._reg_params.update(scale=other(net.scale)),
+    "grad_req": lambda net: setattr(net.first.weight, "grad_req", "null"),
+    "reset_ctx": lambda net: net.collect_params().reset_ctx(mx.cpu()),
+    "reinit of one": lambda net: net.first.weight.initialize(mx.init.Constant(2), force_reinit=True),
+    "inactive child": lambda net: net.second.hybridize(active=False),
+}
+
+
+def other(parameter):
+    made = mx.gluon.Parameter("other", shape=parameter.shape)
+    made.initialize(mx.init.Constant(3))
+    return made
+
+
+def run(net, record):
+    x = X.copy()
+    x.attach_grad()
+    if not record:
+        return [net(x).asnumpy()]
+    with mx.autograd.record():
+        out = net(x)
+    out.backward()
+    return [out.asnumpy(), x.grad.asnumpy()]
+
+
+@pytest.fixture
+def net():
+    outside = OUTSIDE
+    kind = type("Net", (Net,), {"factor": 1.0})
+    mx.random.seed(4)
+    made = kind()
+    made.initialize()
+    yield made
+    globals()["OUTSIDE"] = outside
+
+
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_noticed(net, change, record):
+    net.hybridize()
+    before = run(net, record)
+    for one, again in zip(before, run(net, record), strict=True):
+        np.testing.assert_array_equal(one, again)
+    CHANGES[change](net)
+    for parameter in net.collect_params().values():
+        if not parameter._arrays:
+            parameter.initialize()
+    after = run(net, record)
+    net.hybridize(False)
+    for one, wanted in zip(after, run(net, record), strict=True):
+        np.testing.assert_array_equal(one, wanted)
+    if change not in ("grad_req", "reset_ctx", "inactive child"):
+        assert any((one != other).any() for one, other in zip(before, after, strict=True))
+
+
+def test_children_may_be_added_to_a_block_that_counts_them():
+    """The first report: shape (2, 3, 10) in the place of (2, 30)."""
+    net = nn.HybridSequential()
+    net.add(nn.Dense(10, flatten=False, in_units=4))
+    net.initialize()
+    net.hybridize()
+    assert net(mx.nd.ones((2, 3, 4))).shape == (2, 3, 10)
+    net.add(nn.Flatten())
+    assert net(mx.nd.ones((2, 3, 4))).shape == (2, 30)
+
+
+def test_hooks_of_children_run_when_they_change():
+    net, seen = nn.HybridSequential(), []
+    net.add(nn.Dense(2, in_units=3))
+    net.initialize()
+    net.hybridize()
+    net(X)
+    handle = net[0].register_forward_hook(lambda block, inputs, output: seen.append(output.shape))
+    net(X)
+    assert seen == [(2, 2)]
+    handle.detach()
+    net(X)
+    assert seen == [(2, 2)]
+
+
+def test_a_monitor_of_a_child_is_shown_values_at_every_call():
+    net, seen = nn.HybridSequential(), []
+    net.add(nn.Dense(2, in_units=3))
+    net.initialize()
+    net.hybridize()
+    net(X)
+    net[0].register_op_hook(lambda name, op, array: seen.append(array.asnumpy()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        net(X)
+        net(X)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, True), (1, 1.0), (0.0, -0.0), ("1", 1), (None, 0), ([1], (1,)),
+                                               (1, np.float32(1))])
+def test_arguments_that_are_equal_and_not_the_same_have_programs_of_their_own(first, second):
+    class Tells(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, setting):
+            return x + len(repr(setting)) + (type(setting) is bool)
+
+    block = Tells()
+    block.hybridize()
+    for setting in (first, second, first):
+        assert block(X, setting).asnumpy()[0, 0] == 1 + len(repr(setting)) + (type(setting) is bool)
+
+
+@pytest.fixture
+def traces(monkeypatch):
+    made = []
+    start = Tracer.__init__
+    monkeypatch.setattr(Tracer, "__init__", lambda self, *given: (made.append(1), start(self, *given))[1])
+    return made
+
+
+def test_what_does_not_change_is_not_traced_again(net, traces):
+    net.hybridize()
+    run(net, True)
+    count = len(traces)
+    for _ in range(3):
+        run(net, True)
+        net.offset = float("0.0")
+        trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+        trainer.set_learning_rate(0.1)
+    assert len(traces) == count
+
+
+class Counts(mx.gluon.HybridBlock):
+    """Changes itself while it is traced."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.shapes = 0, []
+
+    def hybrid_forward(self, F, x):
+        self.calls += 1
+        self.shapes.append(x.shape)
+        return x * 2
+
+
+def test_what_a_block_changes_while_it_is_traced_is_done_once_a_trace(traces):
+    block = Counts()
+    block.hybridize()
+    for _ in range(3):
+        for rows in (2, 5):
+            assert block(mx.nd.ones((rows, 1))).asnumpy().tolist() == [[2.0]] * rows
+    assert block.calls == 2
+    assert block.shapes == [(2, 1), (5, 1)]
+    assert len(traces) == 2
+
+
+def test_cells_that_count_their_steps_are_traced_once(traces):
+    cell = mx.gluon.rnn.LSTMCell(3, input_size=3)
+    cell.initialize()
+    cell.hybridize()
+    for _ in range(4):
+        states = cell.begin_state(2)
+        for _ in range(3):
+            _, states = cell(X, states)
+    assert len(traces) == 1
+
+
+def test_a_block_that_changes_at_every_call_is_named():
+    block = Counts()
+    block.hybridize()
+
+    def run():
+        for step in range(50):
+            block.step = step
+            block(X)
+
+    with pytest.warns(HybridizeWarning, match=r"counts\d+ .* traced anew .* because counts\d+\.step changes") as told:
+        run()
+    assert len(told) == 1
+
+
+def test_a_deleted_network_is_freed_at_once(net):
+    gc.collect()
+    gc.disable()
+    try:
+        made = nn.HybridSequential()
+        made.add(nn.Dense(2, in_units=3), nn.Activation("relu"))
+        made.initialize()
+        made.hybridize()
+        run(made, True)
+        watched = weakref.ref(made[0].weight)
+        del made
+        assert watched() is None
+    finally:
+        gc.enable()
+
+
+def test_a_traced_array_of_another_trace_is_a_named_error():
+    class Keeps(mx.gluon.HybridBlock):
+        state = None
+
+        def hybrid_forward(self, F, x):
+            self.state = x if self.state is None else self.state + x
+            return self.state * 1
+
+    block = Keeps()
+    block.hybridize()
+    block(X)
+    with pytest.raises(mx.MXNetError, match="used after the block had been traced"):
+        block(mx.nd.ones((1, 3)))

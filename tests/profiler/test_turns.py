@@ -1,0 +1,198 @@
+"""Programs compared in turns: how often a difference is claimed that is not there, and how often one is missed that is."""
+
+import contextlib
+import subprocess
+import sys
+import time
+from html import unescape
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit import profiler
+from sparsekit.base.errors import ProfilerError
+from sparsekit.profiler.turns import SAME, Comparison, Turn, _cut, _fewest, ratio_interval
+
+COMPARISONS = 200
+QUICK = {"rounds": 16, "turn": 0.0005, "profile": False}
+
+
+def units(count):
+    """A program that does so many units of the same work."""
+    rows = mx.nd.sparse.csr_matrix(np.eye(64, dtype=np.float32))
+    weight = mx.nd.ones((64, 64))
+
+    def work():
+        for _ in range(count):
+            mx.nd.dot(rows, weight)
+
+    return work
+
+
+@contextlib.contextmanager
+def neighbour(busy):
+    """Another process that computes all the time, if it is asked for."""
+    if not busy:
+        yield
+        return
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("busy", [False, True], ids=["alone", "with a busy neighbour"])
+def test_a_program_compared_with_itself_is_seldom_called_different(busy):
+    with neighbour(busy):
+        alarms = sum(not mx.profiler.compare({"a": units(10), "b": units(10)}, seed=seed, **QUICK).same
+                     for seed in range(COMPARISONS))
+    assert alarms <= 0.05 * COMPARISONS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("busy", [False, True], ids=["alone", "with a busy neighbour"])
+def test_a_slowdown_of_a_fifth_is_found(busy):
+    with neighbour(busy):
+        found = sum(mx.profiler.compare({"a": units(10), "b": units(12)}, seed=seed, **QUICK)["b"]["verdict"] == "slower"
+                    for seed in range(COMPARISONS))
+    assert found >= 0.95 * COMPARISONS
+
+
+def machine(kind, rng, length):
+    """Factors by which a machine slows what runs on it down, one a turn."""
+    if kind == "quiet":
+        return rng.lognormal(0, 0.02, length)
+    if kind == "heavy tails":
+        return 1 + 0.02 * rng.pareto(1.2, length)
+    if kind == "drift":
+        return rng.lognormal(0, 0.02, length) * np.linspace(1, 3, length)
+    if kind == "bursts":  # a neighbour that comes and goes
+        busy = np.cumsum(rng.random(length) < 0.03) % 2
+        return rng.lognormal(0, 0.02, length) * (1 + busy)
+    walk = np.cumsum(rng.normal(0, 0.05, length))
+    return np.exp(walk)
+
+
+def simulated(kind, rng, factor, rounds=16):
+    """A comparison of two programs of which the second takes ``factor`` times as long, on a machine of a kind."""
+    slow = iter(machine(kind, rng, 4 * rounds))
+    blocks = []
+    for _ in range(rounds):
+        first = int(rng.integers(2))
+        order = (first, 1 - first, 1 - first, first)
+        blocks.append([Turn(place, 1e-4 * (factor if place else 1) * next(slow)) for place in order])
+    return Comparison(["a", "b"], [5, 5], blocks, 0.99, [])
+
+
+KINDS = ["quiet", "heavy tails", "drift", "bursts", "random walk"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_hold_on_every_kind_of_machine(kind):
+    rng = np.random.default_rng(7)
+    missed = sum(not found["b"]["low"] <= 1.3 <= found["b"]["high"] for found in
+                 (simulated(kind, rng, 1.3) for _ in range(400)))
+    assert missed <= 12  # 4 are expected at 99 %; 13 or more happen once in ten thousand times
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_larger_factor_is_found_on_every_kind_of_machine(kind):
+    rng = np.random.default_rng(8)
+    found = sum(simulated(kind, rng, 1.2)["b"]["verdict"] == "slower" for _ in range(200))
+    assert found >= 190
+
+
+def test_the_interval_is_that_of_signed_ranks():
+    # Critical values of the signed-rank statistic (two-sided 1 %), from the exact distribution: a sum of 3 for 10 pairs,
+    # of 19 for 16, of 37 for 20; the interval begins one place further in.
+    assert [_cut(count, 0.99) for count in (10, 16, 20)] == [4, 20, 38]
+    assert [_cut(count, 0.99) for count in (5, 7)] == [0, 0]
+    assert [_fewest(level) for level in (0.5, 0.9, 0.95, 0.99)] == [2, 5, 6, 8]
+    assert all(_cut(_fewest(level), level) == 1 for level in (0.9, 0.95, 0.99))
+    assert abs(_cut(100, 0.99) - _cut(99, 0.99)) < 60  # where the normal distribution takes over
+    middle, low, high = ratio_interval([2.0] * 8, 0.99)
+    assert (middle, low, high) == pytest.approx((2.0, 2.0, 2.0))
+    assert ratio_interval([1.0, 2.0], 0.99)[1:] == (0.0, float("inf"))
+
+
+def test_turns_are_balanced_and_mirrored_within_a_round():
+    order = []
+    programs = {"a": lambda: order.append("a"), "b": lambda: order.append("b"), "c": lambda: order.append("c")}
+    found = mx.profiler.compare(programs, rounds=12, turn=1e-9, profile=False)
+    for block in found.blocks:
+        places = [turn.program for turn in block]
+        assert places == places[::-1]
+        assert sorted(places) == [0, 0, 1, 1, 2, 2]
+    assert len({tuple(turn.program for turn in block) for block in found.blocks}) > 1
+    assert order.count("a") == order.count("b") == order.count("c")
+
+
+def test_programs_that_take_about_as_long_are_called_equally_often():
+    def wait(seconds):
+        return lambda: time.sleep(seconds)
+
+    found = mx.profiler.compare({"a": wait(0.0005), "b": wait(0.0008), "c": wait(0.006)}, rounds=9, profile=False)
+    calls = [row["calls"] for row in found.rows]
+    assert calls[0] == calls[1]
+    assert calls[2] == 3
+    assert found["c"]["verdict"] == "slower"
+
+
+def test_counts_come_from_one_profiled_call_of_each():
+    data = mx.nd.sparse.csr_matrix(np.eye(50, dtype=np.float32))
+    found = mx.profiler.compare({"dense": lambda: mx.nd.log(1 + data), "sparse": lambda: mx.nd.log1p(data)}, rounds=8)
+    dense, sparse = found["dense"], found["sparse"]
+    assert (dense["operators"], sparse["operators"]) == (2, 1)
+    assert sparse["bytes"] < dense["bytes"]
+    assert sparse["peak"] < dense["peak"]
+    assert [profile.totals[0]["name"] for profile in found.profiles] == ["_plus_scalar", "log1p"]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.3, 0.004, 900.0])
+def test_headline_picture_and_table_say_the_same(factor):
+    found = simulated("quiet", np.random.default_rng(1), factor)
+    row, shown, headline = found["b"], found.figure(), found.summary()
+    for text in (headline, unescape(shown.svg), shown.text, repr(found)):
+        assert row["finding"] in text
+    assert headline in shown.alt
+    assert found.table().cells[1][3] in unescape(shown.svg)
+    assert shown.svg.count("<circle") == len(row["ratios"])
+    assert set(found._repr_mimebundle_()) == {"text/plain", "text/html"}
+    expected = {1.0: SAME, 1.3: "× the time", 0.004: "× as fast", 900.0: "× the time"}[factor]
+    assert expected in row["finding"]
+    assert found.same == (factor == 1.0)
+
+
+def test_names_are_escaped_and_odd_numbers_drawn():
+    blocks = [[Turn(0, 1e-12), Turn(1, 1e9), Turn(1, 1e9), Turn(0, 1e-12)] for _ in range(9)]
+    found = Comparison(["<b>", "</svg><script>"], [1, 1], blocks, 0.99, [])
+    assert "<script>" not in found._repr_mimebundle_()["text/html"]
+    assert "<script>" not in found.figure().svg
+
+
+@pytest.mark.parametrize(("arguments", "options", "match"), [
+    ((3,), {}, "at least two"), (({"a": print},), {}, "at least two"), (({"a": print, "b": 3},), {}, "'b' must be callable"),
+    (({"a": int, "b": int},), {"rounds": 5}, "at least 8"), (({"a": int, "b": int},), {"rounds": 2.5}, "integer"),
+    (({"a": int, "b": int},), {"rounds": 10**9}, "at most"), (({"a": int, "b": int},), {"turn": -1}, "seconds"),
+    (({"a": int, "b": int},), {"turn": float("nan")}, "seconds"), (({"a": int, "b": int},), {"confidence": 99}, "confidence"),
+])
+def test_what_cannot_be_compared_is_refused(arguments, options, match):
+    with pytest.raises(ProfilerError, match=match):
+        profiler.compare(*arguments, **options)
+
+
+def test_a_running_profiler_and_an_unknown_name_are_refused():
+    with mx.Profiler(), pytest.raises(ProfilerError, match="while a profiler records"):
+        profiler.compare({"a": int, "b": int})
+    found = simulated("quiet", np.random.default_rng(1), 1.0)
+    with pytest.raises(ProfilerError, match="no program 'c'"):
+        found["c"]
+
+
+def test_an_error_of_a_program_is_the_users():
+    with pytest.raises(ZeroDivisionError):
+        profiler.compare({"a": int, "b": lambda: 1 / 0})
+    assert not profiler.active()

@@ -1,8 +1,8 @@
 """Note the calls that an example makes, as data, and make the same calls again.
 
-A step is a list ``[statement, what, on, arguments, keywords, result]``: ``what`` is ``call``, ``get``, ``item``, ``set``, ``assign``,
-``enter``, ``exit``, or the name of a builtin or of a function of ``operator``. A value is itself if JSON has it, else a dict with
-one key that says what it is: ``$`` the result of a step, ``m`` a public name of the library.
+A step is a list ``[statement, what, on, arguments, keywords, result]``: ``what`` is ``call``, ``get``, ``item``, ``set``,
+``assign``, ``enter``, ``exit``, or the name of a builtin or of a function of ``operator``. A value is itself if JSON has it, else
+a dict with one key that says what it is: ``$`` the result of a step, ``m`` a public name of the library.
 """
 
 import builtins

@@ -54,7 +54,6 @@ ON_PURPOSE_IN_CALLS = {
 #: Statements that do not pass yet. They count as run, and as not passed.
 NOT_YET = {
     r"^mxnet\.context\.cpu_pinned:": "cpu_pinned",
-    r"^mxnet\.module\.base_module\.BaseModule\.forward:session#(9|12|13)$": "batches that are plain named tuples",
     r"_scatter_elemwise_div:facts#2$": "_scatter_elemwise_div(row_sparse, csr)",
     r"\.gen_contrib\.hawkesll:equations#8$": "contrib.hawkesll",
     r"^mxnet\.symbol\.gen_op\.BlockGrad:equations#8$": "backward() after a forward pass for prediction",

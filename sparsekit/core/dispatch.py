@@ -515,12 +515,12 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
     return result
 
 
-def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL) -> Any:
+def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL,
+                  remedy: str = "make the array that takes the values of the same storage type") -> Any:
     """A sparse store as the dense array that ``name`` must have: against policy, noted in the ledger, without a warning.
 
     Written into ``out`` if given.  Where ``kind`` is ``hooks.ASKED`` there is no policy against it, and no ledger.
     """
-    remedy = "make the array that takes the values of the same storage type"
     if kind != hooks.ASKED:
         allowed(reason, remedy)
     if out is None:

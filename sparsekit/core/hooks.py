@@ -14,6 +14,8 @@
     array and the name that it is an input by.
 ``densify(record, store)``
     A ``Densification`` happened, which made the dense ``store``.
+``flowed(source, target)``
+    Values of one dense store were written to another by no operator.
 ``assign(array, role, owner, mark=0)``
     The NDArray ``array`` serves as ``role`` for ``owner`` from now on; ``mark`` is ``_seen`` of the store that its
     components come from.
@@ -36,8 +38,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = ["ASKED", "FALLBACK", "KINDS", "LANES", "NATURAL", "ROLES", "Densification", "DeviceWork", "assign", "caller",
-           "copied", "inner", "interrupts", "ledger", "made_from", "note_made", "owned", "quietly", "state", "user_depth",
-           "user_line"]
+           "copied", "flowed", "inner", "interrupts", "ledger", "made_from", "note_made", "owned", "quietly", "state", "traces",
+           "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
@@ -194,6 +196,20 @@ def made_from(store: Any) -> Densification | None:
             return found[1]
         store = getattr(store, "base", None)
     return None
+
+
+def flowed(source: Any, target: Any) -> None:
+    """Note that values of a dense store were written to another one by no operator, for ``why_dense()``."""
+    record = made_from(source) if _made else None
+    if record is not None:
+        note_made(target, record)
+    if sink is not None:
+        sink.flowed(source, target)
+
+
+def traces() -> bool:
+    """Whether anybody would learn from ``flowed``."""
+    return bool(_made) or (sink is not None and state.lane != "backward")
 
 
 def copied(source: Any, target: Any, start: int, size: int) -> None:

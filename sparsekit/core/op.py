@@ -15,7 +15,8 @@ from . import cost as costs
 from . import infer
 from .labels import described, label
 
-__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find", "registry"]
+__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find",
+           "registry"]
 
 
 class _Required:
@@ -191,7 +192,8 @@ class Op:
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
 
-    def forward(self, pattern: str, *, asked: str | None = None, **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def forward(self, pattern: str, *, asked: str | None = None,
+                **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there.
 
         ``asked`` says why a dense result is no implicit conversion; by default what the operator says.

@@ -610,7 +610,7 @@ _KEEP = "use functions that keep zero, such as log1p(x) for log(1 + x), or conve
 def natural_remedy(op: Op) -> str:
     """What to do instead of an operator whose dense result is not wanted: its rows that stay sparse, if it has some."""
     sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
-              and "default" not in rule.outputs and "default..." not in rule.outputs]
+              and "default" not in rule.outputs and "default..." not in rule.outputs and rule.when.get("scalar") != (0,)]
     return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 

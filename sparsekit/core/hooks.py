@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = ["ASKED", "FALLBACK", "KINDS", "LANES", "NATURAL", "ROLES", "Densification", "DeviceWork", "assign", "caller",
-           "copied", "flowed", "inner", "interrupts", "ledger", "made_from", "note_made", "owned", "quietly", "state", "traces",
+           "copied", "flowed", "inner", "interrupts", "ledger", "made", "made_from", "note_made", "owned", "quietly", "state",
            "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
@@ -160,7 +160,7 @@ device_work: collections.deque[DeviceWork] = collections.deque(maxlen=10_000)
 ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
 
 #: Dense stores that were made of sparse ones, as long as they live: id of the store -> (weak reference, record).
-_made: dict[int, tuple[weakref.ref[Any], Densification]] = {}
+made: dict[int, tuple[weakref.ref[Any], Densification]] = {}
 
 #: What a profiler knows of where a store came from: ``origin(store)`` gives that or None; None if none recorded yet.
 origin: Callable[[], Callable[[Any], Any] | None] | None = None
@@ -183,7 +183,7 @@ def note_made(store: Any, record: Densification) -> None:
     key = id(store)
     try:
         # As in ``assign``: no Python code runs when the store dies.
-        _made[key] = (weakref.ref(store, functools.partial(_made.pop, key)), record)
+        made[key] = (weakref.ref(store, functools.partial(made.pop, key)), record)
     except TypeError:  # cupy's arrays of some versions take no weak reference
         return
 
@@ -191,7 +191,7 @@ def note_made(store: Any, record: Densification) -> None:
 def made_from(store: Any) -> Densification | None:
     """The latest record of what made this dense store, or the memory that it is a view of, of a sparse one."""
     while store is not None:
-        found = _made.get(id(store))
+        found = made.get(id(store))
         if found is not None and found[0]() is store:
             return found[1]
         store = getattr(store, "base", None)
@@ -200,16 +200,11 @@ def made_from(store: Any) -> Densification | None:
 
 def flowed(source: Any, target: Any) -> None:
     """Note that values of a dense store were written to another one by no operator, for ``why_dense()``."""
-    record = made_from(source) if _made else None
+    record = made_from(source) if made else None
     if record is not None:
         note_made(target, record)
     if sink is not None:
         sink.flowed(source, target)
-
-
-def traces() -> bool:
-    """Whether anybody would learn from ``flowed``."""
-    return bool(_made) or (sink is not None and state.lane != "backward")
 
 
 def copied(source: Any, target: Any, start: int, size: int) -> None:

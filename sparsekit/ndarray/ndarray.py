@@ -291,7 +291,7 @@ class NDArray(NumpyProtocol, Interchange):
         elif other._layout is self._layout and self.stype == "default" and other._store.dtype == self._store.dtype:
             self._check_writable()
             np.copyto(self._store, other._store)
-            if hooks.traces():
+            if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
                 hooks.flowed(other._store, self._store)
             return
         if other.shape != self.shape:
@@ -304,7 +304,7 @@ class NDArray(NumpyProtocol, Interchange):
             self._check_writable()
             if other.stype == "default":
                 hooks.quietly(np.copyto, self._store, store, casting="unsafe")
-                if hooks.traces():
+                if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
                     hooks.flowed(store, self._store)
             else:
                 self._fill_from_sparse(store, by)
@@ -448,7 +448,7 @@ class NDArray(NumpyProtocol, Interchange):
             check_no_part(value)
             with device.current(value._ctx):
                 value = value._store if value.stype == "default" else self._written(value)
-            if hooks.traces():
+            if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
                 hooks.flowed(value, self._store)
         else:
             value = assignable(value)

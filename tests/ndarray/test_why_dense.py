@@ -257,13 +257,13 @@ def test_an_array_computed_further_on_is_traced_back_by_a_profiler(x):
 
 def test_no_array_is_kept_alive_by_the_record_of_what_made_it_dense(x):
     gc.collect()
-    before = len(hooks._made)
+    before = len(hooks.made)
     made = x + 1
     reference = weakref.ref(made._store)
-    assert len(hooks._made) == before + 1
+    assert len(hooks.made) == before + 1
     del made
     assert reference() is None
-    assert len(hooks._made) == before
+    assert len(hooks.made) == before
 
 
 def test_contracts_choose_what_they_forbid(x):

@@ -524,12 +524,12 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
     return result
 
 
-def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL) -> Any:
+def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL,
+                  remedy: str = "make the array that takes the values of the same storage type") -> Any:
     """A sparse store as the dense array that ``name`` must have: against policy, noted in the ledger, without a warning.
 
     Written into ``out`` if given.  Where ``kind`` is ``hooks.ASKED`` there is no policy against it, and no ledger.
     """
-    remedy = "make the array that takes the values of the same storage type"
     if kind != hooks.ASKED:
         allowed(reason, remedy)
     if out is None:
@@ -619,7 +619,7 @@ _KEEP = "use functions that keep zero, such as log1p(x) for log(1 + x), or conve
 def natural_remedy(op: Op) -> str:
     """What to do instead of an operator whose dense result is not wanted: its rows that stay sparse, if it has some."""
     sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
-              and "default" not in rule.outputs and "default..." not in rule.outputs]
+              and "default" not in rule.outputs and "default..." not in rule.outputs and rule.when.get("scalar") != (0,)]
     return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 

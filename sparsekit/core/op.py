@@ -221,7 +221,8 @@ class Op:
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
 
-    def forward(self, pattern: str, *, asked: str | None = None, **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def forward(self, pattern: str, *, asked: str | None = None,
+                **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there.
 
         ``asked`` says why a dense result is no implicit conversion; by default what the operator says.

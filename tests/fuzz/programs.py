@@ -774,7 +774,7 @@ OBJECTS = [
     "__import__('decimal').Decimal('1.5')",
     "__import__('fractions').Fraction(1, 3)",
     "type('A', (), {'__array__': lambda self, *a, **k: 1})()",
-    "type('A', (), {'__len__': lambda self: -1, '__getitem__': lambda self, i: i})()",
+    "type('A', (), {'__len__': lambda self: -1, '__getitem__': lambda self, i: [1, 2][i]})()",
     "type('A', (), {'shape': (2, 2), 'dtype': 'float32'})()",
     "type('A', (), {'tocsr': lambda self: 3})()",
     "type('A', (), {'__array_interface__': {}})()",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 __all__ = [
+    "ArgumentError",
     "ContractError",
     "ConversionError",
     "DTypeError",
@@ -92,6 +93,10 @@ class UnknownNameError(SparsekitError, ValueError, AttributeError):
         near = difflib.get_close_matches(str(name), names, n=3)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(names)}."
         return cls(f"There is no {kind} named {name!r}.", hint=hint)
+
+
+class ArgumentError(UnknownNameError, TypeError):
+    """An argument that a function does not take, or one that it needs and was not given."""
 
 
 class ParameterNameError(UnknownNameError, KeyError):

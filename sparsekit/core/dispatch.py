@@ -42,9 +42,6 @@ KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError
 #: Bytes of a dense result up to which the next call of its kind does not ask again whether there is room.
 LARGE = 1 << 22
 
-#: How rule rows write a dense input.
-DENSE = ("default", "default?", "default...")
-
 _clock = time.perf_counter_ns
 _new = object.__new__
 
@@ -113,11 +110,6 @@ def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rul
     return rule, any(stype != "default" for stype in stypes), asked if asked != rule.stype(0) else None
 
 
-def mixed(call: Call, dtypes: Sequence[Any]) -> bool:
-    """Whether the inputs that share the operator's element type come in several, and must be brought to one."""
-    return call.op.joined is not None and len(set(dtypes[call.op.joined])) > 1
-
-
 def dense_kind(call: Call, rule: Rule, fallback: bool, stypes: Sequence[str]) -> str:
     """What kind of conversion a dense result of this row is for these storage types; see ``Plan.dense``."""
     if fallback or all(stype == "default" for stype in stypes):
@@ -136,28 +128,14 @@ def made_dense(stores: Sequence[Any], sizes: Sequence[int]) -> Any:
     return max(held, key=lambda store: math.prod(store.shape), default=None)
 
 
-def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context, several: bool = False) -> Plan:
-    """Make the plan of a call for these storage types on this device; ``several`` element types are brought to one first."""
+def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context) -> Plan:
+    """Make the plan of a call for these storage types on this device."""
     if ctx.device_type == "trace":
         noted: Plan = ctx.plan(call, stypes)  # type: ignore[attr-defined]
         return noted
     rule, fallback, cast = resolve(call.op, stypes, call.attrs)
     plan = Plan(call, rule, fallback, cast, for_device(ctx.device_type), dense_kind(call, rule, fallback, stypes))
-    if several and set(rule.inputs) - set(DENSE):
-        plan.function = _joining(rule.function, call.op.joined)
-    return plan.with_function(placed(plan.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
-
-
-def _joining(function: Any, joined: Any) -> Any:
-    """The kernel, with the inputs ``joined`` cast to the one element type that numpy gives them together."""
-
-    def run(k: Any, *given: Any, **more: Any) -> Any:
-        stores = list(given[:-1])
-        dtype = np.result_type(*[store.dtype for store in stores[joined]])
-        stores[joined] = [store if store.dtype == dtype else store.astype(dtype) for store in stores[joined]]
-        return function(k, *stores, given[-1], **more)
-
-    return run
+    return plan.with_function(placed(rule.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
 
 
 def _describe(call: Call, stores: Any) -> str:
@@ -376,11 +354,10 @@ def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exceptio
 def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
-    several = mixed(call, [store.dtype for store in stores])
-    types = (ctx, several, *map(type, stores))
+    types = (ctx, *map(type, stores))
     plan = call.plans.get(types)
     if plan is None:
-        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx, several)
+        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
     if plan.stype == "default" and shapes is not None and not plan.fallback:
         _check_size(plan, stores, shapes if call.outputs > 1 else [shapes])
     return plan
@@ -619,7 +596,8 @@ def _warn(reason: str, before: Any, after: Any, remedy: str, key: Any) -> None:
 
 def remedy_for(op: Op) -> str:
     """What to do instead of an operator's fallback."""
-    sparse = [repr(rule) for rule in op.rules if set(rule.inputs) - set(DENSE)]
+    sparse = [repr(rule) for rule in op.rules if any(word not in ("default", "default?", "default...")
+                                                     for word in rule.inputs)]
     if sparse:
         return f"{op.label} has sparse kernels for: {'; '.join(sparse)}"
     return f"{op.label} has no sparse kernel; call .tostype('default') where you mean it"

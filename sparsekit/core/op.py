@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named
+from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named
 from ..base.literal import literal
 from . import cost as costs
 from . import infer
 from .labels import described, label
 
-__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find", "registry"]
+__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find",
+           "joining", "registry"]
 
 
 class _Required:
@@ -38,6 +39,9 @@ WRITES = "the result is an array that was dense before, which the step writes to
 SHAPE_ONLY = "only the shape of the sparse array is read, not its values"
 REDUCED = "a reduction, which gives one value for many"
 LOOKED_UP = "values or rows are looked up, as many as the dense array of places asks for"
+
+#: How rule rows write a dense input.
+DENSE = {"default", "default?", "default..."}
 
 #: A call's attributes are remembered up to this many combinations; then the memory is cleared.
 REMEMBERED = 512
@@ -123,6 +127,25 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
+def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callable[..., Any]:
+    """The kernel, given the inputs at ``places`` in the one element type that numpy gives them together."""
+
+    def run(k: Any, *given: Any) -> Any:
+        met = given[:-1][places]
+        first = met[0].dtype
+        for store in met:
+            if store.dtype != first:
+                break
+        else:
+            return function(k, *given)
+        dtype = np.result_type(*[store.dtype for store in met])
+        stores = list(given[:-1])
+        stores[places] = [store if store.dtype == dtype else store.astype(dtype) for store in met]
+        return function(k, *stores, given[-1])
+
+    return run
+
+
 class Op:
     """The record of one operator.
 
@@ -163,7 +186,7 @@ class Op:
         For an operator without gradient: what to use where one is needed.
     joined : slice, optional
         Inputs whose values meet in one element type, numpy's for all of them.  A row with a sparse input gets them
-        in that type; dense rows see to it by themselves, as numpy's functions do.
+        in that type; dense rows are numpy's functions, which do the same, or use ``joining``.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
     **attrs
@@ -207,7 +230,10 @@ class Op:
             unknown = set(when) - set(self.attrs)
             if unknown:
                 raise UnknownNameError.of(f"attribute of {self.name}", unknown.pop(), self.attrs)
-            self.rules.append(Rule(pattern, when, function, self.asked if asked is None else asked))
+            rule = Rule(pattern, when, function, self.asked if asked is None else asked)
+            if self.joined is not None and not set(rule.inputs) <= DENSE:
+                rule.function = joining(function, self.joined)
+            self.rules.append(rule)
             self._changed()
             return function
 
@@ -273,7 +299,7 @@ class Op:
     def _complete(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
-            raise UnknownNameError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
+            raise ArgumentError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
         complete = {**self.attrs, **{name: _value(value, self.attrs[name]) for name, value in attrs.items()}}
         missing = [name for name, value in complete.items() if value is REQUIRED]
         if missing:

@@ -171,6 +171,15 @@ class NDArray(NumpyProtocol, Interchange):
             raise DTypeError(f"An array of {self.dtype} is no index.", hint="cast it with astype('int64').")
         return int(self.asscalar())
 
+    def __format__(self, spec: str) -> str:
+        """An array of one element as its number, ``f"{loss:.3f}"``; any array as its text without a format."""
+        if not spec:
+            return str(self)
+        if self.size != 1:
+            raise ShapeError(f"The format {spec!r} is for one number, not for an array of shape {self.shape}.",
+                             hint="format elements one by one, or reduce the array first.")
+        return format(self.asscalar().item(), spec)
+
     def __bool__(self) -> bool:
         if self.size == 0:
             return False

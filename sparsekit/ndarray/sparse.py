@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import displays
+from ..base.arguments import strict
 from ..base.errors import ShapeError
 from ..core import hooks
 from ..core.dispatch import array_types, wrap
@@ -149,6 +150,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     __slots__ = ()
     stype = "row_sparse"
 
+    @strict
     def retain(self, indices: Any) -> RowSparseNDArray:
         """Only these rows, by an array, a list or a numpy array of numbers; all others become absent."""
         return retain(self, indices)
@@ -158,6 +160,7 @@ array_types[CSR] = CSRNDArray
 array_types[RowSparse] = RowSparseNDArray
 
 
+@strict
 def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     """Only the given rows of a row_sparse array; all others become absent.
 

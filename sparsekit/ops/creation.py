@@ -59,7 +59,10 @@ def _count(attrs: dict[str, Any]) -> int:
 
 @arange.forward(" -> default")
 def _(k: Any, attrs: Any) -> Any:
-    made = attrs["start"] + attrs["step"] * k.xp.arange(_count(attrs))
+    start, step = attrs["start"], attrs["step"]
+    if np.dtype(attrs["dtype_"]).kind in "iu":
+        start, step = int(start), int(step)  # as in MXNet; how many there are follows from the numbers as given
+    made = start + step * k.xp.arange(_count(attrs))
     return k.xp.repeat(made, attrs["repeat"]).astype(attrs["dtype_"])
 
 

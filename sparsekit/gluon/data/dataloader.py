@@ -15,7 +15,7 @@ from ...base.workers import Threads
 from ...core import hooks
 from ...ndarray import NDArray
 from ..utils import whole
-from .dataset import ArrayDataset, SimpleDataset, _SampledDataset
+from .dataset import ArrayDataset, SimpleDataset, _SampledDataset, as_rows
 from .process import Late, Processes, make_batch
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -211,6 +211,7 @@ class DataLoader:
                  try_nopython: bool | None = None) -> None:
         if not timeout > 0:
             raise ShapeError(f"timeout is a positive number of seconds, not {timeout!r}.", hint="timeout=120 is the default.")
+        dataset = as_rows(dataset)
         self._dataset, self._batchify, self._timeout = dataset, batchify_fn, timeout
         self._batch_sampler = batch_sampler
         given = batch_size is not None or shuffle or sampler is not None or last_batch is not None

@@ -24,8 +24,8 @@ def element_type(dtype: Any, default: Any = "float32") -> Any:
     """
     try:
         found = np.dtype(default if dtype is None else dtype)
-    except TypeError:
-        raise DTypeError(f"{dtype!r} is no element type.", hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
+    except (TypeError, ValueError, SyntaxError, OverflowError):  # numpy reads commas, brackets and units
+        raise DTypeError(f"{dtype!r:.60} is no element type.", hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
     if found.name not in ELEMENT_TYPES:
         raise DTypeError(f"Arrays hold real numbers or integers, not {found}.",
                          hint=f"cast to one of {', '.join(ELEMENT_TYPES)} first.")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.config import config
 from ..base.context import Context, current_context
+from ..base.dtypes import element_type
 from ..base.errors import (
     DensificationError,
     DTypeError,
@@ -37,13 +38,10 @@ __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "convert_store", "
            "written_dense"]
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
-KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError)
+KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
 #: Bytes of a dense result up to which the next call of its kind does not ask again whether there is room.
 LARGE = 1 << 22
-
-#: How rule rows write a dense input.
-DENSE = ("default", "default?", "default...")
 
 _clock = time.perf_counter_ns
 _new = object.__new__
@@ -76,15 +74,17 @@ class Plan:
     dense : str
         Kind of conversion that a dense result is which holds all of a sparse input: ``hooks.NATURAL``, ``hooks.ASKED``;
         empty if no input is sparse, if no result is dense, or if the row says why that is asked for.
+    makes_dense : bool
+        Whether the kernel's own (first) result is dense, before it is cast.
     """
 
-    __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "op", "rule", "stype", "takes_out")
+    __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "makes_dense", "op", "rule", "stype", "takes_out")
 
     def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any, dense: str = "") -> None:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
         self.fallback, self.cast, self.dense = fallback, cast, dense
         self.function, self.takes_out = rule.function, rule.takes_out
-        self.stype = cast or rule.stype(0)
+        self.stype, self.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"
 
     def with_function(self, function: Any) -> Plan:
         """The plan, with another kernel."""
@@ -113,11 +113,6 @@ def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rul
     return rule, any(stype != "default" for stype in stypes), asked if asked != rule.stype(0) else None
 
 
-def mixed(call: Call, dtypes: Sequence[Any]) -> bool:
-    """Whether the inputs that share the operator's element type come in several, and must be brought to one."""
-    return call.op.joined is not None and len(set(dtypes[call.op.joined])) > 1
-
-
 def dense_kind(call: Call, rule: Rule, fallback: bool, stypes: Sequence[str]) -> str:
     """What kind of conversion a dense result of this row is for these storage types; see ``Plan.dense``."""
     if fallback or all(stype == "default" for stype in stypes):
@@ -136,28 +131,14 @@ def made_dense(stores: Sequence[Any], sizes: Sequence[int]) -> Any:
     return max(held, key=lambda store: math.prod(store.shape), default=None)
 
 
-def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context, several: bool = False) -> Plan:
-    """Make the plan of a call for these storage types on this device; ``several`` element types are brought to one first."""
+def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context) -> Plan:
+    """Make the plan of a call for these storage types on this device."""
     if ctx.device_type == "trace":
         noted: Plan = ctx.plan(call, stypes)  # type: ignore[attr-defined]
         return noted
     rule, fallback, cast = resolve(call.op, stypes, call.attrs)
     plan = Plan(call, rule, fallback, cast, for_device(ctx.device_type), dense_kind(call, rule, fallback, stypes))
-    if several and set(rule.inputs) - set(DENSE):
-        plan.function = _joining(rule.function, call.op.joined)
-    return plan.with_function(placed(plan.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
-
-
-def _joining(function: Any, joined: Any) -> Any:
-    """The kernel, with the inputs ``joined`` cast to the one element type that numpy gives them together."""
-
-    def run(k: Any, *given: Any, **more: Any) -> Any:
-        stores = list(given[:-1])
-        dtype = np.result_type(*[store.dtype for store in stores[joined]])
-        stores[joined] = [store if store.dtype == dtype else store.astype(dtype) for store in stores[joined]]
-        return function(k, *stores, given[-1], **more)
-
-    return run
+    return plan.with_function(placed(rule.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
 
 
 def _describe(call: Call, stores: Any) -> str:
@@ -318,6 +299,8 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
             result = state.quietly(function, k, inputs[0]._store, attrs)
         else:
             result = state.quietly(function, k, *[array._store for array in inputs], attrs)
+    except SparsekitError:
+        raise
     except KERNEL_ERRORS as error:
         raise named_error(call, inputs, error) from error
     except RuntimeError as error:
@@ -345,11 +328,15 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
     if any(array._ctx is not ctx for array in inputs):
         return invoke(call, _on_one_context(call, inputs), out)
     stores = tuple([array._store for array in inputs])
-    plan = _prepare(call, stores, ctx)
-    if out is not None:
-        _check_out(call, out)
     try:
+        plan = _prepare(call, stores, ctx)
+        if out is not None:
+            _check_out(call, out)
         result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
+        for store in result if type(result) is tuple else (result,):
+            element_type(store.dtype)  # numpy gives objects where a number is no number of 64 bits
+    except SparsekitError:
+        raise
     except KERNEL_ERRORS as error:
         raise named_error(call, inputs, error) from error
     if node is not None and call.op.saves_outputs:
@@ -376,12 +363,11 @@ def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exceptio
 def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
-    several = mixed(call, [store.dtype for store in stores])
-    types = (ctx, several, *map(type, stores))
+    types = (ctx, *map(type, stores))
     plan = call.plans.get(types)
     if plan is None:
-        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx, several)
-    if plan.stype == "default" and shapes is not None and not plan.fallback:
+        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
+    if plan.makes_dense and shapes is not None:
         _check_size(plan, stores, shapes if call.outputs > 1 else [shapes])
     return plan
 
@@ -538,12 +524,12 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
     return result
 
 
-def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL) -> Any:
+def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL,
+                  remedy: str = "make the array that takes the values of the same storage type") -> Any:
     """A sparse store as the dense array that ``name`` must have: against policy, noted in the ledger, without a warning.
 
     Written into ``out`` if given.  Where ``kind`` is ``hooks.ASKED`` there is no policy against it, and no ledger.
     """
-    remedy = "make the array that takes the values of the same storage type"
     if kind != hooks.ASKED:
         allowed(reason, remedy)
     if out is None:
@@ -619,7 +605,8 @@ def _warn(reason: str, before: Any, after: Any, remedy: str, key: Any) -> None:
 
 def remedy_for(op: Op) -> str:
     """What to do instead of an operator's fallback."""
-    sparse = [repr(rule) for rule in op.rules if set(rule.inputs) - set(DENSE)]
+    sparse = [repr(rule) for rule in op.rules if any(word not in ("default", "default?", "default...")
+                                                     for word in rule.inputs)]
     if sparse:
         return f"{op.label} has sparse kernels for: {'; '.join(sparse)}"
     return f"{op.label} has no sparse kernel; call .tostype('default') where you mean it"
@@ -632,7 +619,7 @@ _KEEP = "use functions that keep zero, such as log1p(x) for log(1 + x), or conve
 def natural_remedy(op: Op) -> str:
     """What to do instead of an operator whose dense result is not wanted: its rows that stay sparse, if it has some."""
     sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
-              and "default" not in rule.outputs and "default..." not in rule.outputs]
+              and "default" not in rule.outputs and "default..." not in rule.outputs and rule.when.get("scalar") != (0,)]
     return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 

@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import ShapeError, SparsekitError, UnknownNameError, named
+from ..base.dtypes import MOST_AXES
+from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named, shown
 from ..base.literal import literal
 from . import cost as costs
 from . import infer
 from .labels import described, label
 
-__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find", "registry"]
+__all__ = ["LOOKED_UP", "PRODUCT", "REDUCED", "REQUIRED", "SHAPE_ONLY", "WRITES", "Call", "Op", "Rule", "Want", "find",
+           "joining", "registry"]
 
 
 class _Required:
@@ -38,6 +40,9 @@ WRITES = "the result is an array that was dense before, which the step writes to
 SHAPE_ONLY = "only the shape of the sparse array is read, not its values"
 REDUCED = "a reduction, which gives one value for many"
 LOOKED_UP = "values or rows are looked up, as many as the dense array of places asks for"
+
+#: How rule rows write a dense input.
+DENSE = {"default", "default?", "default..."}
 
 #: A call's attributes are remembered up to this many combinations; then the memory is cleared.
 REMEMBERED = 512
@@ -123,6 +128,25 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
+def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callable[..., Any]:
+    """The kernel, given the inputs at ``places`` in the one element type that numpy gives them together."""
+
+    def run(k: Any, *given: Any) -> Any:
+        met = given[:-1][places]
+        first = met[0].dtype
+        for store in met:
+            if store.dtype != first:
+                break
+        else:
+            return function(k, *given)
+        dtype = np.result_type(*[store.dtype for store in met])
+        stores = list(given[:-1])
+        stores[places] = [store if store.dtype == dtype else store.astype(dtype) for store in met]
+        return function(k, *stores, given[-1])
+
+    return run
+
+
 class Op:
     """The record of one operator.
 
@@ -163,7 +187,7 @@ class Op:
         For an operator without gradient: what to use where one is needed.
     joined : slice, optional
         Inputs whose values meet in one element type, numpy's for all of them.  A row with a sparse input gets them
-        in that type; dense rows see to it by themselves, as numpy's functions do.
+        in that type; dense rows are numpy's functions, which do the same, or use ``joining``.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
     **attrs
@@ -197,7 +221,8 @@ class Op:
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
 
-    def forward(self, pattern: str, *, asked: str | None = None, **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def forward(self, pattern: str, *, asked: str | None = None,
+                **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there.
 
         ``asked`` says why a dense result is no implicit conversion; by default what the operator says.
@@ -207,7 +232,10 @@ class Op:
             unknown = set(when) - set(self.attrs)
             if unknown:
                 raise UnknownNameError.of(f"attribute of {self.name}", unknown.pop(), self.attrs)
-            self.rules.append(Rule(pattern, when, function, self.asked if asked is None else asked))
+            rule = Rule(pattern, when, function, self.asked if asked is None else asked)
+            if self.joined is not None and not set(rule.inputs) <= DENSE:
+                rule.function = joining(function, self.joined)
+            self.rules.append(rule)
             self._changed()
             return function
 
@@ -273,7 +301,7 @@ class Op:
     def _complete(self, attrs: dict[str, Any]) -> dict[str, Any]:
         unknown = [name for name in attrs if name not in self.attrs]
         if unknown:
-            raise UnknownNameError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
+            raise ArgumentError.of(f"argument of {self.label}", unknown[0], (*self.inputs, *self.attrs, "out", "name"))
         complete = {**self.attrs, **{name: _value(value, self.attrs[name]) for name, value in attrs.items()}}
         missing = [name for name, value in complete.items() if value is REQUIRED]
         if missing:
@@ -338,12 +366,21 @@ class Call:
         self.ready: dict[Any, Any] = {}
 
     def infer_shape(self, shapes: list[tuple[int, ...]]) -> Any:
-        """Output shape for these input shapes; the error names the operator."""
+        """Output shape for these input shapes, a list for several outputs; None if values decide it.
+
+        Raises
+        ------
+        ShapeError
+            If the attributes do not go with the shapes; the error names the operator.
+        """
         try:
-            return self.op.shape(shapes, self.attrs)
+            found = self.op.shape(shapes, self.attrs)
+            if found is None:
+                return None
+            return _sizes(found) if self.outputs == 1 else [_sizes(shape) for shape in found]
         except ShapeError as error:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
-        except (TypeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 
     def __repr__(self) -> str:
@@ -351,8 +388,25 @@ class Call:
 
 
 def _value(value: Any, default: Any) -> Any:
-    """An attribute as it is computed with: MXNet's attributes are text, so the text of a number or a tuple stands for it."""
-    return value if type(value) is not str or isinstance(default, str) else literal(value)
+    """An attribute as it is computed with.
+
+    MXNet's attributes are text, so the text of a number or a tuple stands for it.  Python's numbers take the place of
+    numpy's, whose arithmetic overflows and which equal them as keys.
+    """
+    if type(value) is str and not isinstance(default, str):
+        return literal(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    return tuple([_value(item, "") for item in value]) if type(value) is tuple else value
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape that an operator announces, as Python's integers, whose products do not overflow."""
+    sizes = tuple(map(operator.index, shape))
+    if min(sizes, default=0) < 0 or len(sizes) > MOST_AXES:
+        raise ShapeError(f"its result would have the shape {shown(sizes)}.",
+                         hint=f"a shape has at most {MOST_AXES} sizes, none of them negative.")
+    return sizes
 
 
 def _hashable(value: Any) -> Any:
@@ -363,7 +417,7 @@ def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        raise SparsekitError(f"{value!r} of type {type(value).__name__} cannot be an operator's attribute.",
+        raise SparsekitError(f"{shown(value)} of type {type(value).__name__} cannot be an operator's attribute.",
                              hint="attributes are numbers, strings, tuples and element types.") from None
     return value
 

@@ -16,7 +16,7 @@ from ..base.errors import GradientError
 from ..kernels import for_device
 from . import device, graph, hooks
 from .arrays import wrap
-from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, mixed, named_error, plan_for, run, written_dense
+from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, run, written_dense
 from .graph import ProgramNode
 from .replay import Frame, Replay, copied, parts_of, reason_against
 from .spec import Spec
@@ -154,8 +154,7 @@ class Program:
             self._kept = {*kept, *(head.slot for head in self.heads)}
 
     def _plan(self, step: Step) -> Plan:
-        several = mixed(step.call, [store.dtype for store in step.inputs])
-        return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx, several)
+        return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx)
 
     def _give_targets(self, instructions: list[_Instruction]) -> None:
         """Note which instruction may write into the gradient buffer of an input."""

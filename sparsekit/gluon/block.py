@@ -18,7 +18,7 @@ from .monitor import Monitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .scope import Scope
 from .summary import print_summary
-from .utils import HookHandle
+from .utils import HookHandle, refuse_foreign
 from .watch import MarkedDict, changes
 
 __all__ = ["Block", "HybridBlock"]
@@ -505,6 +505,7 @@ class HybridBlock(Block):
         """The context of the first array among arguments that may be lists."""
         for array in _arrays_in(args):
             return array._ctx
+        refuse_foreign(self._name, args)
         raise DTypeError(f"{self._name} takes NDArrays, not {type(args[0]).__name__}.", hint="make one with mx.nd.array(…).")
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:

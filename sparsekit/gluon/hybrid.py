@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context
-from ..base.errors import HybridizeWarning
+from ..base.errors import GradientError, HybridizeWarning
 from ..core import hooks
 from ..core.program import Program
 from ..core.trace import ControlFlow, Tracer, current
@@ -143,10 +143,11 @@ class Programs:
         try:
             structure = tuple([_flatten(value, arrays) for value in args])
         except Opaque as error:
+            made = block.forward(*args)
             if str(error) != "Symbol":
                 self._warn_once(f"{block.name} is hybridized, and runs as it is written because a {error} is among its "
                                 "arguments.")
-            return block.forward(*args)
+            return made
         if not arrays:
             return block.forward(*args)
         if self._watch is not None and not self._watch.holds():
@@ -194,10 +195,14 @@ class Programs:
             if tracer.refused is None:
                 raise
             return self._refused(key, block, args, tracer, tracer.refused.message)
+        try:
+            program = Program(tracer, results, F)
+        except GradientError as error:  # an operator without a gradient does no harm where nobody asks for it
+            return self._refused(key, block, args, tracer, error.message)
         watch = Watch(block, tracer.blocks)
         owners = {id(array): one for one in watch.parameters for array in one._arrays.values()}
         sources = [owners.get(id(source), source) for source in tracer.sources[len(arrays):]]
-        found = _Made(sources, Program(tracer, results, F), shape, ctx)
+        found = _Made(sources, program, shape, ctx)
         self._keep(key, found, watch)
         return restore(shape, found.program(arrays + found.arrays))
 

@@ -25,7 +25,7 @@ def save_parameters(block: Any, filename: Any, deduplicate: bool) -> None:
     found = block._collect_params_with_prefix()
     if deduplicate:
         found = {name: parameter for parameter, name in {parameter: name for name, parameter in found.items()}.items()}
-    save_arrays(filename, {name: parameter._reduce() for name, parameter in found.items()})
+    save_arrays(filename, {name: parameter._for_file() for name, parameter in found.items()})
 
 
 def load_parameters(block: Any, filename: Any, ctx: Any, allow_missing: bool, ignore_extra: bool, cast_dtype: bool,

@@ -215,7 +215,7 @@ class ParameterDict:
                 raise ParameterError(f"Prefix '{strip_prefix}' is to be stripped before saving, but Parameter's name '{name}' "
                                      f"does not start with '{strip_prefix}'.",
                                      hint="blocks that share parameters, or were made outside name_scope(), have others.")
-        save_arrays(filename, {parameter.name.removeprefix(strip_prefix): parameter._reduce() for parameter in self.values()})
+        save_arrays(filename, {parameter.name.removeprefix(strip_prefix): parameter._for_file() for parameter in self.values()})
 
     def load(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
              restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:

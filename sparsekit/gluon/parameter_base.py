@@ -116,6 +116,8 @@ class Parameter:
         self._deferred: tuple[Any, list[Context]] | None = None
         self._grad_req = "null"
         self._var: Any = None
+        #: Whether files and symbols have the array transposed: a layer may keep it the other way for the sake of its gradient.
+        self._turned = False
         self.grad_req = grad_req
 
     def __repr__(self) -> str:
@@ -355,7 +357,7 @@ class Parameter:
     def var(self) -> Any:
         """A symbol that stands for the parameter: the same one each time."""
         if self._var is None:
-            self._var = var(self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
+            self._var = var(self.name, shape=self._outer_shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
                             init=self.init, stype=self._stype)
         return self._var
 
@@ -423,6 +425,24 @@ class Parameter:
 
     # files
 
+    @property
+    def _outer_shape(self) -> Any:
+        """The shape in files and symbols."""
+        return self._shape[::-1] if self._turned and self._shape is not None else self._shape
+
+    def _learn(self, outer_shape: Any) -> None:
+        """Take over a shape that files or symbols say."""
+        self.shape = outer_shape[::-1] if self._turned else outer_shape
+
+    def _for_file(self) -> Any:
+        """What files hold: the values on the CPU, of several contexts the mean."""
+        held = self._reduce()
+        return self._transposed(held) if self._turned else held
+
+    @staticmethod
+    def _transposed(values: Any) -> Any:
+        return wrap(np.ascontiguousarray(values.asnumpy().T), cpu())
+
     def _reduce(self) -> Any:
         """The values on the CPU: a copy, and of several contexts the mean."""
         held = [values.detach().as_in_context(cpu()) for values in self.list_data()]
@@ -434,6 +454,7 @@ class Parameter:
         """Take over values from a file, and the contexts if there are no values yet."""
         if dtype_source not in ("current", "saved"):
             raise UnknownNameError.of("dtype_source", dtype_source, ("current", "saved"))
+        data = self._as_held(data)
         self._check_loaded(data, cast_dtype)
         wanted = None if ctx is None else contexts_of(ctx)
         placed = bool(self._arrays) or self._deferred is not None
@@ -452,16 +473,30 @@ class Parameter:
             places = self._deferred[1] if self._deferred is not None else wanted or [cpu()]
             self._hold(np.array(data.asnumpy(), self.dtype), places)
 
+    def _as_held(self, data: Any) -> Any:
+        """Values from a file as the parameter holds them.
+
+        Files of sparsekit before this rule hold transposed weights as the parameter does.  They are known by their shape;
+        a square one is read as files have it now.
+        """
+        if not self._turned or (not _fits(data.shape, self._outer_shape) and _fits(data.shape, self._shape)):
+            return data
+        return self._transposed(data) if len(data.shape) == 2 else data
+
     def _check_loaded(self, data: Any, cast_dtype: bool) -> None:
-        known = self._shape
-        if known and (len(known) != len(data.shape)
-                      or any(ours not in (0, -1, theirs) for ours, theirs in zip(known, data.shape, strict=True))):
+        if self._shape and not _fits(data.shape, self._shape):
+            shape = data.shape[::-1] if self._turned else data.shape
             raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: shape incompatible expected "
-                                 f"{known} vs saved {data.shape}.", hint="the file is of a network of other sizes.")
+                                 f"{self._outer_shape} vs saved {shape}.", hint="the file is of a network of other sizes.")
         if self.dtype != data.dtype and not cast_dtype:
             raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: dtype incompatible expected "
                                  f"{self.dtype} vs saved {data.dtype}.",
                                  hint="set cast_dtype=True to cast the dtype of saved params.")
+
+
+def _fits(shape: Any, known: Any) -> bool:
+    """Whether a shape is one whose unknown sizes are 0 or -1."""
+    return len(known) == len(shape) and all(ours in (0, -1, theirs) for ours, theirs in zip(known, shape, strict=True))
 
 
 def _listed(contexts: Iterable[Context]) -> str:

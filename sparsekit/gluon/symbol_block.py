@@ -9,6 +9,7 @@ import numpy as np
 from .. import symbol
 from ..base.errors import DTypeError, ParameterError, ShapeError
 from ..core.trace import aside
+from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
 from ..symbol.inference import declared_stype, dtypes_of, leaves_open, shapes_of
@@ -93,11 +94,14 @@ class SymbolBlock(HybridBlock):
                         "shape": None if shape is None else to_user(from_user(parse(shape, (), node.name), node.name)),
                         "init": node.attrs.get("__init__"),
                         "lr_mult": _number(node, "__lr_mult__"), "wd_mult": _number(node, "__wd_mult__")}
-            wanted = {key: value for key, value in declared.items() if value is not None}
+            wanted: dict[str, Any] = {key: value for key, value in declared.items() if value is not None}
             if node in states:
                 wanted["grad_req"] = "null"
             if node.name in self.params:
                 wanted = {}
+            shared = self.params._find(node.name)
+            if shared is not None and shared._turned and "shape" in wanted:
+                wanted["shape"] = wanted["shape"][::-1]
             self.params.get(node.name, allow_deferred_init=True, **wanted)
         names = list(self.params.keys())
         start = _common(names) if len(names) > 1 else 0
@@ -161,7 +165,8 @@ class SymbolBlock(HybridBlock):
             with aside():
                 self._complete(*items)
             values = self._values(ctx)
-        held = {**{name: values[key] for name, key in self._keys.items()}, **dict(zip(self._inputs, items, strict=True))}
+        held = {name: F.transpose(values[key]) if self.params[name]._turned else values[key]
+                for name, key in self._keys.items()} | dict(zip(self._inputs, items, strict=True))
         return self._program(items).run([held[node.name] for node in self._leaves], ctx)
 
     def _program(self, items: list[NDArray]) -> Program:
@@ -178,7 +183,7 @@ class SymbolBlock(HybridBlock):
         by_name = dict(zip(self._inputs, (item.shape for item in items), strict=True))
         for name, parameter in self.params.items():
             if parameter.shape is not None:
-                by_name[name] = parameter.shape
+                by_name[name] = parameter._outer_shape
         return shapes_of(self._symbol._entries, {node: from_user(by_name[node.name], node.name) for node in self._leaves
                                                  if node.name in by_name})
 
@@ -192,7 +197,7 @@ class SymbolBlock(HybridBlock):
         for node in self._leaves:
             shape = shapes.get((node, 0))
             if node.name in self.params and complete(shape):
-                self.params[node.name].shape = shape
+                self.params[node.name]._learn(shape)
 
     def cast(self, dtype: Any) -> None:
         """Change the element type of the parameters; those of BatchNorm stay float32 where the rest is float16."""

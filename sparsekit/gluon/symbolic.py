@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +20,7 @@ from ..symbol.shapes import complete, from_user, to_user
 from .hybrid import restore as arrange
 from .utils import shape_is_known
 
-__all__ = ["export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "restore", "trace"]
+__all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "restore", "trace"]
 
 
 def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
@@ -53,9 +54,33 @@ def holds_symbols(value: Any) -> bool:
     return isinstance(value, Symbol) or (isinstance(value, (list, tuple)) and any(map(holds_symbols, value)))
 
 
+class _Way(threading.local):
+    """How blocks run on symbols in this thread."""
+
+    as_held = False
+
+
+_way = _Way()
+
+
+def as_held(x: Any) -> bool:
+    """Whether a layer that keeps a weight transposed computes with it as it is: on arrays, and for the picture of a graph.
+
+    Other symbols, which go to files and to modules, have weights as every network has them.
+    """
+    return _way.as_held or not isinstance(x, Symbol)
+
+
+def _variable_of(parameter: Any) -> Symbol:
+    if parameter._turned and _way.as_held:
+        return symbol.var(parameter.name, shape=parameter.shape, dtype=parameter.dtype)
+    found: Symbol = parameter.var()
+    return found
+
+
 def forward(block: Any, *args: Any) -> Any:
     """Call ``hybrid_forward`` with symbols: the parameters as variables, names inside with the block's prefix."""
-    parameters = {name: parameter.var() for name, parameter in block._reg_params.items()}
+    parameters = {name: _variable_of(parameter) for name, parameter in block._reg_params.items()}
     with block.name_scope():
         return block.hybrid_forward(symbol, *args, **parameters)
 
@@ -78,7 +103,7 @@ def infer_shapes(block: Any, args: tuple[Any, ...]) -> None:
         raise _not_inferred(block, unknown, str(error)) from error
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
         raise _not_inferred(block, unknown, f"hybrid_forward does not run on symbols: {type(error).__name__}: {error}") from error
-    known = {name: from_user(parameter.shape, name) for name, parameter in _all_parameters(block).items()}
+    known = {name: from_user(parameter._outer_shape, name) for name, parameter in _all_parameters(block).items()}
     known |= {name: tuple(array.shape) for name, array in inputs.items()}
     leaves = [node for node in order(heads) if node.call is None]
     # Arrays that are added broadcast and symbols do not, so that an operator may fail here that will not on arrays.
@@ -88,7 +113,7 @@ def infer_shapes(block: Any, args: tuple[Any, ...]) -> None:
     if missing:
         raise _not_inferred(block, missing, "they do not follow from the inputs and the operators, or no operator uses them")
     for name in unknown:
-        own[name].shape = to_user(found[name])
+        own[name]._learn(to_user(found[name]))
 
 
 def _not_inferred(block: Any, unknown: list[str], why: str) -> ShapeError:
@@ -177,7 +202,11 @@ def _last_array(structure: Any) -> int:
 
 def graph(block: Any, given: tuple[Any, ...]) -> Any:
     """The display of a block's graph, with what its parameters and the caller say of arrays."""
-    made = trace(block)
+    _way.as_held = True
+    try:
+        made = trace(block)
+    finally:
+        _way.as_held = False
     parameters = block.collect_params()
     leaves = [node for node in order(made._entries) if node.call is None]
     inputs = sorted((node for node in leaves if node.name not in parameters), key=lambda node: (len(node.name), node.name))
@@ -202,7 +231,7 @@ def export(block: Any, path: Any, epoch: int, remove_amp_cast: bool) -> tuple[st
     arrays = {}
     for name, parameter in block.collect_params().items():
         if name in arguments or name in states:
-            arrays[f"{'arg' if name in arguments else 'aux'}:{name}"] = parameter._reduce()
+            arrays[f"{'arg' if name in arguments else 'aux'}:{name}"] = parameter._for_file()
         else:
             warnings.warn(f'Parameter "{name}" is not found in the graph.', stacklevel=3)
     files = f"{path}-symbol.json", f"{path}-{epoch:04d}.params"

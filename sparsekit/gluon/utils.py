@@ -140,6 +140,34 @@ def _sum_of_squares(array: Any) -> float:
     return float(F.multi_sum_sq(array, num_arrays=1).asscalar())
 
 
+# arguments
+
+
+def is_of_scipy(value: Any) -> bool:
+    """Whether a value is a sparse matrix or array of scipy, which is not imported to find out."""
+    return type(value).__module__.startswith("scipy.sparse")
+
+
+def refuse_foreign(name: str, values: Any) -> None:
+    """Raise ``DTypeError``, with the line to write, if an array of another library is among a block's arguments."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            refuse_foreign(name, value)
+        elif is_of_scipy(value):
+            raise _foreign(name, value, "mx.nd.sparse.csr_matrix(x, dtype='float32')", ", which stays sparse")
+        elif isinstance(value, np.ndarray):
+            dtype = "" if value.dtype in (np.float32, np.float64) else f", dtype='{value.dtype.name}'"
+            raise _foreign(name, value, f"mx.nd.array(x{dtype})", "")
+        elif hasattr(value, "__array__") and hasattr(value, "shape") and not hasattr(value, "_store"):
+            raise _foreign(name, value, "mx.nd.array(numpy.asarray(x))", "")
+
+
+def _foreign(name: str, value: Any, line: str, more: str) -> DTypeError:
+    kind = type(value)
+    return DTypeError(f"{name} takes NDArrays, and was given a {kind.__module__.partition('.')[0]} {kind.__name__} of shape "
+                      f"{tuple(value.shape)}.", hint=f"pass {line}{more}; make it once, outside the loop.")
+
+
 # hooks
 
 
@@ -287,6 +315,8 @@ def _fetched(url: str, file: Any, verify_ssl: bool, retries: int) -> str:
         try:
             with opened(url, context=context, timeout=PATIENCE) as answer:
                 expected, room = announced(answer), shutil.disk_usage(os.curdir).free
+                if answer.status != 200:
+                    raise http.client.HTTPException(f"the server answers {answer.status}")
                 problem = f"it takes {expected:,} bytes, and the disk has {room:,} left" if (expected or 0) > room else ""
                 count = 0 if problem else copied(answer, file, room if expected is None else expected)
             if not problem and count == (count if expected is None else expected):

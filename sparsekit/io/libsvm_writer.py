@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import unmasked
 from ..base.context import cpu
 from ..base.errors import DataFileError, DTypeError, ShapeError
 from ..base.files import written
@@ -46,7 +47,7 @@ def _as_csr(data: Any) -> CSR:
             rows.sum_duplicates()
             found = CSR(rows.data, rows.indices, rows.indptr, rows.shape)
         return found
-    dense = np.asarray(store)
+    dense = np.asarray(unmasked(store))
     if dense.ndim != 2 or dense.dtype.kind not in "fiub":
         raise ShapeError(f"LibSVM holds a matrix of numbers, not {dense.dtype} of shape {dense.shape}.",
                          hint="pass rows × features; data.reshape((1, -1)) makes one row.")

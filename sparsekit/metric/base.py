@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import unmasked
 from ..base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError
 from ..base.registry import Registry
 from ..ndarray.ndarray import NDArray
@@ -52,7 +53,7 @@ def _numbers(array: Any) -> Any:
     if isinstance(array, NDArray):
         return array.asnumpy()
     if isinstance(array, (np.ndarray, np.generic)):
-        return np.asarray(array)
+        return np.asarray(unmasked(array))
     raise DTypeError(f"A metric takes arrays, not {type(array).__name__}.", hint="mx.nd.array(values) makes one.")
 
 

@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import unmasked
 from ..base.context import Context, current_context, require
-from ..base.dtypes import element_type
+from ..base.dtypes import MOST_AXES, element_type
 from ..base.errors import DTypeError, ShapeError
 from ..base.literal import literal
-from ..core import device, hooks
+from ..core import device, hooks, indices
 from ..core.arrays import wrap
 from ..storage import within_memory
 from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
 
 __all__ = ["brought", "check_dense", "context_of", "host_values", "on", "shape_of", "to_device", "values_of"]
-
-#: Axes that numpy 1 allows.
-MOST_AXES = 32
-
 
 def context_of(ctx: Context | None) -> Context:
     """The context to create on: the one given, else the current one; it must exist."""
@@ -105,6 +102,8 @@ def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
     """
     found = _numbers(source)
     wanted = element_type(dtype, default or (found.dtype if hasattr(source, "dtype") else "float32"))
+    if dtype is None and wanted.kind == "f" and found.dtype.kind in "iu" and found.dtype.itemsize > 2 and found.size:
+        _check_digits(found, wanted)
     if wanted.kind in "iu" and found.dtype != wanted:
         _check_range(found, wanted)
     try:
@@ -128,9 +127,11 @@ def _unfit(source: Any, why: str) -> DTypeError:
 def _numbers(source: Any) -> Any:
     """Whatever holds numbers as a numpy array, not copied if it is one; text and dates are no numbers."""
     try:
-        found = np.asarray(host_values(source) if hasattr(source, "_store") else source)
+        found = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
     except (ValueError, TypeError, OverflowError) as error:
         raise _unfit(source, getattr(error, "message", str(error)).rstrip(".")) from None
+    if found.dtype.kind in "US":
+        found = _read_numbers(source, found)
     if found.dtype.kind not in "fiubO":
         raise DTypeError(f"Arrays hold real numbers or integers, not {found.dtype}.",
                          hint="take real and imaginary parts apart, or map text and dates to numbers, first.")
@@ -139,6 +140,29 @@ def _numbers(source: Any) -> Any:
         if odd:
             raise _unfit(source, f"it holds a {min(odd)}")
     return found
+
+
+def _read_numbers(source: Any, texts: Any) -> Any:
+    """The numbers that texts spell, as in MXNet: integers if all are."""
+    for kind in (np.int64, np.float64):
+        try:
+            return texts.astype(kind)
+        except (ValueError, OverflowError):
+            continue
+    raise _unfit(source, "it holds texts that are no numbers")
+
+
+def _check_digits(found: Any, wanted: Any) -> None:
+    """Give notice of integers that change in a float type that nobody asked for."""
+    exact = 1 << (np.finfo(wanted).nmant + 1)
+    flat = found.reshape(-1)
+    if -exact <= int(flat[flat.argmin()]) and int(flat[flat.argmax()]) <= exact:
+        return
+    made = found.astype(wanted)
+    changed = flat[made.astype(np.float64).reshape(-1) != flat]
+    if changed.size:
+        indices.notice("nd.array", f"An array of {found.dtype} becomes {wanted} by default, and {changed.size:,} of its numbers "
+                       f"change: {changed[0]} becomes {int(wanted.type(changed[0]))}", f"pass dtype='{found.dtype}'.", DTypeError)
 
 
 def _check_range(found: Any, wanted: Any) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import ops as _ops  # noqa: F401 - declares the operators
+from ..base.arguments import unmasked
 from ..base.errors import DTypeError
 from ..core.dispatch import invoke, wrap
 from ..core.op import REMEMBERED, find
@@ -46,13 +48,15 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
 
     def with_number(lhs: Any, rhs: Any, out: Any) -> Any:
         left, right = hasattr(lhs, "_layout"), hasattr(rhs, "_layout")
+        if not (left or right) and out is None and isinstance(lhs, _NUMBERS) and isinstance(rhs, _NUMBERS):
+            return _OF_NUMBERS[name](lhs, rhs)
         if left and isinstance(rhs, _NUMBERS):
             return invoke(calls.get(rhs) or _bound(scalar_op, rhs, calls), (lhs,), out)
         if right and isinstance(lhs, _NUMBERS):
             return invoke(reverse_calls.get(lhs) or _bound(reverse_op, lhs, reverse_calls), (rhs,), out)
         odd = rhs if left else lhs
         if isinstance(odd, np.ndarray) and (left or right):
-            other = wrap(odd, (lhs if left else rhs).context)
+            other = wrap(np.asarray(unmasked(odd)), (lhs if left else rhs).context)
             return function(lhs, other, out) if left else function(other, rhs, out)
         raise DTypeError(f"{name} takes arrays and numbers, not {type(odd).__name__}.",
                          hint=f"make an array with mx.nd.{'sparse.csr_matrix' if hasattr(odd, 'tocsr') else 'array'}(…).")
@@ -73,6 +77,15 @@ def _bound(op: Any, number: Any, calls: dict[Any, Any]) -> Any:
     return call
 
 
+#: What the functions give for two numbers: a number, as in MXNet.
+_OF_NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "modulo": operator.mod, "power": operator.pow, "maximum": max, "minimum": min,
+    "equal": lambda a, b: int(a == b), "not_equal": lambda a, b: int(a != b), "greater": lambda a, b: int(a > b),
+    "greater_equal": lambda a, b: int(a >= b), "lesser": lambda a, b: int(a < b), "lesser_equal": lambda a, b: int(a <= b),
+    "logical_and": lambda a, b: int(bool(a and b)), "logical_or": lambda a, b: int(bool(a or b)),
+    "logical_xor": lambda a, b: int(bool(a) != bool(b)),
+}
 _PLAIN = frozenset({int, float})
 _NUMBERS = (int, float, numbers.Real, np.number)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.arguments import strict
 from ..base.errors import ShapeError
 from .functions import F, transposed
 from .methods import split_v2 as _split
@@ -12,6 +13,7 @@ from .ndarray import NDArray
 __all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2", "transpose"]
 
 
+@strict
 def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
     """Axes moved to other places; the rest keep their order.
 
@@ -20,7 +22,7 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
     source, destination : int or sequence of int
         Where the axes are, and where they shall be.
     """
-    sources, targets = (list(axis) if isinstance(axis, (tuple, list)) else [axis] for axis in (source, destination))
+    sources, targets = ([int(place) for place in axis] if hasattr(axis, "__iter__") else [axis] for axis in (source, destination))
     if len(sources) != len(targets):
         raise ShapeError(f"{len(sources)} axes cannot move to {len(targets)} places.", hint="give as many of each.")
     ndim = tensor.ndim
@@ -36,6 +38,7 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
     return transposed(tensor, tuple(order))
 
 
+@strict
 def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None = None) -> NDArray:
     """A copy with the axes reversed, or in the order given.
 
@@ -45,6 +48,7 @@ def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None =
     return transposed(data, axes, out)
 
 
+@strict
 def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray:
     """Arrays joined along an axis that exists; the only array itself if there is one and ``always_copy=False``."""
     if not isinstance(arrays, (list, tuple)) or not arrays:
@@ -54,6 +58,7 @@ def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray
     return F.concat(*arrays, dim=axis)
 
 
+@strict
 def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
     """Parts along ``axis``: ``indices_or_sections`` equal ones, or cut before each of the indices.
 
@@ -65,6 +70,7 @@ def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis
     return _split(ary, indices_or_sections, axis, squeeze_axis)
 
 
+@strict
 def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
     """How many elements lie in each bin (int64), and the bins' edges.
 
@@ -87,6 +93,7 @@ def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
     return F._histogram(a, bin_cnt=int(bins), range=(low, high))
 
 
+@strict
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     """Write one row a index into the matrix ``out``: 1 at that place, 0 elsewhere."""
     if out.ndim != 2 or indices.shape != out.shape[:1]:

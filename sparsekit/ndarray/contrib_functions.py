@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import strict
 from ..base.errors import ShapeError
 from ..core import hooks
 from ..core.dispatch import wrap
@@ -19,6 +20,7 @@ __all__ = ["boolean_mask", "cond", "foreach", "multi_adamw_update", "multi_lamb_
            "multi_mp_lamb_update", "rand_zipfian", "while_loop"]
 
 
+@strict
 def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | None = None) -> NDArray:
     """The entries along ``axis`` where ``index`` is nonzero; MXNet takes axis 0 only.
 
@@ -58,6 +60,7 @@ def _single(made: list[Any], single: bool) -> Any:
     return made[0] if single and made else made
 
 
+@strict
 def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any, Any]:
     """Run ``body`` over the first axis, carrying states from step to step.
 
@@ -89,6 +92,7 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any,
     return _single(joined(steps, len(steps)), single), states
 
 
+@strict
 def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None) -> Any:
     """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
 
@@ -116,6 +120,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
     return _single(joined(steps, max_iterations), one), variables[0] if single else variables
 
 
+@strict
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
     """``then_func()`` if the array ``pred`` is nonzero, else ``else_func()``."""
     return then_func() if _holds(pred) else else_func()
@@ -142,6 +147,7 @@ def _factor(rescale_grad: Any, like: Any) -> NDArray:
     return rescale_grad if isinstance(rescale_grad, NDArray) else array([rescale_grad], like.context)
 
 
+@strict
 def multi_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, rescale_grad: Any, lrs: Any, wds: Any, etas: Any,
                        out: Any = None, name: str | None = None, size: int = 0, **attrs: Any) -> Any:
     """``adamw_update`` of a list of weights in one call.
@@ -163,6 +169,7 @@ def multi_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, rescale_gr
                                  wds=wds, etas=etas, num_weights=size or len(weights), **attrs)
 
 
+@strict
 def multi_mp_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, weights32: Any, rescale_grad: Any, lrs: Any, wds: Any,
                           etas: Any, out: Any = None, name: str | None = None, size: int = 0, **attrs: Any) -> Any:
     """``multi_adamw_update`` of float16 weights by their float32 copies ``weights32``, which are written."""
@@ -171,6 +178,7 @@ def multi_mp_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, weights
                                     num_weights=size or len(weights), **attrs)
 
 
+@strict
 def multi_lamb_update(weights: Any, grads: Any, mean: Any, var: Any, step_count: Any, lrs: Any, wds: Any, out: Any = None,
                       num_tensors: int = 0, **attrs: Any) -> Any:
     """Both phases of LAMB of a list of weights in one call.
@@ -193,6 +201,7 @@ def multi_lamb_update(weights: Any, grads: Any, mean: Any, var: Any, step_count:
                                 step_count=step_count, num_tensors=num_tensors or len(weights), **attrs)
 
 
+@strict
 def multi_mp_lamb_update(weights: Any, grads: Any, mean: Any, var: Any, weights32: Any, step_count: Any, lrs: Any, wds: Any,
                          out: Any = None, num_tensors: int = 0, **attrs: Any) -> Any:
     """``multi_lamb_update`` of float16 weights by their float32 copies ``weights32``, which are written."""

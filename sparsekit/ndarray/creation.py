@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import no_more, strict, unmasked
 from ..base.context import Context, num_gpus
 from ..base.dtypes import element_type
-from ..base.errors import DTypeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..core import device, hooks
+from ..core.arrays import require_arrays
 from ..core.dispatch import invoke, wrap
 from ..core.op import find
 from ..kernels import loaded
@@ -22,6 +24,7 @@ __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full"
            "waitall", "zeros"]
 
 
+@strict
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """An array with a copy of the values.
 
@@ -51,13 +54,15 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     return on(brought(source_array, values_of(source_array, dtype, own), start), ctx)
 
 
+@strict
 def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
-    """An array over the memory of a numpy array: writing to either writes to both.
+    """An array over the memory of a numpy array.
 
     Parameters
     ----------
     ndarray : numpy.ndarray
-        With ``zero_copy`` it is C-contiguous, writable and of an element type that arrays have.
+        With ``zero_copy`` it is C-contiguous, of an element type that arrays have, and read-only from then on, as in
+        MXNet: what is written to the array shows in it.
     zero_copy : bool
         False makes a copy.
 
@@ -70,25 +75,57 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
     """
     if not isinstance(ndarray, np.ndarray):
         raise DTypeError(f"from_numpy takes a numpy array, not {type(ndarray).__name__}.", hint="mx.nd.array takes others.")
+    unmasked(ndarray)
     if not zero_copy:
         return wrap(values_of(ndarray), Context("cpu", 0))
     if element_type(ndarray.dtype) != ndarray.dtype:
         raise DTypeError("Numbers in the byte order of other machines cannot be shared.", hint="pass zero_copy=False.")
-    if not ndarray.flags.c_contiguous or not ndarray.flags.writeable:
-        odd = "not C-contiguous" if not ndarray.flags.c_contiguous else "read-only"
-        raise ShapeError(f"An array that is {odd} cannot be shared.", hint="pass zero_copy=False, or a copy of it.")
-    return wrap(ndarray.view(np.ndarray), Context("cpu", 0))
+    if not ndarray.flags.c_contiguous:
+        raise ShapeError("An array that is not C-contiguous cannot be shared.", hint="pass zero_copy=False, or a copy of it.")
+    try:
+        ndarray.flags.writeable = True  # it may have been shared before
+    except ValueError:
+        raise ShapeError("An array over read-only memory cannot be shared.", hint="pass zero_copy=False.") from None
+    shared = ndarray.view(np.ndarray)
+    ndarray.flags.writeable = False
+    return wrap(shared, Context("cpu", 0))
 
 
+@strict
 def full(shape: Any, val: float, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None) -> NDArray:
-    """An array with one value everywhere."""
-    sizes, kind = shape_of(shape), element_type(dtype)
-    check_dense(sizes, kind)
-    call = find("_full").bind({"shape": sizes, "value": val, "dtype_": kind.name})
-    return invoke(call, (), out, context_of(ctx))
+    """An array with one value everywhere.
+
+    Parameters
+    ----------
+    out : NDArray, optional
+        Filled and given back instead of a new array; of that shape, and of the type ``dtype`` if that is given.
+    """
+    return _made("full", "_full", shape_of(shape), {"shape": shape_of(shape), "value": val}, ctx, dtype, out)
 
 
-def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **_kwargs: Any) -> NDArray:
+def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx: Any, dtype: Any, out: Any) -> NDArray:
+    """A new dense array, or ``out``, which must have the shape and the element type asked for."""
+    if out is None:
+        kind = element_type(dtype)
+        check_dense(shape, kind)
+        return invoke(find(op).bind({**attrs, "dtype_": kind.name}), (), None, context_of(ctx))
+    require_arrays([out], f"{name}: out")
+    if out.shape != shape:
+        raise ShapeError(f"{name} makes shape {shape}, and out has shape {out.shape}.", hint="they must be equal.")
+    if dtype is not None and element_type(dtype) != out.dtype:
+        raise DTypeError(f"{name} makes {element_type(dtype)}, and out holds {out.dtype}.", hint="leave out dtype=.")
+    return invoke(find(op).bind({**attrs, "dtype_": out.dtype.name}), (), out, out.context)
+
+
+def _out_of(name: str, given: dict[str, Any]) -> Any:
+    """``out`` among the further arguments of a function that MXNet declares with ``**kwargs``; ``name`` has no effect."""
+    out, _ = given.pop("out", None), given.pop("name", None)
+    no_more(name, given, ("shape", "ctx", "dtype", "out", "name"))
+    return out
+
+
+@strict
+def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> NDArray:
     """An array of zeros; a sparse one stores nothing.
 
     Parameters
@@ -98,22 +135,32 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     dtype : optional
         float32 by default.
     stype : {"default", "row_sparse", "csr"}, optional
+    out : NDArray, optional
+        Filled and given back instead of a new array; dense only.
     """
+    out = _out_of("zeros", kwargs)
     if stype not in (None, "default"):
+        if out is not None:
+            raise ArgumentError(f"zeros takes no out= for {stype} arrays.", hint="out[:] = 0 makes any array zero.")
         return sparse_creation.zeros(str(stype), shape, ctx, dtype)
-    return full(shape, 0.0, ctx, dtype)
+    sizes = shape_of(shape)
+    return _made("zeros", "_full", sizes, {"shape": sizes, "value": 0.0}, ctx, dtype, out)
 
 
+@strict
 def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
     """An array whose values are yet to be written; they start as zeros."""
     return zeros(shape, ctx, dtype, stype)
 
 
-def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **_kwargs: Any) -> NDArray:
-    """An array of ones."""
-    return full(shape, 1.0, ctx, dtype)
+@strict
+def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
+    """An array of ones; with ``out=``, that array filled with ones."""
+    sizes = shape_of(shape)
+    return _made("ones", "_full", sizes, {"shape": sizes, "value": 1.0}, ctx, dtype, _out_of("ones", kwargs))
 
 
+@strict
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: Any = None,
            ctx: Context | None = None, dtype: Any = None) -> NDArray:
     """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times.
@@ -126,6 +173,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
     return invoke(call, (), None, context_of(ctx))
 
 
+@strict
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None,
              dtype: Any = None) -> NDArray:
     """``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``."""
@@ -136,10 +184,11 @@ def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Co
     return invoke(call, (), None, context_of(ctx))
 
 
-def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None) -> NDArray:
-    """An N x M matrix (N x N for M=0) with ones on the diagonal ``k`` and zeros elsewhere."""
-    call = find("_eye").bind({"N": shape_of(N)[0], "M": shape_of(M)[0], "k": k, "dtype_": element_type(dtype).name})
-    return invoke(call, (), None, context_of(ctx))
+@strict
+def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
+    """An N x M matrix (N x N for M=0) with ones on the diagonal ``k`` and zeros elsewhere; with ``out=``, in that array."""
+    rows, columns = shape_of(N)[0], shape_of(M)[0]
+    return _made("eye", "_eye", (rows, columns or rows), {"N": rows, "M": columns, "k": k}, ctx, dtype, _out_of("eye", kwargs))
 
 
 def waitall() -> None:

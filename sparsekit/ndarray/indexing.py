@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import unmasked
 from ..base.errors import DTypeError, RowIndexError, ShapeError
 
 __all__ = ["assignable", "numpy_key", "split_key"]
@@ -57,7 +58,7 @@ def _places(part: Any) -> Any:
         raise RowIndexError(f"{part!r} of type {type(part).__name__} is no index.",
                             hint="use integers, slices, lists or arrays of integers, or masks of booleans.")
     try:
-        found = np.asarray(store.get() if hasattr(store, "get") else store)
+        found = np.asarray(store.get() if hasattr(store, "get") else unmasked(store))
     except ValueError as error:
         raise RowIndexError(f"{part!r} is no index: {error}.", hint="lists in lists must be of equal lengths.") from None
     if found.dtype == bool:
@@ -90,7 +91,7 @@ def numpy_key(key: Any) -> Any:
 
 def assignable(value: Any) -> Any:
     """A value as numpy assigns it: numbers only, since numpy would also read texts and None."""
-    found = np.asarray(value)
+    found = np.asarray(unmasked(value))
     if found.dtype.kind not in "fiub":
         raise DTypeError(f"A {type(value).__name__} cannot be assigned to elements of an array.",
                          hint="assign numbers, lists of numbers, or an array.")

@@ -96,10 +96,11 @@ def broadcast_to(self: NDArray, shape: Any) -> NDArray:
     return F.broadcast_to(self, shape=shape_of(shape))
 
 
-def broadcast_like(self: NDArray, other: NDArray) -> NDArray:
-    """A copy broadcast to the shape of ``other``."""
-    require_arrays([other], "broadcast_like: other")
-    return F.broadcast_to(self, shape=other.shape)
+def broadcast_like(self: NDArray, other: NDArray | None = None, *, rhs: NDArray | None = None) -> NDArray:
+    """A copy broadcast to the shape of ``other``, which the operator calls ``rhs``."""
+    like: Any = rhs if other is None else other
+    require_arrays([like], "broadcast_like: other")
+    return F.broadcast_to(self, shape=like.shape)
 
 
 def expand_dims(self: NDArray, axis: int, inplace: bool = False) -> NDArray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import unmasked
 from ..base.context import Context
 from ..base.errors import ConversionError, DTypeError, GradientError, ShapeError
 from ..core import hooks
@@ -139,7 +140,7 @@ def operand(value: Any, ctx: Any) -> Any:
     if hasattr(value, "tocsr"):
         raise DTypeError("A scipy matrix does not mix with arrays of this library.",
                          hint="mx.nd.array(matrix) makes a csr array of it.")
-    found = np.asarray(value)
+    found = np.asarray(unmasked(value))
     if found.dtype.kind not in "fiub":
         raise DTypeError(f"An array of {found.dtype} does not mix with arrays of this library.", hint="cast it to numbers.")
     return found[()] if found.ndim == 0 else _wrapped(found, ctx)

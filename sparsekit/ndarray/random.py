@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import strict
 from ..base.context import Context
 from ..base.errors import DTypeError, ShapeError, SparsekitError
 from ..base.rng import using
@@ -59,6 +60,7 @@ def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, ctx: A
     return _created(f"_random_{name}", dict(zip(names, numbers, strict=True)), shape, dtype, ctx, out, rng)
 
 
+@strict
 def uniform(low: Any = 0.0, high: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
             out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Values drawn evenly from low up to, not including, high.
@@ -80,24 +82,28 @@ def uniform(low: Any = 0.0, high: Any = 1.0, shape: Any = None, dtype: Any = Non
     return _draw("uniform", (low, high), shape, dtype, ctx, out, rng)
 
 
+@strict
 def normal(loc: Any = 0.0, scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
            out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Values of a normal distribution with mean loc and standard deviation scale; parameters as for ``uniform``."""
     return _draw("normal", (loc, scale), shape, dtype, ctx, out, rng)
 
 
+@strict
 def randn(*shape: int, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None, ctx: Context | None = None,
           out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Values of a normal distribution; the shape comes first, as in ``randn(2, 3)``."""
     return _draw("normal", (loc, scale), shape or None, dtype, ctx, out, rng)
 
 
+@strict
 def gamma(alpha: Any = 1.0, beta: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
           out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Values of a gamma distribution with shape alpha and scale beta; parameters as for ``uniform``."""
     return _draw("gamma", (alpha, beta), shape, dtype, ctx, out, rng)
 
 
+@strict
 def exponential(scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
                 out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Values of an exponential distribution with mean scale; parameters as for ``uniform``."""
@@ -111,24 +117,28 @@ def exponential(scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Con
     return _draw("exponential", (rate,), shape, dtype, ctx, out, rng)
 
 
+@strict
 def poisson(lam: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
             out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Numbers of a Poisson distribution with rate lam, as real numbers; parameters as for ``uniform``."""
     return _draw("poisson", (lam,), shape, dtype, ctx, out, rng)
 
 
+@strict
 def negative_binomial(k: Any = 1, p: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
                       out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Numbers of failures before k successes, each of probability p; parameters as for ``uniform``."""
     return _draw("negative_binomial", (k, p), shape, dtype, ctx, out, rng)
 
 
+@strict
 def generalized_negative_binomial(mu: Any = 1.0, alpha: Any = 1.0, shape: Any = None, dtype: Any = None,
                                   ctx: Context | None = None, out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Numbers of a negative binomial distribution with mean mu and variance ``mu + alpha * mu**2``."""
     return _draw("generalized_negative_binomial", (mu, alpha), shape, dtype, ctx, out, rng)
 
 
+@strict
 def randint(low: int, high: int, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
             out: NDArray | None = None, rng: Any = None) -> NDArray:
     """Whole numbers drawn evenly from low up to, not including, high; int32 by default, else int64."""
@@ -136,6 +146,7 @@ def randint(low: int, high: int, shape: Any = None, dtype: Any = None, ctx: Cont
     return _created("_random_randint", {"low": whole[0], "high": whole[1]}, shape, dtype, ctx, out, rng)
 
 
+@strict
 def multinomial(data: NDArray, shape: Any = None, get_prob: bool = False, out: Any = None, dtype: Any = "int32",
                 rng: Any = None) -> Any:
     """Places along the last axis of ``data``, drawn with the probabilities there.
@@ -154,6 +165,7 @@ def multinomial(data: NDArray, shape: Any = None, get_prob: bool = False, out: A
         return invoke(find("_sample_multinomial").bind(attrs), (data,), out)
 
 
+@strict
 def shuffle(data: NDArray, out: NDArray | None = None, rng: Any = None) -> NDArray:
     """The data in a random order along the first axis."""
     with using(rng):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import strict, unmasked
 from ..base.config import config
 from ..base.context import Context
 from ..base.dtypes import element_type
@@ -22,6 +23,7 @@ from .arguments import brought, check_dense, host_values, on, shape_of, values_o
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
 
+@strict
 def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
                index_dtype: Any = None) -> Any:
     """A CSR matrix with a copy of whatever describes one.
@@ -73,6 +75,7 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start), ctx)
 
 
+@strict
 def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
                      index_dtype: Any = None) -> Any:
     """A row-sparse array with a copy of whatever describes one.
@@ -116,6 +119,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
     return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start), ctx)
 
 
+@strict
 def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
     """A sparse array with a copy of a sparse source.
 
@@ -142,7 +146,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, inde
                                                                  index_dtype=index_dtype)
 
 
-def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None, **_kwargs: Any) -> Any:
+@strict
+def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
     """Zeros of a storage type; a sparse array of zeros stores nothing.
 
     Parameters
@@ -159,6 +164,7 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None,
     return on(_numbered(made, index_dtype), ctx)
 
 
+@strict
 def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
     """An array of a storage type whose values are yet to be written; ``zeros`` does the same."""
     return zeros(stype, shape, ctx, dtype, index_dtype)
@@ -235,7 +241,7 @@ def _csr_of_scipy(source: Any, dtype: Any) -> CSR:
 def _index(source: Any, name: str) -> Any:
     """An index component as int64, as in MXNet."""
     try:
-        values = np.asarray(host_values(source) if hasattr(source, "_store") else source)
+        values = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
     except (ValueError, TypeError, OverflowError) as error:
         raise SparseFormatError(f"{name} is no array: {error}.", hint="indices count rows or columns from 0.") from None
     if values.ndim != 1:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import unmasked
 from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, UnsupportedError
 from ..core import device, hooks
 from ..core.arrays import wrap
@@ -87,7 +88,7 @@ def _places_of_mask(x: Any, key: Any) -> tuple[Any, Any] | None:
 def _values(part: Any) -> Any:
     """An index array as numpy; MXNet's arrays are float32 unless told otherwise, so whole floats are indices too."""
     try:
-        values = part.asnumpy() if isinstance(part, NDArray) else np.asarray(part)
+        values = part.asnumpy() if isinstance(part, NDArray) else np.asarray(unmasked(part))
     except ValueError as error:
         raise RowIndexError(f"{part!r} is no index: {error}.", hint="lists in lists must be of equal lengths.") from None
     if values.size == 0:
@@ -195,7 +196,7 @@ def assign(x: Any, key: Any, value: Any) -> None:
 def _assignable(value: Any, x: Any) -> Any:
     """A number or an array of numbers that fits the array's shape, as numpy."""
     try:
-        values = np.asarray(value, x.dtype)
+        values = np.asarray(unmasked(value), x.dtype)
     except (ValueError, TypeError) as error:
         raise DTypeError(f"A {type(value).__name__} cannot be assigned to an array of {x.dtype}: {error}.",
                          hint="assign a number, an array or a nested list of numbers.") from None

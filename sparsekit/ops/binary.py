@@ -307,14 +307,22 @@ broadcasting("broadcast_minimum", lambda xp, a, b: xp.minimum(a, b), lambda F, g
 
 def power(xp: Any, left: Any, right: Any) -> Any:
     """The power; of integers, without its fraction."""
-    if left.dtype.kind == "f" or not (right < 0).any():
+    if left.dtype.kind == "f" or right.dtype.kind == "f" or not (right < 0).any():
         return xp.power(left, right)
-    return xp.power(left.astype(np.float64), right).astype(left.dtype)
+    return xp.power(left.astype(np.float64), right).astype(np.result_type(left.dtype, right.dtype))
+
+
+def _exponent_gradient(F: Any, g: Any, lhs: Any, rhs: Any, out: Any) -> Any:
+    """``g * out * log(lhs)``; for integers in float64, since their logarithm would lose its fraction."""
+    if lhs.dtype.kind == "f":
+        return _sum_to(F, g * out * F.log(lhs), rhs)
+    slope = F.Cast(g * out, dtype="float64") * F.log(F.Cast(lhs, dtype="float64"))
+    return F.Cast(_sum_to(F, slope, rhs), dtype=rhs.dtype.name)
 
 
 broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and _sum_to(F, g * rhs * F.broadcast_power(lhs, rhs - 1), lhs),
-    want[1] and _sum_to(F, g * out * F.log(lhs), rhs)), "Power, with broadcasting.", low=0.5).sample = (
+    want[1] and _exponent_gradient(F, g, lhs, rhs, out)), "Power, with broadcasting.", low=0.5).sample = (
         lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
 
 
@@ -323,9 +331,14 @@ def modulo(xp: Any, left: Any, right: Any) -> Any:
     return xp.where(right == 0, 0, xp.mod(left, right))
 
 
-broadcasting("broadcast_mod", modulo, lambda F, g, lhs, rhs, _out, attrs, want: (
-    want[0] and _sum_to(F, g, lhs),
-    want[1] and F.negative(_sum_to(F, F.broadcast_mul(g, F.floor(F.broadcast_div(lhs, rhs))), rhs))),
+def _modulo_gradient(F: Any, g: Any, lhs: Any, rhs: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    if lhs.dtype.kind != "f" and rhs.dtype.kind != "f":
+        return _flat(F, g, lhs, rhs, _out, attrs, want)  # a remainder of integers is flat between its jumps
+    return (want[0] and _sum_to(F, g, lhs),
+            want[1] and F.negative(_sum_to(F, F.broadcast_mul(g, F.floor(F.broadcast_div(lhs, rhs))), rhs)))
+
+
+broadcasting("broadcast_mod", modulo, _modulo_gradient,
     "Remainder with the divisor's sign, with broadcasting; zero where the divisor is zero.", low=0.5)
 
 
@@ -345,7 +358,11 @@ def backward_of(name: str, function: Callable[..., Any], second: Callable[..., A
 
     @op.forward("default, default -> default")
     def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
-        return function(k.xp, g, x)
+        if g.dtype is not x.dtype:
+            dtype = np.result_type(g.dtype, x.dtype)
+            g, x = g.astype(dtype, copy=False), x.astype(dtype, copy=False)
+        made = function(k.xp, g, x)
+        return made if made.dtype is x.dtype else made.astype(x.dtype, copy=False)
 
     if zero:
         @op.forward("default, row_sparse -> row_sparse")
@@ -380,7 +397,18 @@ def _sigmoid_slope(xp: Any, g: Any, y: Any) -> Any:
 
 backward_of("_sigmoid_backward", _sigmoid_slope, lambda F, y: y * -2.0 + 1,
             "``g * y * (1 - y)``: the gradient of the logistic function, from its output.")
-backward_of("_relu_backward", lambda xp, g, y: g * (y > 0), None, "``g`` where the output of relu is positive, else zero.",
+def _relu_slope(xp: Any, g: Any, y: Any) -> Any:
+    out = g * (y > 0)
+    if y.dtype.kind != "f":
+        return out
+    if xp is not np:
+        return xp.where(xp.isnan(y), y, out)
+    if y.size and np.isnan(y.item(y.argmax())):  # argmax finds a NaN before any number, and takes a tenth of the product's time
+        out[np.isnan(y)] = np.nan
+    return out
+
+
+backward_of("_relu_backward", _relu_slope, None, "``g`` where the output of relu is positive, else zero; NaN where it is NaN.",
             zero=True)
 backward_of("_abs_backward", lambda xp, g, x: g * xp.sign(x), None, "``g * sign(x)``: the gradient of the absolute value.",
             zero=True)

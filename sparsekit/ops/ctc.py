@@ -45,7 +45,7 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     if len(data) != 3 or len(label) != 2 or data[1] != label[0]:
         raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
                          hint="data is (time, batch, classes) and label (batch, labels).")
-    if label[1] > data[0]:
+    if label[1] > data[0] and not attrs["use_label_lengths"]:
         raise ShapeError(f"{label[1]} labels do not fit into {data[0]} steps of time.", hint="cut the label's padding off.")
     wanted = attrs["use_data_lengths"] + attrs["use_label_lengths"]
     if len(shapes) - 2 != wanted or any(tuple(shape) != (data[1],) for shape in shapes[2:]):

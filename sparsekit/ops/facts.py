@@ -24,13 +24,15 @@ def _nothing(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any
     return F.zeros_like(data)
 
 
-shape_array = Op("shape_array", "data", shape=lambda shapes, attrs: (len(shapes[0]),), dtype=_whole, cost=cost.none, flat=(0,),
+shape_array = Op("shape_array", "data", shape=lambda shapes, attrs: (len(shapes[0]),), dtype=_whole, cost=cost.none,
                  sample=samples.one(), doc="The sizes of the axes, as an int64 array.")
 shape_array.forward("* -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: k.xp.asarray(x.shape, dtype=np.int64))
+shape_array.gradient(_nothing)
 
-size_array = Op("size_array", "data", shape=lambda shapes, attrs: (1,), dtype=_whole, cost=cost.none, flat=(0,),
+size_array = Op("size_array", "data", shape=lambda shapes, attrs: (1,), dtype=_whole, cost=cost.none,
                 sample=samples.one(), doc="The number of elements, as an int64 array of one; absent zeros are counted.")
 size_array.forward("* -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: k.xp.asarray([math.prod(x.shape)], dtype=np.int64))
+size_array.gradient(_nothing)
 
 
 def count_of(start: float, stop: float, step: float) -> int:

@@ -173,7 +173,7 @@ fill.gradient(lambda F, g, _lhs, mhs, rhs, _out, attrs, want: (
     want[0] and F.fill_element_0index(g, F.zeros_like(mhs), rhs),
     want[1] and F._view(F.batch_take(g, rhs), shape=tuple(mhs.shape)), None))
 
-one_hot = Op("one_hot", "indices", cost=cost.none, dtype=infer.fixed, flat=(0,),
+one_hot = Op("one_hot", "indices", cost=cost.none, dtype=infer.fixed,
              shape=lambda shapes, attrs: (*shapes[0], int(attrs["depth"])),
              sample=lambda: [([np.array([0, 2, 7, -1], np.float32)], {"depth": 4, "on_value": 2.0, "off_value": -1.0})],
              doc="A vector of ``depth`` values for each index: ``on_value`` at that place, ``off_value`` elsewhere; only "
@@ -188,6 +188,9 @@ def _(k: Any, indices: Any, attrs: Any) -> Any:
     rows = k.xp.flatnonzero((flat >= 0) & (flat < attrs["depth"]))
     out[rows, flat[rows]] = attrs["on_value"]
     return out.reshape(*indices.shape, int(attrs["depth"]))
+
+
+one_hot.gradient(lambda F, g, indices, _out, attrs, want: F.zeros_like(indices))
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:

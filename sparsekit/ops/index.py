@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,15 @@ def _(k: Any, g: Any, index: Any, attrs: Any) -> Any:
 pick_backward.gradient(lambda F, g, _data, index, _out, attrs, want: (
     F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
 
-clip = Op("clip", "data", a_min=REQUIRED, a_max=REQUIRED, shape=infer.unchanged,
+def _clip_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    low, high = attrs["a_min"], attrs["a_max"]
+    if not (isinstance(low, numbers.Real) and isinstance(high, numbers.Real)):
+        raise ShapeError(f"clip(a_min={low!r}, a_max={high!r}) needs two numbers.",
+                         hint="-float('inf') and float('inf') leave an end open.")
+    return shapes[0]
+
+
+clip = Op("clip", "data", a_min=REQUIRED, a_max=REQUIRED, shape=_clip_shape,
           sample=lambda: [([samples.grid()], {"a_min": -1.0, "a_max": 1.0})],
           doc="Values bounded to a_min … a_max.")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.errors import ShapeError, SparsekitError
 from ..core import cost, infer
-from ..core.op import Op
+from ..core.op import Op, joining
 from . import samples
 from .triangle import checked, matrix_sample, real, square, turn
 
@@ -126,6 +126,7 @@ gemm = Op("_linalg_gemm", "A B C", transpose_a=False, transpose_b=False, alpha=1
 
 
 @gemm.forward("default, default, default -> default")
+@joining
 def _(k: Any, left: Any, right: Any, added: Any, attrs: Any) -> Any:
     out = _gemm(k.xp, left, right, attrs)
     out += added * left.dtype.type(attrs["beta"])

@@ -31,7 +31,7 @@ def _fc_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if (len(shapes) > 2) == bool(attrs["no_bias"]):
         raise SparsekitError(f"bias was {'given' if attrs['no_bias'] else 'not given'}, and no_bias={attrs['no_bias']}.",
                              hint="no_bias=True goes without the array bias.")
-    if len(shapes) > 2 and tuple(shapes[2]) != (attrs["num_hidden"],):
+    if len(shapes) > 2 and tuple(shapes[2]) not in ((attrs["num_hidden"],), (attrs["num_hidden"], 1)):
         raise ShapeError(f"bias has shape {shapes[2]}, not ({attrs['num_hidden']},).", hint="one bias an output.")
     return (data[0], attrs["num_hidden"]) if attrs["flatten"] else (*data[:-1], attrs["num_hidden"])
 
@@ -55,21 +55,25 @@ def _flattened(x: Any, attrs: dict[str, Any]) -> Any:
 @fully_connected.forward("default, default, default? -> default")
 def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
     bias, attrs = (rest[0], rest[1]) if len(rest) == 2 else (None, rest[0])
-    out = k.xp.matmul(_flattened(x, attrs), weight.T)
-    if bias is not None:
-        out += bias
+    return biased(k.xp.matmul(_flattened(x, attrs), weight.T), bias)
+
+
+def biased(out: Any, bias: Any) -> Any:
+    """The result with the bias added, if there is one, of shape (n,) or (n, 1)."""
+    if bias is None:
+        return out
+    if bias.dtype != out.dtype:
+        out = out.astype(np.result_type(out.dtype, bias.dtype), copy=False)
+    out += bias if bias.ndim == 1 else bias.reshape(-1)
     return out
 
 
 @fully_connected.forward("csr, default, default? -> default")
 def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
     bias = rest[0] if len(rest) == 2 else None
-    turned = k.xp.empty((weight.shape[0], x.shape[0]), weight.dtype)
+    turned = k.xp.empty((weight.shape[0], x.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
-    out = k.xp.ascontiguousarray(turned.T)
-    if bias is not None:
-        out += bias
-    return out
+    return biased(k.xp.ascontiguousarray(turned.T), bias)
 
 
 @fully_connected.forward("default, row_sparse, default? -> default")
@@ -78,13 +82,11 @@ def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
     x = _flattened(x, attrs)
     out = k.xp.zeros((*x.shape[:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     out[..., weight.indices] = k.xp.matmul(x, weight.data.T)
-    if bias is not None:
-        out += bias
-    return out
+    return biased(out, bias)
 
 
 @fully_connected.gradient
-def _(F: Any, g: Any, data: Any, weight: Any, _bias: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, weight: Any, bias: Any, _out: Any, attrs: Any, want: Any) -> Any:
     flat = data
     if data.stype == "default" and len(data.shape) != 2:
         inner = weight.shape[1]
@@ -97,7 +99,12 @@ def _(F: Any, g: Any, data: Any, weight: Any, _bias: Any, _out: Any, attrs: Any,
         given = F.Reshape(given, shape=tuple(data.shape))
     return (given, want[1] and F.dot(g, flat, transpose_a=True, forward_stype="default", out=want[1].out
                                      if want[1].stype in (None, "default") else None),
-            want[2] and F.sum(g, axis=0))
+            want[2] and _bias_gradient(F, g, bias))
+
+
+def _bias_gradient(F: Any, g: Any, bias: Any) -> Any:
+    made = F.sum(g, axis=0)
+    return made if len(bias.shape) == 1 else F._view(made, shape=tuple(bias.shape))
 
 
 ACTIVATIONS = ("relu", "sigmoid", "log_sigmoid", "tanh", "softrelu", "softsign")
@@ -299,7 +306,7 @@ def _learnt_slope_gradients(F: Any, above: Any, below: Any, data: Any, gamma: An
 
 masked = Op("_masked", "data mask", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
             sample=samples.pair(), doc="The data times a mask of its shape, through which no gradient flows.")
-masked.forward("default, default -> default")(lambda k, x, mask, attrs: x * mask)
+masked.forward("default, default -> default")(lambda k, x, mask, attrs: (x * mask).astype(x.dtype, copy=False))
 masked.gradient(lambda F, g, _data, mask, _out, attrs, want: (F._masked(g, mask), None))
 
 DROPOUT_MODES = ("training", "always")

@@ -331,7 +331,7 @@ window = Op("_channel_window_sum", "data", size=REQUIRED, shape=infer.unchanged,
 @window.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
     half, channels = attrs["size"] // 2, x.shape[1]
-    sums = k.xp.concatenate([k.xp.zeros_like(x[:, :1]), k.xp.cumsum(x, axis=1)], axis=1)
+    sums = k.xp.concatenate([k.xp.zeros_like(x[:, :1]), k.xp.cumsum(x, axis=1, dtype=x.dtype)], axis=1)
     places = k.xp.arange(channels)
     made = sums[:, k.xp.minimum(places + half + 1, channels)] - sums[:, k.xp.maximum(places - half, 0)]
     return k.xp.ascontiguousarray(made)

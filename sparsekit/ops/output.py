@@ -251,6 +251,8 @@ the logit is ``sigmoid(data) - label``.  One operator, where MXNet composes eigh
 
 @sigmoid_cross_entropy.forward("default, default -> default")
 def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+    floating("the sigmoid cross entropy", x)
+    label = label.astype(x.dtype, copy=False)
     out = _softplus(k.xp, x)
     out -= x * label
     return out
@@ -270,8 +272,9 @@ sigmoid_cross_entropy_backward = Op(
 
 @sigmoid_cross_entropy_backward.forward("default, default, default -> default")
 def _(k: Any, g: Any, x: Any, label: Any, attrs: Any) -> Any:
+    floating("the gradient of the sigmoid cross entropy", x)
     out = _sigmoid(k.xp, x)
-    out -= label
+    out -= label.astype(out.dtype, copy=False)
     out *= g
     return out
 

@@ -58,7 +58,7 @@ def csr_from_places(row: Any, column: Any, data: Any, shape: tuple[int, ...], xp
     first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
     if not first.all():
         starts = xp.flatnonzero(first)
-        row, column, data = row[starts], column[starts], xp.add.reduceat(data, starts)
+        row, column, data = row[starts], column[starts], xp.add.reduceat(data, starts, dtype=data.dtype)
     return CSR(data, column, counts_to_indptr(row, shape[0], xp), shape, check=False)
 
 

@@ -30,7 +30,7 @@ class _Unasked(str):
 #: Clips, as ``"clip"`` does, and gives notice of what it clips.
 CLIP = _Unasked("clip")
 
-_HINT = "give positions from 0 to {last}, or mode='clip' or 'wrap'."
+_HINT = "give positions from 0 to {last}; an operator with a mode does what mode='clip' or 'wrap' asks for without a word."
 
 
 def _refused(what: str, value: Any) -> RowIndexError:

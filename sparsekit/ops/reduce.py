@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.errors import ShapeError
 from ..core import cost, infer
-from ..core.op import Op
+from ..core.op import Op, joining
 from . import samples
 from .binary import divide
 from .limits import check_gradient
@@ -172,6 +172,7 @@ def _before(xp: Any, values: Any, slopes: Any) -> tuple[Any, Any]:
 
 
 @others_along.forward("default, default -> default")
+@joining
 def _(k: Any, x: Any, direction: Any, attrs: Any) -> Any:
     flat, back = _lines(x, attrs["axes"])
     slopes, _ = _lines(direction, attrs["axes"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -57,6 +58,8 @@ class Beyond:
         self.side = side
 
     def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, numbers.Real):
+            return False  # no number, which the operator's shape rule refuses
         return bool({"positive": value > 0, "negative": value < 0, "not negative": value >= 0,
                      "not positive": value <= 0, "nonzero": value != 0}[self.side])
 
@@ -87,10 +90,13 @@ with_scalar("_div_scalar", lambda xp, x, s: x / s,
             keeps=Beyond("nonzero"))
 with_scalar("_rdiv_scalar", lambda xp, x, s: s / x,
             lambda F, g, data, out, attrs, want: F.negative(g * out / data), "``scalar / data``.", low=0.5)
-with_scalar("_mod_scalar", modulo, _passes, "``data % scalar``, with the divisor's sign; zero for a scalar of zero.",
+with_scalar("_mod_scalar", modulo,
+            lambda F, g, data, _out, attrs, want: g if data.dtype.kind == "f" else F.zeros_like(g),
+            "``data % scalar``, with the divisor's sign; zero for a scalar of zero.",
             keeps=Beyond("nonzero"))
 with_scalar("_rmod_scalar", lambda xp, x, s: modulo(xp, s, x),
-            lambda F, g, data, _out, attrs, want: F.negative(g * F.floor(F._rdiv_scalar(data, scalar=attrs["scalar"]))),
+            lambda F, g, data, _out, attrs, want: F.zeros_like(g) if data.dtype.kind != "f" else F.negative(
+                g * F.floor(F._rdiv_scalar(data, scalar=attrs["scalar"]))),
             "``scalar % data``.", low=0.5)
 with_scalar("_power_scalar", _power,
             lambda F, g, data, _out, attrs, want: g * F._power_scalar(data, scalar=attrs["scalar"] - 1) * attrs["scalar"],

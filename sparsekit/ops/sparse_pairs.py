@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..core import infer
 from ..core.op import REQUIRED, Op, find
 from ..storage import CSR, RowSparse, convert
@@ -20,7 +18,7 @@ from . import samples
 from .binary import add_csr, add_row_sparse, index_type
 from .join import aligned_rows
 from .limits import check_room, dense_inside, dense_of, filled
-from .parts import stretched
+from .parts import csr_rows, stretched
 from .unary import on_data
 
 __all__ = ["union_csr"]
@@ -64,7 +62,16 @@ def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[...
 def both_csr(k: Any, left: Any, right: Any) -> tuple[CSR, CSR]:
     """Two sparse matrices as csr of the shape they broadcast to."""
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
-    return stretched(k, convert(left, "csr", k.xp), shape), stretched(k, convert(right, "csr", k.xp), shape)
+    return stretched(k, _matrix(k, left), shape), stretched(k, _matrix(k, right), shape)
+
+
+def _matrix(k: Any, store: Any) -> CSR:
+    """A sparse store as csr; one of a single axis as a row."""
+    if len(store.shape) > 1:
+        made: CSR = convert(store, "csr", k.xp)
+        return made
+    ends = k.xp.asarray([0, store.indices.shape[0]])
+    return CSR(store.data, store.indices, ends, (1, *store.shape), check=False)
 
 
 def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Callable[..., Any] | None = None) -> None:
@@ -173,15 +180,14 @@ def _(k: Any, *given: Any) -> Any:
 
 @add_n.forward("default|row_sparse|csr... -> default")
 def _(k: Any, *given: Any) -> Any:
-    stores = given[:-1]
+    first, *rest = given[:-1]  # added in their order, which decides the last digit
+    out = dense_of(k, first, "add_n") if hasattr(first, "stype") else first.copy()
     add = row_of("elemwise_add", "default", "csr")
-    dense = [store for store in stores if not hasattr(store, "stype")]
-    out = dense[0].astype(np.result_type(*(store.dtype for store in stores)))
-    for store in dense[1:]:
-        out += store
-    for store in stores:
+    for store in rest:
         if hasattr(store, "stype"):
             out = add(k, out, store)
+        else:
+            out += store
     return out
 
 
@@ -210,6 +216,12 @@ keep_places("_scatter_elemwise_div", left_only=True)
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
     indices, (_, divisor) = aligned_rows(k.xp, [left, right])
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor[k.xp.searchsorted(indices, left.indices)]))
+
+
+@scatter_div.forward("row_sparse, csr -> row_sparse")
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    divisor = dense_of(k, csr_rows(k, right, left.indices), "_scatter_elemwise_div")
+    return on_data(left, dense_function("elemwise_div")(k, left.data, divisor))
 
 
 scatter_div.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (

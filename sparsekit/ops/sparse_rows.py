@@ -15,6 +15,7 @@ from ..storage.convert import row_ids
 from . import samples
 from .binary import add_csr, add_row_sparse, index_type
 from .limits import check_room, dense_inside, dense_of
+from .neural import biased
 from .parts import csr_rows, row_sparse_rows, transposed
 from .positions import whole
 from .slices import Only
@@ -185,7 +186,7 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
                           on_data(y, k.xp.where(_truth(k, condition, y), zero, y.data)), 1)
 
 
-@where.forward("csr|row_sparse, row_sparse, row_sparse -> row_sparse")
+@where.forward("csr|row_sparse, row_sparse, row_sparse -> row_sparse", asked="dense copies are of rows that are stored")
 def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
     xp = k.xp
     rows = xp.flatnonzero(xp.diff(condition.indptr)) if isinstance(condition, CSR) else condition.indices
@@ -241,9 +242,7 @@ def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
 
 def _biased(out: Any, rest: tuple[Any, ...]) -> Any:
     """The result with the bias added, if there is one; the attributes come last."""
-    if len(rest) == 2:
-        out += rest[0]
-    return out
+    return biased(out, rest[0] if len(rest) == 2 else None)
 
 
 fully_connected = find("FullyConnected")

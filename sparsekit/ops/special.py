@@ -13,7 +13,7 @@ from ..core.op import Op, find, registry
 from . import samples
 from .binary import _sum_to, broadcasting
 from .scalar import with_scalar
-from .unary import from_scipy, unary
+from .unary import from_scipy, on_data, unary
 
 __all__ = ["function_of"]
 
@@ -73,8 +73,16 @@ function_of("hard_sigmoid", lambda xp, x, attrs: xp.clip(x * attrs["alpha"] + at
             "``alpha * x + beta``, bounded to 0 … 1.", alpha=0.2, beta=0.5)
 
 function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * x + attrs["b"]) * x + attrs["c"],
-            lambda F, g, x, attrs: g * (x * (2 * attrs["a"]) + attrs["b"]), samples.one(a=1.5, b=-2.0, c=0.5),
-            "``a x² + b x + c``.", a=0.0, b=0.0, c=0.0)
+            lambda F, g, x, attrs: g * (F.cast_storage(x, stype="default") * (2 * attrs["a"]) + attrs["b"]),
+            lambda: [([samples.grid()], {"a": 1.5, "b": -2.0, "c": c}) for c in (0.5, 0.0)],
+            "``a x² + b x + c``; a csr array keeps its storage type where ``c`` is 0.", a=0.0, b=0.0, c=0.0)
+
+
+@find("_contrib_quadratic").forward("csr -> csr", c=0)
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    made = (attrs["a"] * x.data + attrs["b"]) * x.data
+    return on_data(x, made.astype(x.dtype, copy=False))
+
 
 function_of("_contrib_div_sqrt_dim", lambda xp, x, attrs: x / math.sqrt(x.shape[-1]),
             lambda F, g, x, attrs: g * (1 / math.sqrt(x.shape[-1])), samples.one(),
@@ -92,7 +100,11 @@ def _hypot(F: Any, g: Any, side: Any, out: Any) -> Any:
     return F.broadcast_div(F.broadcast_mul(g, side), out)
 
 
-broadcasting("broadcast_hypot", lambda xp, a, b: xp.hypot(a, b), lambda F, g, lhs, rhs, out, attrs, want: (
+def _length(xp: Any, a: Any, b: Any) -> Any:
+    return xp.hypot(a, b).astype(np.result_type(a.dtype, b.dtype), copy=False)
+
+
+broadcasting("broadcast_hypot", _length, lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and _sum_to(F, _hypot(F, g, lhs, out), lhs), want[1] and _sum_to(F, _hypot(F, g, rhs, out), rhs)),
     "Length of the hypotenuse, ``sqrt(lhs² + rhs²)``, with broadcasting.", low=0.5)
 

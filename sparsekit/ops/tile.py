@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
 from ..core import cost
-from ..core.op import REQUIRED, Op
+from ..core.op import REQUIRED, Op, joining
 from . import samples
 from .shape import fresh, one_axis
 
@@ -211,6 +211,7 @@ unsplit.attrs = {"shape": REQUIRED, "axis": 0, "bounds": REQUIRED}
 
 
 @unsplit.forward("default... -> default")
+@joining
 def _(k: Any, *stores: Any) -> Any:
     parts, attrs = stores[:-1], stores[-1]
     shape, before = attrs["shape"], (slice(None),) * attrs["axis"]

@@ -84,6 +84,8 @@ class AdaGrad(_Adaptive):
     Parameters
     ----------
     eps : float
+        Stands inside the root, as in MXNet.  Gradients of about its root, 0.0003, and less make smaller first steps than in
+        PyTorch, whose ``eps=1e-10`` stands outside: ``eps=1e-20`` makes the same steps here.
     lazy_update : bool
         With a row_sparse gradient, update only the rows it stores; this matters with weight decay alone, which MXNet
         refuses there.  Default True.

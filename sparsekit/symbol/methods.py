@@ -69,9 +69,9 @@ def broadcast_to(self: Symbol, shape: Any, **kwargs: Any) -> Symbol:
     return F.broadcast_to(self, shape=_sizes((), shape), **kwargs)
 
 
-def broadcast_like(self: Symbol, other: Symbol, **kwargs: Any) -> Symbol:
+def broadcast_like(self: Symbol, other: Symbol | None = None, *, rhs: Symbol | None = None, **kwargs: Any) -> Symbol:
     """Broadcast to the shape of another symbol."""
-    return F.broadcast_like(self, other, **kwargs)
+    return F.broadcast_like(self, rhs if other is None else other, **kwargs)
 
 
 def split_v2(self: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Symbol:

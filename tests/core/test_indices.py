@@ -54,5 +54,5 @@ def test_the_setting_makes_it_an_error_or_silent():
     with mx.config.set(indices="allow"), warnings.catch_warnings():
         warnings.simplefilter("error")
         _tell(np.array([7]))
-    with pytest.raises(mx.MXNetError, match="config.indices named 'never'"):
+    with pytest.raises(mx.MXNetError, match=r"config\.indices named 'never'"):
         mx.config.indices = "never"

@@ -228,12 +228,12 @@ def fits(x, low, high, finite) -> bool:
         )
 
 
-def make(rng: np.random.Generator) -> Graph:
-    """A random graph of one to five calls."""
+def make(rng: np.random.Generator, operators: tuple[str, ...] = ()) -> Graph:
+    """A random graph of one to five calls, of these operators if any are named."""
     values: dict[str, Any] = {}
     inputs: dict[str, Input] = {}
     nodes: list[Node] = []
-    names = [name for name, entry in reference.table.items() for _ in range(3 if entry.value else 1)]
+    names = operators or [name for name, entry in reference.table.items() for _ in range(3 if entry.value else 1)]
     while len(nodes) < int(rng.choice([1, 1, 2, 3, 5])):
         op = names[int(rng.integers(len(names)))]
         entry = reference.table[op]

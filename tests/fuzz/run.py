@@ -115,12 +115,14 @@ class Process:
 class Fuzzer:
     """Runs cases of a seed, and keeps a report of each kind of finding."""
 
-    def __init__(self, seed: int, only: tuple[str, ...] = (), shrink: bool = True, patience: float = 20.0) -> None:
-        self.seed, self.only, self.shrink, self.patience = seed, only, shrink, patience
+    def __init__(
+        self, seed: int, only: tuple[str, ...] = (), shrink: bool = True, patience: float = 20.0, operators: tuple[str, ...] = ()
+    ) -> None:
+        self.seed, self.only, self.shrink, self.patience, self.operators = seed, only, shrink, patience, operators
         self.process = Process()
         self.cases: collections.Counter[str] = collections.Counter()
         self.found: collections.Counter[tuple[str, ...]] = collections.Counter()
-        self.operators: set[str] = set()
+        self.called: set[str] = set()
 
     def kind_of(self, rng: np.random.Generator) -> str:
         """Which family a case belongs to."""
@@ -138,8 +140,8 @@ class Fuzzer:
         return self._graph(rng, number) if kind == "graph" else self._program(kind, rng, number)
 
     def _graph(self, rng: np.random.Generator, number: int) -> Report | None:
-        graph = make(rng)
-        self.operators |= {node.function for node in graph.nodes if not reference.table[node.op].write}
+        graph = make(rng, self.operators)
+        self.called |= {node.function for node in graph.nodes if not reference.table[node.op].write}
         finding = check(graph)
         if finding is None or self._known(finding.key):
             return None
@@ -198,7 +200,7 @@ class Fuzzer:
         lines = [
             f"{sum(self.cases.values())} cases of seed {self.seed}: "
             + ", ".join(f"{count} {name}" for name, count in sorted(self.cases.items())),
-            f"{len(self.operators)} operators; {len(self.found)} kinds of findings",
+            f"{len(self.called)} operators; {len(self.found)} kinds of findings",
         ]
         return "\n".join([*lines, *(f"{count:6} × {', '.join(key)}" for key, count in self.found.most_common())])
 
@@ -217,9 +219,12 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--cases", type=int, default=10**12, help="stop after so many cases")
     parser.add_argument("--only", nargs="*", default=[], choices=["graph", *programs.families], help="families to run (all)")
+    parser.add_argument(
+        "--operators", nargs="*", default=[], choices=list(reference.table), metavar="NAME", help="draw graphs of these"
+    )
     parser.add_argument("--no-shrink", action="store_true", help="print cases as they were found")
     given = parser.parse_args()
-    fuzzer = Fuzzer(given.seed, tuple(given.only), not given.no_shrink)
+    fuzzer = Fuzzer(given.seed, tuple(given.only), not given.no_shrink, operators=tuple(given.operators))
     for report in fuzzer.sweep(60 * given.minutes, given.cases, given.start):
         print(report, flush=True)
     print(fuzzer.summary())

@@ -60,6 +60,8 @@ def _values(graph: Graph) -> dict[str, Any]:
     for node in graph.nodes:
         if reference.table[node.op].value is None:
             continue
+        if any(arg not in values for arg in node.args):
+            continue
         made, kinds, _ = reference.table[node.op]([values[arg] for arg in node.args], node.attrs)
         for name, one, kind in zip(node.results(), made, kinds, strict=True):
             values[name] = rounded(one, kind)
@@ -69,6 +71,8 @@ def _values(graph: Graph) -> dict[str, Any]:
 def _with_value(graph: Graph, args: Any) -> Iterator[dict[str, Input]]:
     """Inputs in the place of results, dense or sparse."""
     values = _values(graph)
+    if any(arg not in values for arg in args):
+        return  # it comes from an operator without a reference
     for stype in ("default", "csr", "row_sparse"):
         inputs = dict(graph.inputs)
         for arg in args:

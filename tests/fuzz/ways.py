@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import re
+import tempfile
+import traceback
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -391,6 +397,30 @@ def imported(graph: Graph, values: dict[str, Any]) -> None:
         )
 
 
+def exported(graph: Graph, values: dict[str, Any]) -> None:
+    """What ``export`` writes, read back as a block and as a symbol."""
+    net, ends, inputs = Net(graph), graph.ends(), inputs_of(graph)
+    net.hybridize()
+    lines = [
+        *hybrid_lines(graph, ""),
+        "net.export('exported')",
+        "names = mx.sym.load('exported-symbol.json').list_arguments()",
+        "block = mx.gluon.SymbolBlock.imports('exported-symbol.json', names, 'exported-0000.params')",
+        f"print(names, block({', '.join(inputs)}))",
+    ]
+    with tempfile.TemporaryDirectory() as folder, showing("exported", lines):
+        net(*inputs.values())
+        net.export(f"{folder}/exported")
+        symbol = mx.sym.load(f"{folder}/exported-symbol.json")
+        names = symbol.list_arguments()
+        called = dict(
+            zip(["data"] if len(inputs) == 1 else [f"data{place}" for place in range(len(inputs))], inputs, strict=True)
+        )
+        block = mx.gluon.SymbolBlock.imports(f"{folder}/exported-symbol.json", names, f"{folder}/exported-0000.params")
+        got = block(*[inputs[called[name]] for name in names])
+    expect_same("exported", graph, got if isinstance(got, (list, tuple)) else [got], values, ends, lambda name: lines)
+
+
 def profiled(graph: Graph, values: dict[str, Any]) -> None:
     """The plain run while a profiler records."""
     with mx.profiler.Profiler():
@@ -532,6 +562,27 @@ def gradient_lines(graph: Graph, heads: list[str], values: dict[str, Any]) -> li
     ]
 
 
+def hybrid_gradient_lines(graph: Graph, heads: list[str], values: dict[str, Any]) -> list[str]:
+    weights = [f"mx.nd.array({literal(w.asnumpy())}, dtype={str(w.dtype)!r})" for w in weights_of(graph, values, heads)]
+    args, ends = ", ".join(graph.inputs), graph.ends()
+    return [
+        *[f"{name}.attach_grad()" for name in differentiable(graph)],
+        "class Net(mx.gluon.HybridBlock):",
+        f"    def hybrid_forward(self, F, {args}):",
+        *[f"        {line}" for line in graph.lines()],
+        f"        return [{', '.join(ends)}]",
+        "net = Net()",
+        "net.hybridize()",
+        "for _ in range(2):",
+        "    with mx.autograd.record():",
+        f"        made = net({args})",
+        "    made = made if isinstance(made, list) else [made]",
+        f"    heads = [made[place] for place in {[ends.index(name) for name in heads]}]",
+        f"    mx.autograd.backward(heads, [{', '.join(weights)}])",
+        *[f"print({name}.grad)" for name in differentiable(graph)],
+    ]
+
+
 def gradients(graph: Graph, values: dict[str, Any]) -> None:
     """The plain run, a hybridized block and an executor give the same gradients; two rounds of "add" give twice as much."""
     heads, names = heads_of(graph, values), differentiable(graph)
@@ -553,7 +604,7 @@ def gradients(graph: Graph, values: dict[str, Any]) -> None:
         ) from error
     expect_same("recorded", graph, outputs, values, graph.ends(), lambda name: gradient_lines(graph, heads, values))
 
-    def compare(way: str, others: dict[str, Any], factor: int = 1) -> None:
+    def compare(way: str, others: dict[str, Any], factor: int = 1, lines: Any = ()) -> None:
         for name in names:
             one, other = grads[name], others[name]
             kind = next((what for what in ("stype", "shape", "dtype") if getattr(one, what) != getattr(other, what)), "")
@@ -571,32 +622,36 @@ def gradients(graph: Graph, values: dict[str, Any]) -> None:
                         last(graph),
                         f"gradient {kind}",
                         f"of {name}: {described(other)} {right.tolist()}, plain run: {described(one)} {left.tolist()}",
-                        tuple(gradient_lines(graph, heads, values)),
+                        tuple(lines or gradient_lines(graph, heads, values)),
                     )
                 )
 
     if all(graph.inputs[name].stype == "default" for name in names):
         again, _ = recorded(graph, values, "add", 2)
         compare("grad_req add", again, 2)
+    through_net = hybrid_gradient_lines(graph, heads, values)
     net, inputs = Net(graph), inputs_of(graph)
     net.hybridize()
     for name in names:
         inputs[name].attach_grad()
-    for _ in range(2):
-        with mx.autograd.record():
-            got = dict(zip(graph.ends(), net(*inputs.values()), strict=True))
-        mx.autograd.backward([got[name] for name in heads], weights_of(graph, values, heads))
-    compare("hybridized", {name: inputs[name].grad for name in names})
+    with showing("hybridized gradient", through_net):
+        for _ in range(2):
+            with mx.autograd.record():
+                made = net(*inputs.values())
+            got = dict(zip(graph.ends(), made if isinstance(made, list) else [made], strict=True))
+            mx.autograd.backward([got[name] for name in heads], weights_of(graph, values, heads))
+    compare("hybridized gradient", {name: inputs[name].grad for name in names}, lines=through_net)
     made, inputs = symbols(graph), inputs_of(graph)
     group = mx.sym.Group([made[name] for name in heads])
     args = {name: inputs[name] for name in group.list_arguments()}
     buffers = {
         name: mx.nd.zeros(args[name].shape, dtype=args[name].dtype, stype=grads[name].stype) for name in names if name in args
     }
-    executor = group.bind(mx.cpu(), args, buffers, dict.fromkeys(buffers, "write"))
-    executor.forward(is_train=True)
-    executor.backward(weights_of(graph, values, heads))
-    compare("executor", {name: executor.grad_dict[name] if name in buffers else grads[name] for name in names})
+    with showing("executor gradient", gradient_lines(graph, heads, values)):
+        executor = group.bind(mx.cpu(), args, buffers, dict.fromkeys(buffers, "write"))
+        executor.forward(is_train=True)
+        executor.backward(weights_of(graph, values, heads))
+    compare("executor gradient", {name: executor.grad_dict[name] if name in buffers else grads[name] for name in names})
 
 
 def slopes(graph: Graph, values: dict[str, Any]) -> None:
@@ -677,7 +732,24 @@ def slope(entry: reference.Reference, arrays: list[Any], attrs: dict[str, Any], 
     return wanted, known
 
 
-WAYS = (against_reference, inference, hybridized, bound, imported, profiled, into_out, in_place, gradients, slopes)
+def where(error: Exception) -> str:
+    """File and function of the library that raised an error."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}sparsekit{os.sep}" in frame.filename]
+    return f"{Path(frames[-1].filename).name} {frames[-1].name}" if frames else "the fuzzer"
+
+
+@contextlib.contextmanager
+def showing(way: str, lines: Any) -> Iterator[None]:
+    """Make an error inside a finding of this way, with the lines that show it."""
+    try:
+        yield
+    except Found:
+        raise
+    except Exception as error:
+        raise Found(Finding(way, where(error), type(error).__name__, str(error), tuple(lines))) from error
+
+
+WAYS = (against_reference, inference, hybridized, bound, imported, exported, profiled, into_out, in_place, gradients, slopes)
 
 
 def check(graph: Graph, ways: Any = WAYS) -> Finding | None:
@@ -696,8 +768,5 @@ def check(graph: Graph, ways: Any = WAYS) -> Finding | None:
             except Found as found:
                 return found.finding
             except Exception as error:
-                node = getattr(error, "node", None)
-                return Finding(
-                    way.__name__, node.op if node else last(graph), f"{type(error).__name__}", str(error), tuple(graph.lines())
-                )
+                return Finding(way.__name__, where(error), type(error).__name__, str(error), tuple(graph.lines()))
     return None

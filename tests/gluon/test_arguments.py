@@ -6,6 +6,7 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sparsekit as mx
 from sparsekit.gluon import nn, rnn
@@ -128,3 +129,53 @@ def test_a_module_predicts_for_anything_that_has_data(labels):
         out = module.get_outputs()[0].asnumpy()
         assert out.shape == ((batch[0] if isinstance(batch, list) else batch).data[0].shape[0], 2)
         np.testing.assert_allclose(out.sum(axis=1), 1, rtol=1e-6)
+
+
+# arrays of other libraries
+
+
+def foreign():
+    matrix = scipy.sparse.random(6, 4, density=0.4, format="csr", random_state=1)
+    return {"csr": (matrix, r"mx\.nd\.sparse\.csr_matrix\(x, dtype='float32'\), which stays sparse"),
+            "coo": (matrix.tocoo(), r"csr_matrix\(x"), "array": (scipy.sparse.csr_array(matrix), r"csr_matrix\(x"),
+            "floats": (matrix.toarray(), r"mx\.nd\.array\(x\)"),
+            "ids": (np.arange(24).reshape(6, 4), r"mx\.nd\.array\(x, dtype='int64'\)"),
+            "masked": (np.ma.masked_array(matrix.toarray()), r"mx\.nd\.array\(x\)")}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("kind", foreign())
+def test_arrays_of_other_libraries_are_refused_with_the_line_to_write(kind, hybrid):
+    """MXNet refuses them too.  A conversion at every call would be a cost that nobody sees, and choose an element type."""
+    value, line = foreign()[kind]
+    net, loss = nn.Dense(2, in_units=4), mx.gluon.loss.L2Loss()
+    net.initialize()
+    net.hybridize(hybrid)
+    loss.hybridize(hybrid)
+    with pytest.raises(mx.DTypeError, match=rf"dense\d+ takes NDArrays.*(scipy|numpy).*\(6, 4\)(.|\n)*{line}"):
+        net(value)
+    with pytest.raises(mx.DTypeError, match=rf"l2loss\d+ takes NDArrays.*(.|\n)*{line}"):
+        loss(mx.nd.ones((6, 4)), value)
+    made = mx.nd.sparse.csr_matrix(value, dtype="float32") if scipy.sparse.issparse(value) else mx.nd.array(np.asarray(value))
+    assert net(made).shape == (6, 2)
+
+
+@pytest.mark.parametrize("form", ["csr", "coo", "csc", "array"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_a_data_set_of_scipy_has_csr_rows(form, dtype):
+    """The element type is the matrix's, as that of ``csr_matrix`` is, in MXNet 1.9.1 too."""
+    matrix = (scipy.sparse.random(6, 4, density=0.4, format="csr", random_state=1) * 10).astype(dtype)
+    given = scipy.sparse.csr_array(matrix) if form == "array" else matrix.asformat(form)
+    assert mx.nd.sparse.csr_matrix(given).dtype == dtype
+    dataset = mx.gluon.data.ArrayDataset(given, np.arange(6))
+    row, label = dataset[2]
+    assert (row.stype, row.shape, row.dtype, label) == ("csr", (1, 4), dtype, 2)
+    np.testing.assert_array_equal(row.asnumpy(), matrix[2].toarray())
+    for loader in (mx.gluon.data.DataLoader(dataset, 4), mx.gluon.data.DataLoader(given, 4),
+                   mx.gluon.data.DataLoader(mx.gluon.data.SimpleDataset(given), 4)):
+        batches = [batch[0] if isinstance(batch, list) else batch for batch in loader]
+        assert [(batch.stype, batch.shape) for batch in batches] == [("csr", (4, 4)), ("csr", (2, 4))]
+        np.testing.assert_array_equal(np.concatenate([batch.asnumpy() for batch in batches]), matrix.toarray())
+    with pytest.raises(mx.ShapeError, match="different lengths: 6, 5"):
+        mx.gluon.data.ArrayDataset(given, np.arange(5))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.arguments import unmasked
 from ...base.dtypes import element_type
 from ...base.errors import DTypeError, ShapeError
 from ...ndarray import NDArray, array
@@ -51,7 +52,7 @@ def default_batchify_fn(data: Sequence[Any]) -> Any:
             raise ShapeError("The examples have different numbers of parts.", hint="each is a tuple of the same length.")
         return [default_batchify_fn(part) for part in zip(*data, strict=True)]
     try:
-        values = np.asarray(data)
+        values = np.asarray(unmasked(data))
     except ValueError as error:
         raise ShapeError(f"The examples have different shapes: {error}.", hint="batchify.Pad makes them equal.") from None
     return array(values, dtype=values.dtype)

@@ -15,7 +15,7 @@ from ...base.workers import Threads
 from ...core import hooks
 from ...ndarray import NDArray
 from ..utils import whole
-from .dataset import ArrayDataset, SimpleDataset, _SampledDataset
+from .dataset import ArrayDataset, SimpleDataset, _SampledDataset, as_rows
 from .process import Late, Processes, make_batch
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -211,6 +211,7 @@ class DataLoader:
                  try_nopython: bool | None = None) -> None:
         if not timeout > 0:
             raise ShapeError(f"timeout is a positive number of seconds, not {timeout!r}.", hint="timeout=120 is the default.")
+        dataset = as_rows(dataset)
         self._dataset, self._batchify, self._timeout = dataset, batchify_fn, timeout
         self._batch_sampler = batch_sampler
         given = batch_size is not None or shuffle or sampler is not None or last_batch is not None
@@ -241,14 +242,14 @@ class DataLoader:
                 start = time.perf_counter_ns()
                 yield _noted(make_batch(self._dataset, rows, self._batchify), start)
             return
-        if self._epoch is None or self._owner != os.getpid():
-            self.refresh()
-        epoch, self._epoch = self._epoch, None
         try:
+            if self._epoch is None or self._owner != os.getpid():
+                self.refresh()
+            epoch, self._epoch = self._epoch, None
             yield from epoch
         except WorkerTimeoutError:
             raise
-        except (WorkerError, KeyboardInterrupt):  # a worker is gone, or a message was half read
+        except (WorkerError, KeyboardInterrupt):  # a worker is gone, or a message was half read or half sent
             self.close()
             raise
         if self._epoch is None and self.auto_reload:
@@ -266,7 +267,11 @@ class DataLoader:
         self.clean()
         if self._workers is None:
             self._start()
-        self._epoch = _Epoch(self._workers, self._tickets, self._batch_sampler, self._ahead, self._timeout)
+        try:
+            self._epoch = _Epoch(self._workers, self._tickets, self._batch_sampler, self._ahead, self._timeout)
+        except KeyboardInterrupt:  # a request was half sent
+            self.close()
+            raise
 
     def clean(self) -> None:
         """Drop the epoch that was begun ahead."""

@@ -7,14 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from ...base.arguments import unmasked
 from ...base.dtypes import ELEMENT_TYPES
 from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError
 from ...io.array_iter import rows_of
 from ...ndarray import NDArray, array
-from ..utils import whole
+from ...ndarray.sparse_creation import csr_matrix
+from ..utils import is_of_scipy, whole
 from .sampler import FilterSampler, Sampler, SequentialSampler
 
-__all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "batch_of"]
+__all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "as_rows", "batch_of"]
+
+
+def as_rows(data: Any) -> Any:
+    """A sparse matrix of scipy as a csr array of its element type, which has rows to choose; anything else as it is."""
+    return csr_matrix(data) if is_of_scipy(data) else data
 
 
 class Dataset:
@@ -91,7 +98,7 @@ class SimpleDataset(Dataset):
     """
 
     def __init__(self, data: Any) -> None:
-        self._data = data
+        self._data = as_rows(data)
 
     def __len__(self) -> int:
         return len(self._data)
@@ -144,8 +151,9 @@ class ArrayDataset(Dataset):
 
     Parameters
     ----------
-    *args : arrays, lists or data sets
-        One-dimensional arrays give numpy scalars.  A row of a csr array is a csr array of one row.
+    *args : arrays, matrices of scipy, lists or data sets
+        A matrix of scipy becomes a csr array of its element type.  One-dimensional arrays give numpy scalars.  A row of a csr
+        array is a csr array of one row.
 
     Raises
     ------
@@ -163,12 +171,13 @@ class ArrayDataset(Dataset):
     def __init__(self, *args: Any) -> None:
         if not args:
             raise ShapeError("An ArrayDataset needs at least one array.", hint="ArrayDataset(data, label), for example.")
-        lengths = [len(one) for one in args]
+        given = [as_rows(one) for one in args]
+        lengths = [len(one) for one in given]
         if len(set(lengths)) > 1:
             raise ShapeError(f"The arrays have different lengths: {', '.join(map(str, lengths))}.",
                              hint="an example is one row of each.")
         self._length = lengths[0]
-        self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else one for one in args]
+        self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
 
     def __getitem__(self, idx: Any) -> Any:
         return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)

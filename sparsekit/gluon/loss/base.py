@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
-from ...base.errors import DTypeError
+from ...base.errors import DTypeError, ShapeError
+from ...core import indices
+from ...ndarray.ndarray import NDArray
+from ...symbol import Symbol
 from ..block import HybridBlock
+from ..utils import refuse_foreign
 
 __all__ = ["Loss", "like"]
 
@@ -15,7 +20,9 @@ class Loss(HybridBlock):
     """Base of the losses.
 
     A loss gives one value a sample.  ``sample_weight`` multiplies the values before they are averaged over the
-    other axes, with broadcasting: for ``pred`` of shape (64, 10), weights of the samples have shape (64, 1).
+    other axes, with broadcasting: for ``pred`` of shape (64, 10), weights of the samples have shape (64, 1).  A weight of
+    shape (64,) would lie along the other axis; as in MXNet it is taken as it is where it broadcasts, with an
+    ``IndexWarning``, and ``config.indices = "error"`` makes that an error.
 
     Parameters
     ----------
@@ -35,11 +42,28 @@ class Loss(HybridBlock):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
+    def forward(self, x: Any, *args: Any) -> Any:
+        """The losses; labels and weights of numpy or scipy are refused with the line that makes arrays of them."""
+        if not all(one is None or isinstance(one, (NDArray, Symbol)) for one in args):
+            refuse_foreign(self.name, args)
+        return super().forward(x, *args)
+
     def _weighed(self, F: Any, loss: Any, sample_weight: Any = None) -> Any:
         """Multiply by the weights of the samples and of the loss."""
         if sample_weight is not None:
-            loss = F.broadcast_mul(loss, sample_weight)
+            given, loss = loss, F.broadcast_mul(loss, sample_weight)
+            self._look_at(sample_weight, given)
         return loss if self._weight is None or self._weight == 1 else loss * self._weight
+
+    def _look_at(self, weight: Any, loss: Any) -> None:
+        """Give notice of weights of samples that lie along another axis than the samples; a symbol does not tell its shape."""
+        shape, losses = getattr(weight, "shape", None), getattr(loss, "shape", None)
+        if shape and losses and math.prod(shape) > 1 and len(shape) < len(losses) and shape == losses[:len(shape)]:
+            right = (*shape, *[1] * (len(losses) - len(shape)))
+            indices.notice(f"{type(self).__name__}: sample_weight", f"{type(self).__name__} was given a sample_weight of shape "
+                           f"{shape}, which broadcasts along the last axes of the losses, of shape {losses}, so that no sample "
+                           "is multiplied by its own weight alone", f"give it shape {right}, as weight.reshape({right}) has.",
+                           ShapeError)
 
     def _finish(self, F: Any, loss: Any, sample_weight: Any) -> Any:
         """Weigh, and average over everything but the samples."""

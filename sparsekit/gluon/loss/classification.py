@@ -62,7 +62,9 @@ class SoftmaxCrossEntropyLoss(Loss):
     axis : int
         The axis of the classes.
     sparse_label : bool
-        Whether the label is the class's number, and lacks that axis, or a distribution over the classes.
+        Whether the label is the class's number, and lacks that axis, or a distribution over the classes.  A number outside
+        the classes counts as the nearest class, as in MXNet, with an ``IndexWarning``; ``config.indices = "error"`` makes
+        that an error.
     from_logits : bool
         Whether ``pred`` is a log-probability already.
     weight : float or None

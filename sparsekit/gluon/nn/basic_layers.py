@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.errors import ShapeError, SparsekitError, StorageTypeError
 from ..block import HybridBlock
+from ..symbolic import as_held
 from ..utils import whole
 from .activations import Activation
 
@@ -21,7 +22,9 @@ class Dense(HybridBlock):
 
     Takes csr data without making it dense, which MXNet's does not.  For a row_sparse weight gradient
     the weight is kept as (in_units, units), so that the rows of the gradient are the columns that occur
-    in the data; nobody has to write a layer of their own for it.
+    in the data; nobody has to write a layer of their own for it.  Only ``weight.data()``, ``grad()`` and ``set_data()``
+    have it so: in files and symbols the weight is (units, in_units) as in every other ``Dense``, so that either layer, and
+    MXNet's, loads what the other has saved.
 
     Parameters
     ----------
@@ -55,6 +58,7 @@ class Dense(HybridBlock):
         with self.name_scope():
             self.weight = self.params.get("weight", shape=self._weight_shape(in_units), init=weight_initializer, dtype=dtype,
                                           allow_deferred_init=True, grad_stype=weight_grad_stype)
+            self.weight._turned = self._turned
             self.bias = self.params.get("bias", shape=(units,), init=bias_initializer, dtype=dtype,
                                         allow_deferred_init=True) if use_bias else None
             self.act = Activation(activation, prefix=activation + "_") if activation is not None else None
@@ -69,7 +73,7 @@ class Dense(HybridBlock):
         self.weight.shape = self._weight_shape(math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        if self._turned:
+        if self._turned and as_held(x):
             if self._flatten and getattr(x, "ndim", 0) != 2:  # a symbol does not tell
                 x = F.Flatten(x)
             out = F.dot(x, weight)
@@ -98,7 +102,7 @@ class Dropout(HybridBlock):
         Axes along which all elements share their fate.
     """
 
-    def __init__(self, rate: float, axes: Any = (), **kwargs: Any) -> None:
+    def __init__(self, rate: Any, axes: Any = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
             raise SparsekitError(f"rate={rate!r} is no share of elements.", hint="it is at least 0 and below 1.")

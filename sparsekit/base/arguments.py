@@ -1,0 +1,53 @@
+"""Arguments that a public function does not take, as a named error."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .errors import ArgumentError, DTypeError
+
+__all__ = ["no_more", "strict", "unmasked"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def strict(function: Function) -> Function:
+    """The function, called with arguments that it does not take, raises ``ArgumentError`` instead of Python's TypeError."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # from inside the function
+            names = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+            raise ArgumentError(f"{error}.", hint=f"its arguments are {', '.join(names)}.") from None
+
+    return run  # type: ignore[return-value]
+
+
+def unmasked(source: Any) -> Any:
+    """``source``, if it is no numpy array with masked elements, nor a list of such; their mask would be lost.
+
+    Raises
+    ------
+    DTypeError
+        If an element is masked.
+    """
+    parts = source if isinstance(source, (list, tuple)) and source and isinstance(source[0], np.ndarray) else (source,)
+    for part in parts:
+        if type(part) is not np.ndarray and isinstance(part, np.ndarray) and np.any(getattr(part, "_mask", False)):
+            raise DTypeError(f"The array of shape {part.shape} has masked elements, and arrays here have no mask.",
+                             hint="array.filled(0) gives them a value, array.compressed() leaves them out.")
+    return source
+
+
+def no_more(name: str, unknown: dict[str, Any], known: tuple[str, ...]) -> None:
+    """Raise ``ArgumentError`` if a function of MXNet's with ``**kwargs`` was given one that it does not take."""
+    if unknown:
+        raise ArgumentError.of(f"argument of {name}()", next(iter(unknown)), known)

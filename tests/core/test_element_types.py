@@ -1,0 +1,147 @@
+"""Element types: what runs has the type that was inferred and that numpy gives, whatever the storage types and their order."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import IndexWarning, StorageFallbackWarning
+from sparsekit.core import spec
+from sparsekit.core.dispatch import invoke, wrap
+from sparsekit.core.op import registry
+from sparsekit.storage import convert, densify, stype_of
+
+STYPES = ("default", "row_sparse", "csr")
+TYPES = tuple(map(np.dtype, ("float16", "float32", "float64", "int32", "int64")))
+CPU = mx.cpu()
+
+#: Each call draws, or the operator is a step of an optimizer, which has types of its own and refuses others by name.
+OPS = {op.name: op for op in registry.values()
+       if not op.name.startswith(("_random", "_sample", "mp_", "multi_", "preloaded", "lamb")) and not op.mutates}
+
+
+def can_be(array, stype):
+    return stype == "default" or (array.ndim == 2 and stype == "csr") or (array.ndim >= 1 and stype == "row_sparse")
+
+
+def combinations(count):
+    """One type for all, and every pair of types with either in each of the first three places."""
+    if count < 3:
+        return list(itertools.product(TYPES, repeat=count))
+    mixed = [tuple(one if place == at else other for place in range(count))
+             for at in range(3) for one, other in ((TYPES[1], TYPES[2]), (TYPES[2], TYPES[1]), (TYPES[3], TYPES[1]),
+                                                   (TYPES[0], TYPES[1]))]
+    return [(kind,) * count for kind in TYPES] + mixed
+
+
+def rows():
+    """One sample for each rule row and combination of storage types that it serves."""
+    for name, op in sorted(OPS.items()):
+        seen = set()
+        for arrays, attrs in op.sample():
+            for stypes in itertools.product(STYPES, repeat=len(arrays)):
+                if not arrays or not all(map(can_be, arrays, stypes)):
+                    continue
+                rule = op.find_rule(stypes, op.bind(attrs).attrs)
+                if rule is not None and (id(rule), stypes) not in seen:
+                    seen.add((id(rule), stypes))
+                    yield pytest.param(op, arrays, attrs, stypes, id=f"{name}-{'-'.join(stypes)}-{len(seen)}")
+
+
+@pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), list(rows()))
+def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes):
+    call, ran = op.bind(attrs), 0
+    for types in combinations(len(arrays)):
+        stores = [convert(np.ascontiguousarray(array.astype(kind)), stype)
+                  for array, kind, stype in zip(arrays, types, stypes, strict=True)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IndexWarning)
+            try:
+                inferred = spec.infer(call, tuple(map(spec.Spec, (array.shape for array in arrays), types, stypes)))
+                made = invoke(call, tuple(wrap(store, CPU) for store in stores), None, CPU)
+            except mx.DTypeError as error:
+                refusal = str(error)
+            else:
+                refusal = ""
+        if refusal:
+            assert "cannot be computed" not in refusal, types  # refused by name, not by numpy
+            continue
+        for one, expected in zip(made if isinstance(made, list) else [made],
+                                 inferred if call.outputs > 1 else [inferred], strict=False):
+            store = one._store
+            assert store.dtype == expected.dtype, (types, store.dtype, expected.dtype)
+            assert (stype_of(store), tuple(store.shape)) == (expected.stype, tuple(expected.shape))
+        ran += 1
+    assert ran
+
+
+def quotient(left, right):
+    if "f" in (left.dtype.kind, right.dtype.kind):
+        return left / right
+    return np.trunc(left / right).astype(np.result_type(left, right))
+
+
+NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": quotient, "maximum": np.maximum, "minimum": np.minimum}
+SHAPES = {"whole": (4, 5), "row": (1, 5), "flat row": (5,), "column": (4, 1), "one": (1, 1)}
+VALUES = np.random.default_rng(7)
+
+
+def numbers(shape, dtype, zeros):
+    values = VALUES.uniform(1, 9, shape)
+    if dtype.kind == "f":
+        values *= VALUES.choice([1e-3, 1, 1e3], shape) if dtype != np.float16 else 1
+    values = values.astype(dtype)
+    return np.where(VALUES.random(shape) < 0.4, 0, values).astype(dtype) if zeros else values
+
+
+@pytest.mark.parametrize("name", NUMPY)
+@pytest.mark.parametrize(("left", "right"), [(a, b) for a in STYPES for b in STYPES])
+@pytest.mark.parametrize("pattern", SHAPES)
+def test_arithmetic_is_numpys_to_the_bit(name, left, right, pattern):
+    """Every pair of element types, with either side broadcast; a divisor has no zeros, since absent ones are not divided."""
+    expected_of = NUMPY[name]
+    for turned, (one, two) in itertools.product((False, True), itertools.product(TYPES, repeat=2)):
+        shapes = ((4, 5), SHAPES[pattern])[:: -1 if turned else 1]
+        if any(stype == "csr" and len(shape) != 2 for stype, shape in zip((left, right), shapes, strict=True)):
+            continue
+        first, second = numbers(shapes[0], one, True), numbers(shapes[1], two, name != "div")
+        arrays = [wrap(convert(values, stype), CPU) for values, stype in ((first, left), (second, right))]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StorageFallbackWarning)
+            made = getattr(mx.nd, f"{'elemwise' if pattern == 'whole' and name in ('add', 'sub', 'mul', 'div') else 'broadcast'}"
+                                  f"_{name}")(*arrays)
+        with np.errstate(all="ignore"):
+            expected = expected_of(first, second)
+        assert made.dtype == expected.dtype == np.result_type(first, second), (one, two, turned)
+        np.testing.assert_array_equal(densify(made._store), expected, err_msg=f"{one} {two} {turned}")
+
+
+@pytest.mark.parametrize("stypes", list(itertools.product(STYPES, repeat=3)))
+@pytest.mark.parametrize("name", ["add_n", "concat", "stack", "where"])
+def test_operators_of_several_arrays_take_one_type_in_every_order(name, stypes):
+    numpys = {"add_n": lambda *given: given[0] + given[1] + given[2], "concat": lambda *given: np.concatenate(given, 1),
+              "stack": lambda *given: np.stack(given), "where": lambda test, *given: np.where(test != 0, *given)}[name]
+    for types in list(itertools.permutations(TYPES, 3))[::7]:
+        given = [numbers((4, 5), kind, True) for kind in types]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StorageFallbackWarning)
+            made = getattr(mx.nd, name)(*[wrap(convert(values, stype), CPU) for values, stype in zip(given, stypes, strict=True)])
+        joined = np.result_type(*given[1:] if name == "where" else given)
+        expected = numpys(*given) if name == "where" else numpys(*[values.astype(joined) for values in given])
+        assert made.dtype == joined == expected.dtype, types
+        np.testing.assert_array_equal(densify(made._store), expected, err_msg=f"{types}")
+
+
+def test_the_cases_that_were_found():
+    matrix = mx.nd.array([[1, 0], [0, 1]], dtype="int32").tostype("csr")
+    row = mx.nd.array([[0.5, 0.5]])
+    np.testing.assert_array_equal((matrix * row).asnumpy(), [[0.5, 0], [0, 0.5]])
+    tiny = mx.nd.array([[1e-39]]).tostype("csr")
+    assert (tiny / mx.nd.array([[1e-39]])).asnumpy()[0, 0] == 1
+    condition = mx.nd.array([[1.0], [0.0]]).tostype("row_sparse")
+    half, single = mx.nd.array([[1.0], [1.0]], dtype="float16"), mx.nd.array([[1e6], [1e6]])
+    assert mx.nd.where(condition, half, single).asnumpy().max() == 1e6

@@ -359,6 +359,86 @@ def contradictions(c: Choices) -> tuple[str, list[str]]:
     ]
 
 
+# reading and writing places
+
+KEYS_OF = [
+    "0",
+    "-1",
+    "slice(None)",
+    "slice(1, 3)",
+    "slice(None, None, 2)",
+    "slice(None, None, -1)",
+    "slice(2, 1)",
+    "[0, 2]",
+    "[-1, 0, 0]",
+    "np.array([1, 0])",
+    "np.array([True, False, True])",
+    "Ellipsis",
+    "None",
+    "slice(-2, None)",
+    "slice(5, 9)",
+    "mx.nd.array([2, 0])",
+    "2",
+]
+
+
+@family
+def places(c: Choices) -> tuple[str, list[str]]:
+    """``x[key]`` and ``x[key] = value`` are numpy's, for every storage type that takes them."""
+    kind = c.choose(["float32", "float64", "int32", "uint8", "float16", "bool"])
+    shape = c.choose([(3, 3), (3,), (3, 4), (3, 2, 2)])
+    values = np.arange(np.prod(shape)).reshape(shape) % 4
+    stype = c.choose(["default"] + ["csr"] * (len(shape) == 2) + ["row_sparse"])
+    keys = [c.choose(KEYS_OF) for _ in range(c.choose([1, 2]) if len(shape) > 1 else 1)]
+    key = ", ".join(keys)
+    lines = [
+        f"values = {literal(values)}.astype({kind!r})",
+        f"x = mx.nd.array(values, dtype={kind!r}).tostype({stype!r})",
+        f"key = {key}",
+        "plain = lambda one: one.asnumpy().astype(int) if hasattr(one, 'asnumpy') else one",
+        "at = tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)",
+    ]
+    if c.flip():
+        value = c.choose(
+            [
+                "1",
+                "0",
+                "2.0",
+                "values[at]",
+                "mx.nd.array(values[at], dtype=values.dtype)",
+                "mx.nd.ones((1,))",
+                "[1]",
+                "np.ones((1, 1))",
+            ]
+        )
+        return f"write {stype}", [
+            *lines,
+            "try:",
+            f"    value = {value}",
+            "    wanted = values.copy()",
+            "    wanted[at] = value.asnumpy() if hasattr(value, 'asnumpy') else value",
+            "except (IndexError, ValueError, TypeError, mx.SparsekitError):",
+            "    wanted = None",
+            *refused("x.__setitem__(key, value) if wanted is not None else None", "pass"),
+            "got = x.asnumpy()",
+            "assert wanted is None or (got == wanted).all() or (got == values).all(), (got, wanted)",
+        ]
+    return f"read {stype}", [
+        *lines,
+        "try:",
+        "    wanted = values[at]",
+        "except IndexError:",
+        "    wanted = None",
+        *refused(
+            "x[key]",
+            "assert wanted is not None, ('numpy refuses', made)",
+            "assert made.dtype == values.dtype, made.dtype",
+            "assert made.shape == wanted.shape or x.stype != 'default' or wanted.ndim == 0, made.shape",
+            "np.testing.assert_array_equal(made.asnumpy().ravel(), wanted.ravel())",
+        ),
+    ]
+
+
 # gradients and values that MXNet 1.9.1 gives, recorded from it
 
 NAN = float("nan")

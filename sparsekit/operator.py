@@ -13,7 +13,9 @@ from . import ndarray, symbol
 from .autograd import check_gradients
 from .base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError
 from .core import hooks
+from .core.dispatch import written_dense
 from .core.graph import CustomNode
+from .kernels import for_device
 from .ndarray import NDArray, array, sparse, wrap, zeros
 from .symbol.custom import make_custom
 
@@ -230,11 +232,21 @@ def _three(found: Any) -> tuple[Any, Any, Any]:
     return found[0], found[1], found[2] if len(found) == 3 else []
 
 
+def _as_declared(op_type: str, given: NDArray, stype: str) -> NDArray:
+    """An input in the storage type that the operator declares; noted in the ledger where a sparse one becomes dense."""
+    if stype != "default" or given.stype == "default":
+        return given.tostype(stype).detach()
+    k = for_device(given.context.device_type)
+    store = written_dense(op_type, given._store, k, f"the custom operator {op_type} declares its input dense")
+    dense: NDArray = wrap(store, given.context)
+    return dense
+
+
 def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArray], aux: list[NDArray], wanted: list[str],
          outputs: list[NDArray]) -> Any:
     state = hooks.state
     recording, state.recording = state.recording, False
-    inputs = [each.tostype(stype).detach() for each, stype in zip(given, wanted, strict=True)]
+    inputs = [_as_declared(op_type, each, stype) for each, stype in zip(given, wanted, strict=True)]
     try:
         operator.forward(state.training, ["write"] * len(outputs), inputs, outputs, aux)
     finally:

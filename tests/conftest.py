@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from sparsekit.core import dispatch, hooks
@@ -11,6 +13,17 @@ from sparsekit.core import dispatch, hooks
 def _empty_ledger():
     """The ledger is bounded, and full after a few thousand tests: its length would say nothing."""
     hooks.ledger.clear()
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_as_usual():
+    """A suite that was started with SIGINT ignored, as a shell starts what runs behind it, hands that on to its programs."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a program that is started finds as the usual one
+    yield
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @pytest.fixture

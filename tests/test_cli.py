@@ -104,6 +104,33 @@ def test_profile_writes_a_report_that_needs_no_network(here):
     assert 'src="http' not in page
 
 
+WASTE = """
+import numpy as np
+import sparsekit as mx
+x = mx.nd.array(np.eye(40, 5000)).tostype("csr")
+for _ in range(3):
+    (x + 1).sum()
+"""
+
+
+def test_profile_prints_lines_the_ledger_and_advice_and_the_report_has_them(here):
+    done = sparsekit("profile", "--html", "run.html", write(here, WASTE), cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert "By line:" in done.stderr
+    ledger = done.stderr[done.stderr.index("Sparse arrays that silently became dense:"):]
+    (row,) = [line for line in ledger.splitlines() if line.startswith("_plus_scalar ")]
+    assert "dense by nature  train.py:6  csr   default  40 × 5000" in row
+    assert "800 kB      3 " in row
+    advice = ledger[ledger.index("Advice:"):]
+    assert "1. It takes a csr array of 40×5000" in advice
+    assert "_plus_scalar (forward) at train.py:6, 3 times" in advice
+    page = (here / "run.html").read_text(encoding="utf-8")
+    for words in ("Became dense", "dense by nature", "Advice", "It takes a csr array of 40×5000"):
+        assert words in page
+    clean = sparsekit("profile", write(here, SCRIPT), cwd=here)
+    assert "Sparse arrays that silently became dense:\n\nnone" in clean.stderr
+
+
 @pytest.mark.parametrize(
     ("ending", "status", "said"),
     [

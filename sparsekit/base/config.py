@@ -17,9 +17,10 @@ class Config:
     Attributes
     ----------
     densify : {"warn", "error", "allow"}
-        What to do when a sparse array must become dense because no sparse kernel fits:
-        warn once per operator and combination of storage types (default), raise
-        ``DensificationError``, or stay silent.  The ledger has every one of them.
+        What to do when a sparse array becomes dense and nobody asked for that.  ``"error"`` raises
+        ``DensificationError`` for whatever the ledger would have: fallbacks, where no sparse kernel fits, and what is
+        dense by nature, such as ``csr + 1``.  ``"warn"`` (default) warns of fallbacks, once per operator and combination
+        of storage types; what is dense by nature does not warn, as in MXNet.  ``"allow"`` is silent.
     densify_limit : int
         Bytes; one silent conversion that would make more than this raises, whatever
         ``densify`` says short of ``"allow"``.  Default 1 GiB.

@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DTypeError
+from .errors import DTypeError, shown
 
-__all__ = ["ELEMENT_TYPES", "element_type"]
+__all__ = ["ELEMENT_TYPES", "MOST_AXES", "element_type"]
 
 #: In the order of their numbers in MXNet's files.
 ELEMENT_TYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
+
+
+#: Axes that numpy 1 allows.
+MOST_AXES = 32
 
 
 def element_type(dtype: Any, default: Any = "float32") -> Any:
@@ -24,8 +28,8 @@ def element_type(dtype: Any, default: Any = "float32") -> Any:
     """
     try:
         found = np.dtype(default if dtype is None else dtype)
-    except TypeError:
-        raise DTypeError(f"{dtype!r} is no element type.", hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
+    except Exception:  # numpy asks objects for what they are, and they may raise anything
+        raise DTypeError(f"{shown(dtype)} is no element type.", hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
     if found.name not in ELEMENT_TYPES:
         raise DTypeError(f"Arrays hold real numbers or integers, not {found}.",
                          hint=f"cast to one of {', '.join(ELEMENT_TYPES)} first.")

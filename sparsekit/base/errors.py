@@ -196,10 +196,19 @@ def named(error: Exception, message: str) -> Exception:
     message = f"{message}: {(str(error) or type(error).__name__).splitlines()[0]}"
     if isinstance(error, MemoryError):
         return InsufficientMemoryError(message, hint="take a slice first, or a smaller element type.")
-    if isinstance(error, (TypeError, OverflowError)):
+    if isinstance(error, (TypeError, OverflowError, AttributeError)):
         return DTypeError(message, hint="check the types of the arguments; astype() casts arrays, to float32 for instance.")
-    kind = RowIndexError if isinstance(error, IndexError) else ShapeError
+    kind = RowIndexError if isinstance(error, IndexError) else UnknownNameError if isinstance(error, KeyError) else ShapeError
     return kind(message, hint="check the arguments, the shapes and the element types of the arrays.")
+
+
+def shown(value: object, most: int = 200) -> str:
+    """``repr`` of something a user gave, for a message: not longer than that, and of objects whose own fails, too."""
+    try:
+        text = repr(value)
+    except Exception:  # a number with more digits than Python prints, a list in itself, an object that raises
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 class StorageFallbackWarning(UserWarning):

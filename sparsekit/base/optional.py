@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from types import ModuleType
+from typing import Any
 
 from .errors import MissingPackageError
+from .undisturbed import undisturbed
 
-__all__ = ["optional_import"]
+__all__ = ["optional_import", "scipy_part", "whole_import"]
+
+
+def whole_import(name: str) -> ModuleType:
+    """Import a package to its end, whatever signals come: many cannot be imported again after half an import.
+
+    Parameters
+    ----------
+    name : str
+        Its absolute name.
+    """
+    found: ModuleType = undisturbed(lambda: importlib.import_module(name))
+    return found
+
+
+@functools.cache
+def scipy_part(name: str) -> Any:
+    """A package of scipy, ``"sparse"`` or ``"special"``, imported when it is first asked for."""
+    return whole_import(f"scipy.{name}")
 
 
 def optional_import(name: str, extra: str, purpose: str) -> ModuleType:
@@ -28,7 +49,7 @@ def optional_import(name: str, extra: str, purpose: str) -> ModuleType:
         If the package is not installed.
     """
     try:
-        return importlib.import_module(name)
+        return whole_import(name)
     except ImportError as error:
         raise MissingPackageError(
             f"{purpose} needs the package {name.split('.')[0]!r}, which cannot be imported ({error}).",

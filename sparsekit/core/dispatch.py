@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.config import config
 from ..base.context import Context, current_context
+from ..base.dtypes import element_type
 from ..base.errors import (
     DensificationError,
     DTypeError,
@@ -37,7 +38,7 @@ __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "convert_store", "
            "written_dense"]
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
-KERNEL_ERRORS = (TypeError, ValueError, IndexError, ArithmeticError, MemoryError)
+KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
 #: Bytes of a dense result up to which the next call of its kind does not ask again whether there is room.
 LARGE = 1 << 22
@@ -73,15 +74,17 @@ class Plan:
     dense : str
         Kind of conversion that a dense result is which holds all of a sparse input: ``hooks.NATURAL``, ``hooks.ASKED``;
         empty if no input is sparse, if no result is dense, or if the row says why that is asked for.
+    makes_dense : bool
+        Whether the kernel's own (first) result is dense, before it is cast.
     """
 
-    __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "op", "rule", "stype", "takes_out")
+    __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "makes_dense", "op", "rule", "stype", "takes_out")
 
     def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any, dense: str = "") -> None:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
         self.fallback, self.cast, self.dense = fallback, cast, dense
         self.function, self.takes_out = rule.function, rule.takes_out
-        self.stype = cast or rule.stype(0)
+        self.stype, self.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"
 
     def with_function(self, function: Any) -> Plan:
         """The plan, with another kernel."""
@@ -296,6 +299,8 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
             result = state.quietly(function, k, inputs[0]._store, attrs)
         else:
             result = state.quietly(function, k, *[array._store for array in inputs], attrs)
+    except SparsekitError:
+        raise
     except KERNEL_ERRORS as error:
         raise named_error(call, inputs, error) from error
     except RuntimeError as error:
@@ -323,11 +328,15 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
     if any(array._ctx is not ctx for array in inputs):
         return invoke(call, _on_one_context(call, inputs), out)
     stores = tuple([array._store for array in inputs])
-    plan = _prepare(call, stores, ctx)
-    if out is not None:
-        _check_out(call, out)
     try:
+        plan = _prepare(call, stores, ctx)
+        if out is not None:
+            _check_out(call, out)
         result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
+        for store in result if type(result) is tuple else (result,):
+            element_type(store.dtype)  # numpy gives objects where a number is no number of 64 bits
+    except SparsekitError:
+        raise
     except KERNEL_ERRORS as error:
         raise named_error(call, inputs, error) from error
     if node is not None and call.op.saves_outputs:
@@ -358,7 +367,7 @@ def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     plan = call.plans.get(types)
     if plan is None:
         plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
-    if plan.stype == "default" and shapes is not None and not plan.fallback:
+    if plan.makes_dense and shapes is not None:
         _check_size(plan, stores, shapes if call.outputs > 1 else [shapes])
     return plan
 
@@ -515,12 +524,12 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
     return result
 
 
-def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL) -> Any:
+def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL,
+                  remedy: str = "make the array that takes the values of the same storage type") -> Any:
     """A sparse store as the dense array that ``name`` must have: against policy, noted in the ledger, without a warning.
 
     Written into ``out`` if given.  Where ``kind`` is ``hooks.ASKED`` there is no policy against it, and no ledger.
     """
-    remedy = "make the array that takes the values of the same storage type"
     if kind != hooks.ASKED:
         allowed(reason, remedy)
     if out is None:
@@ -610,7 +619,7 @@ _KEEP = "use functions that keep zero, such as log1p(x) for log(1 + x), or conve
 def natural_remedy(op: Op) -> str:
     """What to do instead of an operator whose dense result is not wanted: its rows that stay sparse, if it has some."""
     sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
-              and "default" not in rule.outputs and "default..." not in rule.outputs]
+              and "default" not in rule.outputs and "default..." not in rule.outputs and rule.when.get("scalar") != (0,)]
     return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 

@@ -14,6 +14,8 @@
     array and the name that it is an input by.
 ``densify(record, store)``
     A ``Densification`` happened, which made the dense ``store``.
+``flowed(source, target)``
+    Values of one dense store were written to another by no operator.
 ``assign(array, role, owner, mark=0)``
     The NDArray ``array`` serves as ``role`` for ``owner`` from now on; ``mark`` is ``_seen`` of the store that its
     components come from.
@@ -36,8 +38,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 __all__ = ["ASKED", "CUSTOM", "FALLBACK", "KINDS", "LANES", "NATURAL", "ROLES", "Densification", "DeviceTimes", "DeviceWork",
-           "assign", "caller", "copied", "inner", "interrupts", "ledger", "made_from", "note_made", "owned", "quietly",
-           "state", "user_depth", "user_line"]
+           "assign", "caller", "copied", "flowed", "inner", "interrupts", "ledger", "made", "made_from", "note_made", "owned",
+           "quietly", "state", "user_depth", "user_line"]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
@@ -215,7 +217,7 @@ device_work = DeviceTimes()
 ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
 
 #: Dense stores that were made of sparse ones, as long as they live: id of the store -> (weak reference, record).
-_made: dict[int, tuple[weakref.ref[Any], Densification]] = {}
+made: dict[int, tuple[weakref.ref[Any], Densification]] = {}
 
 #: What a profiler knows of where a store came from: ``origin(store)`` gives that or None; None if none recorded yet.
 origin: Callable[[], Callable[[Any], Any] | None] | None = None
@@ -238,7 +240,7 @@ def note_made(store: Any, record: Densification) -> None:
     key = id(store)
     try:
         # As in ``assign``: no Python code runs when the store dies.
-        _made[key] = (weakref.ref(store, functools.partial(_made.pop, key)), record)
+        made[key] = (weakref.ref(store, functools.partial(made.pop, key)), record)
     except TypeError:  # cupy's arrays of some versions take no weak reference
         return
 
@@ -246,11 +248,20 @@ def note_made(store: Any, record: Densification) -> None:
 def made_from(store: Any) -> Densification | None:
     """The latest record of what made this dense store, or the memory that it is a view of, of a sparse one."""
     while store is not None:
-        found = _made.get(id(store))
+        found = made.get(id(store))
         if found is not None and found[0]() is store:
             return found[1]
         store = getattr(store, "base", None)
     return None
+
+
+def flowed(source: Any, target: Any) -> None:
+    """Note that values of a dense store were written to another one by no operator, for ``why_dense()``."""
+    record = made_from(source) if made else None
+    if record is not None:
+        note_made(target, record)
+    if sink is not None:
+        sink.flowed(source, target)
 
 
 def copied(source: Any, target: Any, start: int, size: int) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.errors import shown
+
 __all__ = ["described", "label"]
 
 _SYMBOLS = {
@@ -50,5 +52,5 @@ def described(name: str, attrs: dict[str, Any]) -> str:
     """An operator with its attributes, as a call or as the expression it was."""
     sign, turned = _symbol(name)
     if sign:
-        return f"{attrs['scalar']!r} {sign} data" if turned else f"data {sign} {attrs['scalar']!r}"
-    return f"{label(name)}({', '.join(f'{key}={value!r}' for key, value in attrs.items())})"
+        return f"{shown(attrs['scalar'])} {sign} data" if turned else f"data {sign} {shown(attrs['scalar'])}"
+    return f"{label(name)}({', '.join(f'{key}={shown(value)}' for key, value in attrs.items())})"

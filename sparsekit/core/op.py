@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named
+from ..base.dtypes import MOST_AXES
+from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named, shown
 from ..base.literal import literal
 from . import cost as costs
 from . import infer
@@ -220,7 +221,8 @@ class Op:
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
 
-    def forward(self, pattern: str, *, asked: str | None = None, **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def forward(self, pattern: str, *, asked: str | None = None,
+                **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there.
 
         ``asked`` says why a dense result is no implicit conversion; by default what the operator says.
@@ -364,12 +366,21 @@ class Call:
         self.ready: dict[Any, Any] = {}
 
     def infer_shape(self, shapes: list[tuple[int, ...]]) -> Any:
-        """Output shape for these input shapes; the error names the operator."""
+        """Output shape for these input shapes, a list for several outputs; None if values decide it.
+
+        Raises
+        ------
+        ShapeError
+            If the attributes do not go with the shapes; the error names the operator.
+        """
         try:
-            return self.op.shape(shapes, self.attrs)
+            found = self.op.shape(shapes, self.attrs)
+            if found is None:
+                return None
+            return _sizes(found) if self.outputs == 1 else [_sizes(shape) for shape in found]
         except ShapeError as error:
             raise ShapeError(f"{self.op.label}: {error.message}", hint=error.hint) from None
-        except (TypeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError) as error:
             raise named(error, f"{self!r} does not go with arrays of shapes {', '.join(map(str, shapes))}") from error
 
     def __repr__(self) -> str:
@@ -377,8 +388,25 @@ class Call:
 
 
 def _value(value: Any, default: Any) -> Any:
-    """An attribute as it is computed with: MXNet's attributes are text, so the text of a number or a tuple stands for it."""
-    return value if type(value) is not str or isinstance(default, str) else literal(value)
+    """An attribute as it is computed with.
+
+    MXNet's attributes are text, so the text of a number or a tuple stands for it.  Python's numbers take the place of
+    numpy's, whose arithmetic overflows and which equal them as keys.
+    """
+    if type(value) is str and not isinstance(default, str):
+        return literal(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    return tuple([_value(item, "") for item in value]) if type(value) is tuple else value
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape that an operator announces, as Python's integers, whose products do not overflow."""
+    sizes = tuple(map(operator.index, shape))
+    if min(sizes, default=0) < 0 or len(sizes) > MOST_AXES:
+        raise ShapeError(f"its result would have the shape {shown(sizes)}.",
+                         hint=f"a shape has at most {MOST_AXES} sizes, none of them negative.")
+    return sizes
 
 
 def _hashable(value: Any) -> Any:
@@ -389,7 +417,7 @@ def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        raise SparsekitError(f"{value!r} of type {type(value).__name__} cannot be an operator's attribute.",
+        raise SparsekitError(f"{shown(value)} of type {type(value).__name__} cannot be an operator's attribute.",
                              hint="attributes are numbers, strings, tuples and element types.") from None
     return value
 

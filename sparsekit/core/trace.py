@@ -271,7 +271,7 @@ class _TraceContext(Context):
         function = functools.partial(_note, call)
         plan = Plan(call, Rule(f"{', '.join(stypes)} -> default", {}, _kernel), False, None, _KERNELS).with_function(function)
         rule, _, cast = resolve(call.op, stypes, call.attrs)
-        plan.stype = cast or rule.stype(0)  # only a result that will be dense must have room
+        plan.stype, plan.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"  # what will be dense must have room
         return plan
 
     def lift(self, array: Any) -> Any:
@@ -296,7 +296,7 @@ def _kernel(k: Any, *stores: Any) -> Any:
 
 
 #: Stands for the kernels of a device.
-_KERNELS: Any = types.SimpleNamespace(xp=None)
+_KERNELS: Any = types.SimpleNamespace(xp=None, device="trace")
 
 
 def outline(shape: tuple[int, ...], dtype: Any, stype: str) -> Outline:

@@ -191,7 +191,10 @@ def opened(url: str, headers: dict[str, str] | None = None, context: Any = None,
     request = urllib.request.Request(url, headers={"User-Agent": f"sparsekit/{__version__}", "Accept-Encoding": "identity",
                                                    **(headers or {})})
     opener = urllib.request.build_opener(_Redirects, urllib.request.HTTPSHandler(context=context))
-    return opener.open(request, timeout=TIMEOUT if timeout is None else timeout)
+    try:
+        return opener.open(request, timeout=TIMEOUT if timeout is None else timeout)
+    except ValueError as error:  # of an address that the server sends to
+        raise DownloadError(f"{url} cannot be downloaded: {error}.", hint="download it by hand.") from error
 
 
 def announced(answer: Any) -> int | None:

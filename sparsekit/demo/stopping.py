@@ -52,7 +52,8 @@ def stoppable() -> Iterator[None]:
         return
     wanted = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}
     _asked.clear()
-    before = {number: signal.signal(number, _note) for number in sorted(wanted)}
+    # What is ignored stays so: `nohup` means that the end of the terminal is not to stop the work.
+    before = {number: signal.signal(number, _note) for number in sorted(wanted) if signal.getsignal(number) is not signal.SIG_IGN}
     try:
         yield
     finally:

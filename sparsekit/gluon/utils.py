@@ -315,6 +315,8 @@ def _fetched(url: str, file: Any, verify_ssl: bool, retries: int) -> str:
         try:
             with opened(url, context=context, timeout=PATIENCE) as answer:
                 expected, room = announced(answer), shutil.disk_usage(os.curdir).free
+                if answer.status != 200:
+                    raise http.client.HTTPException(f"the server answers {answer.status}")
                 problem = f"it takes {expected:,} bytes, and the disk has {room:,} left" if (expected or 0) > room else ""
                 count = 0 if problem else copied(answer, file, room if expected is None else expected)
             if not problem and count == (count if expected is None else expected):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.arguments import unmasked
 from ..base.context import Context, current_context, require
-from ..base.dtypes import element_type
+from ..base.dtypes import MOST_AXES, element_type
 from ..base.errors import DTypeError, ShapeError
 from ..base.literal import literal
 from ..core import device, hooks, indices
@@ -21,10 +21,6 @@ from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
 
 __all__ = ["brought", "check_dense", "context_of", "host_values", "on", "shape_of", "to_device", "values_of"]
-
-#: Axes that numpy 1 allows.
-MOST_AXES = 32
-
 
 def context_of(ctx: Context | None) -> Context:
     """The context to create on: the one given, else the current one; it must exist."""

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context, num_gpus
-from ..base.dtypes import ELEMENT_TYPES
+from ..base.dtypes import ELEMENT_TYPES, MOST_AXES
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, UnsupportedError
 from ..base.files import written
 from ..core.arrays import wrap
 from ..storage import CSR, RowSparse
 from ..storage.convert import STYPES
-from .arguments import MOST_AXES
 from .ndarray import NDArray
 
 __all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]

@@ -306,6 +306,8 @@ class NDArray(NumpyProtocol, Interchange):
         elif other._layout is self._layout and self.stype == "default" and other._store.dtype == self._store.dtype:
             self._check_writable()
             np.copyto(self._store, other._store)
+            if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
+                hooks.flowed(other._store, self._store)
             return
         if other.shape != self.shape:
             raise ShapeError(f"An array of shape {self.shape} cannot take values of shape {other.shape}.",
@@ -317,6 +319,8 @@ class NDArray(NumpyProtocol, Interchange):
             self._check_writable()
             if other.stype == "default":
                 hooks.quietly(np.copyto, self._store, store, casting="unsafe")
+                if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
+                    hooks.flowed(store, self._store)
             else:
                 self._fill_from_sparse(store, by)
             return
@@ -332,12 +336,8 @@ class NDArray(NumpyProtocol, Interchange):
 
     def _written(self, value: NDArray) -> Any:
         """A sparse array's values as the dense ones that are to be written into a part of this array."""
-        made = written_dense("assignment", value._store, for_device(value._ctx.device_type),
+        return written_dense("assignment", value._store, for_device(value._ctx.device_type),
                              f"the array that a {value.stype} array is written to is dense")
-        record = hooks.made_from(made)
-        if record is not None:
-            hooks.note_made(self._store, record)
-        return made
 
     def why_dense(self) -> WhyDense:
         """What made this array dense: the operator, the line and the conversion of a sparse array that it came from.
@@ -463,6 +463,8 @@ class NDArray(NumpyProtocol, Interchange):
             check_no_part(value)
             with device.current(value._ctx):
                 value = value._store if value.stype == "default" else self._written(value)
+            if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
+                hooks.flowed(value, self._store)
         else:
             value = assignable(value)
             start = time.perf_counter_ns() if hooks.sink is not None and value.size > 1 else 0

@@ -11,6 +11,7 @@ import numpy as np
 from ..base import displays
 from ..base.arguments import strict
 from ..base.errors import ShapeError
+from ..base.optional import scipy_part
 from ..core import hooks
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
@@ -44,7 +45,8 @@ class BaseSparseNDArray(NDArray):
     def indices(self) -> NDArray:
         """Column of each stored value (csr), or the stored rows' numbers (row_sparse); shares memory, read-only.
 
-        On a GPU, whose memory cannot be marked as read-only, it is a copy.  Kernels rely on indices that were validated when the array was made, so they cannot be written to.
+        On a GPU, whose memory cannot be marked as read-only, it is a copy.  Kernels rely on indices that were
+        validated when the array was made, so they cannot be written to.
         """
         return read_only(self._store.indices, self._ctx)
 
@@ -96,8 +98,7 @@ class BaseSparseNDArray(NDArray):
         InsufficientMemoryError
             If a row_sparse array has more rows than a csr matrix can in this memory.
         """
-        from scipy import sparse  # loaded by this call only: importing sparsekit must not load scipy
-
+        sparse = scipy_part("sparse")  # loaded by this call only: importing sparsekit must not load scipy
         if self.ndim != 2:
             raise ShapeError(f"scipy matrices have two dimensions, not shape {self.shape}.", hint="reshape the dense array.")
         start = time.perf_counter_ns() if hooks.sink is not None else 0

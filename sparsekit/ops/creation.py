@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ShapeError
+from ..base.errors import ShapeError, shown
 from ..core import cost
 from ..core.op import REQUIRED, Op
 from ..storage import CSR, RowSparse
@@ -68,7 +68,16 @@ def _(k: Any, attrs: Any) -> Any:
 
 arange.gradient(lambda F, g, _out, attrs, want: ())
 
-linspace = Op("_linspace", "", cost=cost.none, shape=lambda shapes, attrs: (max(0, int(attrs["num"])),),
+
+
+def _spaced(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    if np.ndim(attrs["start"]) or np.ndim(attrs["stop"]):
+        raise ShapeError(f"start={shown(attrs['start'])} and stop={shown(attrs['stop'])} are not both numbers.",
+                         hint="stack the results of several calls.")
+    return (max(0, int(attrs["num"])),)
+
+
+linspace = Op("_linspace", "", cost=cost.none, shape=_spaced,
               dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), sample=lambda: [([], {"start": 0.0, "stop": 1.0, "num": 5})],
               doc="``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``.")
 linspace.attrs = {"start": REQUIRED, "stop": REQUIRED, "num": REQUIRED, "endpoint": True, "dtype_": "float32"}

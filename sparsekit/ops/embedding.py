@@ -87,7 +87,16 @@ _declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse grad
          "has no effect: gradients are the same on every run.").attrs["deterministic"] = False
 
 
-backward = Op("_embedding_backward", "g data", shape=lambda shapes, attrs: attrs["shape"], flat=(1,),
+def _weight_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    """The shape of the weight whose gradient it is, which has a row to take for every index."""
+    shape = tuple(attrs["shape"])
+    if tuple(shapes[0]) != (*shapes[1], *shape[1:]) or (not shape[0] and math.prod(shapes[1])):
+        raise ShapeError(f"gradients of shape {tuple(shapes[0])} for indices of shape {tuple(shapes[1])} are none of a weight of "
+                         f"shape {shape}.", hint="each index has a row of the weight.")
+    return shape
+
+
+backward = Op("_embedding_backward", "g data", shape=_weight_shape, flat=(1,),
               dtype=lambda dtypes, attrs: dtypes[0], cost=cost.reduction,
               sample=lambda: [([np.ones((2, 2, 5), np.float32), np.array([[0, 3], [1, 1]], np.float32)],
                                {"shape": (4, 5), "sparse": sparse}) for sparse in (False, True)],

@@ -73,7 +73,11 @@ placed.gradient(lambda F, g, data, _out, attrs, want: F._view(F._getitem(g, key=
 
 
 def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
-    return infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
+    made = infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
+    if len(shapes) > 1 and attrs["axis"] is not None and math.prod(shapes[1]) != math.prod(made):
+        raise ShapeError(f"{math.prod(shapes[1])} indices of shape {tuple(shapes[1])} do not fit shape {tuple(shapes[0])} along "
+                         f"axis {attrs['axis']}.", hint="give one index for each slice along the axis.")
+    return made
 
 
 pick = Op("pick", "data index", axis=-1, keepdims=False, mode=CLIP, shape=_picked_shape,

@@ -188,7 +188,8 @@ def _(k: Any, *given: Any) -> Any:
     stores, attrs = given[:-1], given[-1]
     shape, axis = _stacked_shape([store.shape for store in stores], attrs), _stack_axis(stores[0].shape, attrs)
     if axis == 0:
-        return RowSparse(k.xp.stack([dense_inside(k, store, "stack") for store in stores]), k.xp.arange(len(stores)), shape, check=False)
+        made = k.xp.stack([dense_inside(k, store, "stack") for store in stores])
+        return RowSparse(made, k.xp.arange(len(stores)), shape, check=False)
     indices, spread = aligned_rows(k.xp, stores)
     return RowSparse(k.xp.stack(spread, axis=axis), indices, shape, check=False)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..core.dispatch import allowed, note
-from ..core.hooks import NATURAL
+from ..core.dispatch import written_dense
 from ..core.labels import label
 from ..storage import CSR, check, densify
 from ..storage.convert import row_ids
@@ -40,10 +39,8 @@ def dense_inside(k: Any, store: Any, name: str) -> Any:
     what = label(name)
     reason = f"{what} works on a dense copy of a {store.stype} array of shape {tuple(store.shape)}"
     remedy = f"give {what} arrays of equal shapes and storage types, or convert once with tostype('default') before"
-    allowed(reason, remedy)
-    made = dense_of(k, store, name)
-    note(NATURAL, name, store, made, reason, remedy)
-    return made
+    check_room(name, store.shape, store.dtype)
+    return written_dense(name, store, k, reason, remedy=remedy)
 
 
 def filled(k: Any, store: Any, name: str, function: Callable[[Any], Any]) -> Any:

@@ -253,9 +253,9 @@ def _bins(shapes: Any, attrs: dict[str, Any]) -> int:
         if len(shapes[1]) != 1 or shapes[1][0] < 2:
             raise ShapeError(f"edges of shape {tuple(shapes[1])} make no bins.", hint="give a vector of at least two edges.")
         return int(shapes[1][0])
-    if not attrs["bin_cnt"] or attrs["bin_cnt"] < 1 or attrs["range"] is None:
+    if not attrs["bin_cnt"] or attrs["bin_cnt"] < 1 or np.shape(attrs["range"]) != (2,):
         raise ShapeError(f"bin_cnt={attrs['bin_cnt']} and range={attrs['range']} make no bins.",
-                         hint="give both, or the edges as an array.")
+                         hint="give both, range as two numbers, or the edges as an array.")
     return int(attrs["bin_cnt"]) + 1
 
 

@@ -106,9 +106,16 @@ def _weight_shapes(sizes: Sizes) -> Iterator[Any]:
         yield (sizes.sums,)
 
 
+def _by_layer(sizes: Sizes, shapes_of: Any) -> int:
+    """The elements of all shapes, where every layer after the first adds as many: there may be 2**62 of them."""
+    one, two = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
+                for count in (1, 2))
+    return int(one + (sizes.layers - 1) * (two - one))
+
+
 def parameter_count(sizes: Sizes) -> int:
     """Length of the vector of all parameters."""
-    return sum(math.prod(shape) for shape in _weight_shapes(sizes) if shape is not None)
+    return _by_layer(sizes, _weight_shapes)
 
 
 def parameters_in(sizes: Sizes, flat: Any) -> list[Weights]:
@@ -135,7 +142,7 @@ def _held_shapes(sizes: Sizes, steps: int, batch: int) -> Iterator[Any]:
 
 def held_size(sizes: Sizes, steps: int, batch: int) -> int:
     """Length of the vector that the forward pass leaves for the backward pass."""
-    return sum(math.prod(shape) for shape in _held_shapes(sizes, steps, batch) if shape is not None)
+    return _by_layer(sizes, lambda some: _held_shapes(some, steps, batch))
 
 
 def held_in(sizes: Sizes, flat: Any, steps: int, batch: int) -> tuple[list[Held], list[Any]]:

@@ -240,6 +240,7 @@ def _split(given: Any, attrs: dict[str, Any]) -> tuple[Any, Any, Any]:
 
 
 def _backward_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    _check_attrs(attrs)
     shapes = _split(shapes, attrs)[1][:3 + _has_cell(attrs)]
     return [shapes[0] if attrs["data_grad"] else (0,), *shapes[1:]]
 

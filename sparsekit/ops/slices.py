@@ -133,7 +133,16 @@ def _in_type(F: Any, g: Any, want: Any) -> Any:
     return F.cast_storage(g, stype=want.stype)
 
 
-slice_backward = Op("_slice_backward", "data", cost=cost.none, shape=lambda shapes, attrs: attrs["shape"],
+def _around(shapes: Any, attrs: dict[str, Any]) -> Any:
+    """The shape that the values are a part of, which the box must agree with."""
+    part = _box_shape([attrs["shape"]], attrs)
+    if part != tuple(shapes[0]):
+        raise ShapeError(f"values of shape {tuple(shapes[0])} are not the part, of shape {part}, that the slice is.",
+                         hint="give the slice's own attributes.")
+    return attrs["shape"]
+
+
+slice_backward = Op("_slice_backward", "data", cost=cost.none, shape=_around,
                     sample=lambda: [([samples.grid()[1:3, 1:4].copy()], {"shape": (4, 5), "begin": (1, 1), "end": (3, 4)}),
                                     ([samples.grid(seed=3)[:, :2].copy()],
                                      {"shape": (4, 5), "begin": (3, 3), "end": (None, 0), "step": (-1, -2)})],
@@ -279,8 +288,19 @@ def _(F: Any, g: Any, data: Any, indices: Any, _out: Any, attrs: Any, want: Any)
     return F._take_backward(g, indices, shape=tuple(data.shape), axis=axis, mode=str(attrs["mode"]), sparse=sparse), None
 
 
+def _taken_from(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    """The shape of what was taken from, which must have given as many values as there are."""
+    shape = tuple(attrs["shape"])
+    axis = axis_of(attrs["axis"], len(shape))
+    taken = (*shape[:axis], *shapes[1], *shape[axis + 1:])
+    if math.prod(taken) != math.prod(shapes[0]):
+        raise ShapeError(f"values of shape {tuple(shapes[0])} are not what take gives from shape {shape}, {taken}.",
+                         hint="give the attributes of take itself.")
+    return shape
+
+
 take_backward = Op("_take_backward", "data indices", cost=cost.reduction, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
-                   shape=lambda shapes, attrs: attrs["shape"],
+                   shape=_taken_from,
                    sample=lambda: [([samples.grid(3, 5), np.array([2, 0, 2], np.float32)], {"shape": (4, 5), "sparse": sparse})
                                    for sparse in (False, True)] + [
                        ([samples.grid(4, 3), np.array([2, 0, 2], np.float32)], {"shape": (4, 5), "axis": 1})],

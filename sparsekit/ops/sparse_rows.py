@@ -186,7 +186,7 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
                           on_data(y, k.xp.where(_truth(k, condition, y), zero, y.data)), 1)
 
 
-@where.forward("csr|row_sparse, row_sparse, row_sparse -> row_sparse")
+@where.forward("csr|row_sparse, row_sparse, row_sparse -> row_sparse", asked="dense copies are of rows that are stored")
 def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
     xp = k.xp
     rows = xp.flatnonzero(xp.diff(condition.indptr)) if isinstance(condition, CSR) else condition.indices

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.optional import scipy_part
 from ..core import cost, infer
 from ..core.op import SHAPE_ONLY, Op
 from ..storage import CSR, RowSparse
@@ -82,7 +83,7 @@ def from_scipy(name: str) -> Callable[..., Any]:
     """``function(xp, *arrays)`` of scipy.special, or cupy's twin of it; loaded by the first call, not by importing sparsekit."""
 
     def run(xp: Any, *arrays: Any) -> Any:
-        module = importlib.import_module("scipy.special" if xp is np else "cupyx.scipy.special")
+        module = scipy_part("special") if xp is np else importlib.import_module("cupyx.scipy.special")
         return getattr(module, name)(*arrays)
 
     return run

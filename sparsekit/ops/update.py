@@ -32,7 +32,7 @@ _RULE = """
 
 With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores change, of the
 weight{states}: absent rows get no weight decay and their states rest.  ``lazy_update=False`` treats absent rows as
-zeros, which gives the dense result.  Everything is computed on stored rows alone where that is the same.
+zeros, which gives the dense result, and so does any step whose states have another storage type than the weight.  Everything is computed on stored rows alone where that is the same.
 
 ``g`` is the gradient times ``rescale_grad``; ``clip_gradient`` bounds its absolute value, and is off when negative.
 {order}  The result is the new weight; the weight itself is written where ``out`` is the weight.{written}"""
@@ -160,11 +160,13 @@ def apply_step(k: Any, step: Step, attrs: dict[str, Any], weight: Any, grad: Any
         Dense, or row_sparse.
     grad : store
     lazy : bool, optional
-        Leave rows alone that a row_sparse gradient does not store; as ``attrs`` say by default.
+        Leave rows alone that a row_sparse gradient does not store; as ``attrs`` say by default.  As in MXNet, it needs
+        states of the weight's storage type: a step on others is the dense one.
     """
     values, grown = rows_of(weight), [state_of(k, state) for state in states]
     _check_types(values, (grad, *grown))
-    lazy = attrs["lazy_update"] if lazy is None else lazy
+    lazy = (attrs["lazy_update"] if lazy is None else lazy) and all(
+        isinstance(state, RowSparse) == isinstance(weight, RowSparse) for state in states)
     if values.dtype.itemsize < 4 or not all(array.flags.c_contiguous for array in (values, *grown)):
         _through_copies(k, step, attrs, values, grad, grown, lazy)
         return

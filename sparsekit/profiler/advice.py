@@ -7,6 +7,7 @@ they can, so that the same program gets the same advice on a busy machine.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import statistics
@@ -251,11 +252,12 @@ def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
         extra = made["bytes"] - given["bytes"]
         if extra > 16 * SMALL:
             remedy = remedies.get((record["name"], record["line"])) or (
-                "Compute what is meant by functions that keep zero, such as log1p(x) for log(1 + x), or on the stored values alone")
+                "Compute what is meant by functions that keep zero, such as log1p(x) for log(1 + x)")
             yield _Met(Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
                                f"{{given}}, and gives a dense one of {words.bytes_(made['bytes'])}: zeros do "
-                               "not stay zero.", f"{remedy[0].upper()}{remedy[1:]}.", f"{words.bytes_(extra)} each time, and what "
-                               "follows from it", extra, 1, LESSONS["dense_by_nature"], record),
+                               "not stay zero.", f"{remedy[0].upper()}{remedy[1:]}.",
+                               f"{words.bytes_(extra)} each time, and what follows from it", extra, 1,
+                               LESSONS["dense_by_nature"], record),
                        {"given": (given["bytes"], words.bytes_)})
 
 
@@ -385,8 +387,9 @@ def _double_precision(profile: Any) -> Iterator[Finding]:
     if rows:
         largest, size = max(rows, key=lambda row: row["bytes"]), sum(row["bytes"] for row in rows)
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-        yield Finding("double_precision", f"{largest['role']} of {largest['owner']}{others}", f"{'They are' if others else 'It is'} "
-                      f"held as float64, {words.bytes_(size)}.", "Use float32, net.cast('float32'), unless you need the digits.",
+        yield Finding("double_precision", f"{largest['role']} of {largest['owner']}{others}",
+                      f"{'They are' if others else 'It is'} held as float64, {words.bytes_(size)}.",
+                      "Use float32, net.cast('float32'), unless you need the digits.",
                       words.bytes_(size // 2), size / 2, 1, LESSONS["double_precision"], None)
 
 
@@ -452,15 +455,16 @@ def _between_operators(profile: Any) -> Iterator[Finding]:
     if len(records) <= 100:
         return
     gaps = [max(0.0, after["start"] - before["start"] - before["duration"])
-            for before, after in zip(records, records[1:], strict=False) if before["thread"] == after["thread"]]
+            for before, after in itertools.pairwise(records) if before["thread"] == after["thread"]]
     # The middle one, which neither reading, updates nor other programs on the machine change much.
     gap = statistics.median(gaps) if gaps else 0.0
     median = statistics.median(record["duration"] for record in records)
     if median < min(100, gap):
         idle = gap * len(gaps)
-        yield Finding("between_operators", _at(records[0]), f"{words.count(len(records))} operators take {words.duration(median)} in "
-                      f"the median, and Python between two of them {words.duration(gap)}.", "Call net.hybridize(); use larger "
-                      "batches.", f"part of {words.duration(idle)}", idle, 1, LESSONS["between_operators"], records[0])
+        yield Finding("between_operators", _at(records[0]), f"{words.count(len(records))} operators take "
+                      f"{words.duration(median)} in the median, and Python between two of them {words.duration(gap)}.",
+                      "Call net.hybridize(); use larger batches.", f"part of {words.duration(idle)}", idle, 1,
+                      LESSONS["between_operators"], records[0])
 
 
 @_rule
@@ -490,5 +494,5 @@ def _repeated_read(profile: Any) -> Iterator[Finding]:
             size = sum(record["bytes"] for record in found[1:])
             yield Finding("repeated_read", _at(found[0]), f"{name}: {words.count(len(found))} reads of up to "
                           f"{words.bytes_(max(record['bytes'] for record in found))} on one line.",
-                          "Compute on the arrays of the library, read once after the loop, or read the one number that is wanted: "
-                          "loss.mean().asscalar().", words.bytes_(size), size, 1, LESSONS["repeated_read"], found[0])
+                          "Compute on the arrays of the library, read once after the loop, or read the one number that is "
+                          "wanted: loss.mean().asscalar().", words.bytes_(size), size, 1, LESSONS["repeated_read"], found[0])

@@ -155,7 +155,8 @@ def _nested(spans: list[Any], tracks: dict[Any, int], begin: float, origin: str)
             duration = min(duration, stack[-1]["start"] + stack[-1]["duration"] - start)
         duration = round(max(duration, 0.0), 3)
         record = {"name": _text(event["name"]), "kind": "op", "lane": "forward", "start": start, "duration": duration,
-                  "self": duration, "depth": len(stack), "layer": "", "node": None, "attrs": {}, "fallback": False, "became_dense": "", "inputs": [],
+                  "self": duration, "depth": len(stack), "layer": "", "node": None, "attrs": {}, "fallback": False,
+                  "became_dense": "", "inputs": [],
                   "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": "", "thread": thread}
         args = event.get("args")
         record.update(describe(record["name"], _text(event.get("cat", "")), args if isinstance(args, dict) else {},

@@ -15,7 +15,7 @@ from .clock import Clock
 from .lines import line_of
 from .memory import MemoryTracker
 from .nesting import Nesting, depths
-from .notes import COUNTER, DENSIFY, MARKER, SPAN
+from .notes import COUNTER, DENSIFY, FLOWED, MARKER, SPAN
 from .pieces import CREATED, RANKS, Origin, Piece, Sparse, View
 
 __all__ = ["Log", "Total"]
@@ -123,6 +123,8 @@ class Log:
                 self._span(event, start, end)
             elif event[0] == DENSIFY:
                 self._densified(event, start)
+            elif event[0] == FLOWED:
+                self._flowed(*event[7])
             elif event[0] in (MARKER, COUNTER):
                 self._mark(event, start)
         if len(self.start) > self.capacity:
@@ -270,6 +272,13 @@ class Log:
         else:
             self.more_densifications[record] = self.more_densifications.get(record, 0) + 1
 
+    def _flowed(self, source: Any, target: Any) -> None:
+        """Values were written by no operator: what was written to came from there, or from nobody knows where."""
+        origin = next((piece.origin for piece, _ in source.owners()), None)
+        for piece, _ in target.owners():
+            if origin is not None or (piece.origin is not None and piece.origin.kind == CREATED):
+                piece.origin = origin
+
     def _mark(self, event: tuple[Any, ...], now: int) -> None:
         if len(self.marks) < MOST_NOTES:
             name, value, unit = event[7]
@@ -360,7 +369,8 @@ class Log:
             "name": kind["name"], "kind": kind["kind"], "lane": kind["lane"],
             "start": start / 1000, "duration": duration / 1000, "self": own / 1000, "depth": depth, "layer": kind["layer"],
             "node": None if node == NO_NODE else node, "attrs": self._arguments.get(number) or kind["attrs"],
-            "fallback": kind["fallback"], "became_dense": kind["became_dense"], "inputs": kind["inputs"], "outputs": kind["outputs"],
+            "fallback": kind["fallback"], "became_dense": kind["became_dense"],
+            "inputs": kind["inputs"], "outputs": kind["outputs"],
             "bytes": kind["bytes"] or self._moved.get(number, 0), "flops": kind["flops"], "dense_flops": kind["dense_flops"],
             "line": kind["line"], "thread": kind["thread"],
         }

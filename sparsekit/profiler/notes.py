@@ -11,11 +11,11 @@ from typing import Any
 
 from .pieces import Piece, Sparse, View
 
-__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE", "STRIDE",
+__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE", "STRIDE",
            "VIEW", "Reader", "owner_of"]
 
 #: First element of the tuples that are no operator events.
-SPAN, ASSIGN, DENSIFY, MARKER, COUNTER = "span", "assign", "densify", "marker", "counter"
+SPAN, ASSIGN, DENSIFY, FLOWED, MARKER, COUNTER = "span", "assign", "densify", "flowed", "marker", "counter"
 
 #: Stands for an input that was left out.
 NOTHING: tuple[Any, ...] = (None, (), None)
@@ -92,6 +92,8 @@ class Reader:
                     plan = SPAN
                 elif plan is DENSIFY:
                     content = first, None if second is None else unfold(second)
+                elif plan is FLOWED:
+                    content = unfold(first), unfold(second)
                 elif plan is ASSIGN:
                     entry = unfold(first[0])
                     content = (entry, *first[1:])

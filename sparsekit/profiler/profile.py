@@ -319,7 +319,8 @@ class Profile:
 
     def _instants(self) -> list[dict[str, Any]]:
         """What a timeline shows beside the operators: markers, counters, and arrays that silently became dense."""
-        return [*self.marks, *({**event, "how": event["kind"], "kind": "densification", "name": event["op"]} for event in self.ledger_events)]
+        dense = ({**event, "how": event["kind"], "kind": "densification", "name": event["op"]} for event in self.ledger_events)
+        return [*self.marks, *dense]
 
     def memory_figure(self, **options: Any) -> Any:
         """The static picture of memory over time, with the table of what was alive at the peak."""
@@ -356,7 +357,8 @@ class Profile:
         peak = data.memory.get("peak_bytes", 0)
         dense = f"{words.count(data.densified)} sparse {'array' if data.densified == 1 else 'arrays'} silently became dense"
         natural = self.densified_by_kind[hooks.NATURAL]
-        dense += f", {words.count(natural)} of them by nature" if 0 < natural < data.densified else ", by nature" if natural else ""
+        if natural:
+            dense += f", {words.count(natural)} of them by nature" if natural < data.densified else ", by nature"
         return (f"{words.count(data.events)} events in {words.duration(data.wall)}, "
                 f"{words.share(data.accounted)} of it accounted for. "
                 f"Arrays held at most {words.bytes_(peak)}; {dense}.")

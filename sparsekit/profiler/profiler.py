@@ -102,7 +102,12 @@ class Profiler(Profile):
                                 hint="make a new Profiler() for a new run, or call resume() to add to this one.")
         self._phase = "active" if self._schedule is None else self._schedule.phase(0)[0]
         if self._phase in ("warmup", "active"):
-            self._begin()
+            try:
+                self._begin()
+            except BaseException:  # Ctrl-C: nobody would stop what has not quite begun
+                self._detach()
+                self.state = "finished" if self.state == "running" else self.state
+                raise
         elif hooks.sink is not None:
             raise _busy()
         self.state = "running"
@@ -215,7 +220,12 @@ class Profiler(Profile):
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.stop()
+        try:
+            self.stop()
+        except BaseException:  # Ctrl-C, or an error of on_ready
+            self._detach()
+            self.state = "finished"
+            raise
 
     def _data(self) -> Any:
         run = self._run
@@ -271,7 +281,7 @@ across_fork(lambda: _lock)
 
 def _busy() -> ProfilerError:
     return ProfilerError("Another profiler is recording.", hint="one at a time: stop() it, or leave its `with` block, first. "
-                         "prof.span('name') marks a part of a profile.")
+                         "mx.profiler.active() is it; prof.span('name') marks a part of a profile.")
 
 
 class Span(ContextDecorator):

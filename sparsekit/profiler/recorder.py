@@ -28,7 +28,7 @@ from ..base.forking import across_fork
 from ..base.undisturbed import undisturbed
 from ..core import hooks
 from .collector import Collector
-from .notes import ASSIGN, DENSIFY, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
+from .notes import ASSIGN, DENSIFY, FLOWED, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
 
 __all__ = ["Recorder"]
 
@@ -272,6 +272,11 @@ class Recorder:
         now = time.perf_counter_ns()
         self._note(DENSIFY, now, now, hooks.state.lane, record, None if store is None else self._meet(store))
 
+    def flowed(self, source: Any, target: Any) -> None:
+        """Note that values of one dense store were written to another by no operator."""
+        now = time.perf_counter_ns()
+        self._note(FLOWED, now, now, "", self._meet(source), self._meet(target))
+
     def mark(self, kind: str, name: str, value: Any, unit: str = "") -> None:
         """Note an instant: a marker or the new value of a counter, in ``unit``."""
         now = time.perf_counter_ns()
@@ -300,7 +305,8 @@ class Recorder:
 
     def _note(self, kind: str, start: int, end: int, lane: str, content: Any, parts: Any = None) -> None:
         here = hooks.state.__dict__
-        place = (here["caller"] or hooks.caller()) if self.lines and kind is not DENSIFY and lane != "profiler" else None
+        placed = self.lines and kind not in (DENSIFY, FLOWED) and lane != "profiler"
+        place = (here["caller"] or hooks.caller()) if placed else None
         self._extend((kind, start, end, lane, here["layer"], None, here["thread"], content, parts, None, None, None, place, 0))
         if len(self._notes) > self.waiting * STRIDE:
             self.hand_over()

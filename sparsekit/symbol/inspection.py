@@ -155,7 +155,7 @@ class _Graph:
 def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
     """A dense result of sparse inputs that no fallback makes: dense by nature, or a product that the limit does not allow."""
     call, storage = node.call, graph.storages.get(node)
-    if call is None or storage is None or storage.fallback or storage.cast or call.op.mutates or call.op.lane == "convert":
+    if call is None or storage is None or storage.cast or call.op.mutates or call.op.lane == "convert":
         return None
     dense = [graph.shapes.get(entry) for entry, stype in zip(node.inputs, storage.inputs, strict=True) if stype == "default"]
     if len(dense) == len(storage.inputs):
@@ -169,7 +169,7 @@ def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
     if not beyond and not _by_nature(node, storage, graph, elements if len(known) == len(results) else None):
         return None
     remedy = "take a slice first, or raise sparsekit.config.densify_limit" if beyond else natural_remedy(call.op)
-    return {"what": "the result, dense by nature", "bytes": size if len(known) == len(results) else None,
+    return {"what": "the result" if storage.fallback else "the result, dense by nature", "bytes": size if len(known) == len(results) else None,
             "refused": beyond or config.densify == "error", "remedy": remedy}
 
 

@@ -280,7 +280,10 @@ def guess_inputs(call: Call, ins: list[Partial], out: Partial, one_shape: bool) 
         return _all_alike(ins, out, call.attrs)
     found = _GUESSES.get(op.name)
     if found is not None:
-        return found(ins, out, call.attrs)
+        try:
+            return found(ins, out, call.attrs)
+        except (IndexError, ZeroDivisionError):  # no such axis: the operator's own rule says so when all is known
+            return ins
     if op.shape is infer.unchanged:
         return _first_alike(ins, out, call.attrs)
     if isinstance(op, Update) and not op.group and op.inputs[-1] != "rescale_grad" and not op.name.endswith("phase2"):

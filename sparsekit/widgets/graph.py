@@ -88,7 +88,7 @@ def output_lines(node: Node) -> list[tuple[str, str, str]]:
 def alarm_words(node: Node) -> list[str]:
     """What a card says of what becomes dense: forwards, and for the gradient."""
     words = [f"falls back: {cost([node.fallback])}"] if node.fallback else []
-    words += [f"result: {cost([node.result])}"] if node.result else []
+    words += [f"dense by nature: {cost([node.result])}"] if node.result else []
     return words + ([f"backward: {cost(node.backward)}"] if node.backward else [])
 
 

@@ -1,6 +1,7 @@
 """Downloads from a server in this process that breaks off, forgets and lies; archives that do the same."""
 
 import bz2
+import contextlib
 import gzip
 import hashlib
 import http.server
@@ -8,11 +9,15 @@ import io
 import json
 import lzma
 import os
+import random
+import socket
 import subprocess
 import sys
 import tarfile
 import threading
 import time
+import tracemalloc
+import types
 import zipfile
 from pathlib import Path
 
@@ -22,7 +27,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import DataFileError, DownloadError, ShapeError, UnknownNameError
 from sparsekit.base.progress import Progress, size_text
-from sparsekit.datasets import download, fetch_libsvm, fetch_movielens, libsvm_file, libsvm_sets, movielens
+from sparsekit.datasets import archives, download, fetch_libsvm, fetch_movielens, libsvm_file, libsvm_sets, movielens
 from sparsekit.datasets.archives import open_member, unpack
 from sparsekit.datasets.download import Source, data_home, fetch
 
@@ -239,6 +244,145 @@ def test_a_killed_download_is_gone_on_with(server, tmp_path):
     assert server.requests[-1]["Range"] == "bytes=600000-"
 
 
+@pytest.fixture
+def raw(monkeypatch):
+    """A server that answers with bytes from a list, whatever it is asked, and keeps the requests."""
+    monkeypatch.setattr(download, "WAIT", 0.001)
+    listener = socket.create_server(("127.0.0.1", 0))
+    answers, requests = [], []
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, contextlib.suppress(OSError):
+                requests.append(connection.recv(65536))
+                for piece in answers.pop(0) if len(answers) > 1 else answers[0]:
+                    connection.sendall(piece)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield types.SimpleNamespace(url=f"http://127.0.0.1:{listener.getsockname()[1]}/file", answers=answers, requests=requests)
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join(10)
+
+
+def head(*lines, status="200 OK"):
+    return "\r\n".join((f"HTTP/1.1 {status}", "Connection: close", *lines, "", "")).encode("latin-1")
+
+
+def partial(start=4000, last=None, total=None, tag='"one"'):
+    """The head of an answer with a part of the body."""
+    last = len(BODY) - 1 if last is None else last
+    length = last - start + 1 if isinstance(start, int) else 10
+    return head(f"Content-Range: bytes {start}-{last}/{total or len(BODY)}", f"ETag: {tag}", f"Content-Length: {length}",
+                status="206 Partial Content")
+
+
+def begun(folder, body=BODY):
+    """What an earlier transfer left."""
+    (folder / "file.part").write_bytes(body[:4000])
+    (folder / "file.part.json").write_text(json.dumps({"validator": '"one"'}))
+
+
+WHOLE = [head('ETag: "two"', f"Content-Length: {len(BODY)}"), BODY]
+
+
+@pytest.mark.parametrize("answer", [
+    [partial(tag='"two"'), b"x" * (len(BODY) - 4000)], [partial(start=4001), BODY[4001:]], [partial(start=0), BODY],
+    [head("Content-Length: 10", status="206 Partial Content"), b"x" * 10], [partial(start="x", last=9), b"x" * 10],
+    [partial(total=len(BODY) + 5), BODY[4000:]]],
+    ids=["another file", "another start", "from the start", "no range", "no number", "another length"])
+def test_a_part_that_was_not_asked_for_is_not_put_behind_what_is_here(raw, tmp_path, answer):
+    begun(tmp_path)
+    raw.answers += [answer, WHOLE]
+    assert fetch(Source(raw.url, "file"), tmp_path, progress=False).path.read_bytes() == BODY
+    assert len(raw.requests) >= 2
+
+
+def test_the_rest_that_was_asked_for_is_put_behind_what_is_here(raw, tmp_path):
+    begun(tmp_path)
+    raw.answers.append([partial(), BODY[4000:]])
+    assert fetch(Source(raw.url, "file"), tmp_path, progress=False).path.read_bytes() == BODY
+    assert len(raw.requests) == 1
+
+
+@pytest.mark.parametrize(("answer", "size", "said"), [
+    ([head(), *[b"x" * 65536] * 200], 100_000, "sends more than the 100,000 bytes"),
+    ([head("Transfer-Encoding: chunked"), *[b"10000\r\n" + b"x" * 65536 + b"\r\n"] * 200], 100_000, "sends more than"),
+    ([head("Content-Length: 99999"), b"x" * 99_999], 100_000, "is 99,999 bytes long, not 100,000"),
+    ([head("Content-Length: " + "9" * 15), b"x"], None, "takes 1000.0 TB|takes 1000000.0 GB|, but"),
+    ([head("Content-Length: " + "9" * 30), b"x"], None, "announces '999999"),
+    ([head("Content-Length: -5"), b"x"], None, "announces '-5' bytes"),
+    ([head("Content-Length: five"), b"x"], None, "announces 'five' bytes"),
+    ([head("Content-Length: \u00b2"), b"x"], None, "announces"),
+    ([head("Transfer-Encoding: chunked"), b"-5\r\nhello\r\n0\r\n\r\n"], None, "cannot be downloaded"),
+    ([head("Transfer-Encoding: chunked"), b"-1\r\n", *[b"x" * 65536] * 50], None, "cannot be downloaded"),
+    ([head("Transfer-Encoding: chunked"), b"zz\r\nhello\r\n"], None, "cannot be downloaded"),
+    ([head("Transfer-Encoding: chunked"), b"f" * 70_000], None, "cannot be downloaded"),
+    ([head(status="204 No Content")], None, "the server answers 204"),
+    ([b"SSH-2.0-OpenSSH\r\n"], None, "cannot be downloaded"), ([b""], None, "cannot be downloaded"),
+    ([b"HTTP/1.1 200 OK\r\n", b"a: b\r\n" * 1000, b"\r\n"], None, "cannot be downloaded"),
+    ([head("Location: file:///etc/passwd", status="302 Found")], None, "cannot be downloaded"),
+    ([head("Location: http://[", status="302 Found")], None, "cannot be downloaded"),
+    ([head("Location: /file", status="302 Found")], None, "cannot be downloaded: the server answers 302"),
+])
+def test_answers_that_make_no_sense_are_named_and_written_within_bounds(raw, tmp_path, answer, size, said):
+    raw.answers.append(answer)
+    with pytest.raises(DownloadError, match=said):
+        fetch(Source(raw.url, "file", size), tmp_path, progress=False)
+    assert not (tmp_path / "file").exists()
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < max(size or 0, 1 << 20)
+    target = tmp_path / "mine"
+    if size is None:
+        with pytest.raises(DataFileError, match="could not be downloaded"):
+            mx.gluon.utils.download(raw.url, str(target), retries=0)
+        assert not list(tmp_path.glob("*mine*"))
+
+
+def test_a_file_of_unknown_length_has_a_bound(raw, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "LARGEST", 1 << 20)
+    raw.answers.append([head(), *[b"x" * 65536] * 200])
+    with pytest.raises(DownloadError, match="sends more than the 1,048,576 bytes"):
+        fetch(Source(raw.url, "file"), tmp_path, progress=False)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 1 << 20
+
+
+@pytest.mark.parametrize("url", ["nonsense", "", "file:///etc/passwd", "ftp://127.0.0.1/x", "http://", "http://[::1/x",
+                                 "http://a b/c", "http://127.0.0.1:99999/", "http://127.0.0.1:x/", "http://127.0.0.1:1/\nX: y", "http://é/x",
+                                 "http:///x", None, 3])
+def test_addresses_that_are_none(tmp_path, url):
+    with pytest.raises(DownloadError, match="cannot be downloaded"):
+        fetch(Source(url, "file"), tmp_path, progress=False)
+    assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/b", "..", ".", "", "a\0b", "a\nb", "a\\b", None, 3, b"x"])
+def test_names_that_lead_out_of_the_folder(server, tmp_path, name):
+    folder = tmp_path / "inner"
+    with pytest.raises(DownloadError, match="is not the name of a file"):
+        fetch(Source(f"{server.url}/file", name), folder, progress=False)
+    assert list(tmp_path.rglob("*")) == []
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("facts", ['{"validator": 3}', '{"validator": "a\\nX: y"}', "[" * 100_000, "no json", '{"validator": []}',
+                                   '{"validator": "\\u1234"}'])
+def test_facts_of_a_part_that_are_damaged(server, tmp_path, facts):
+    begun(tmp_path)
+    (tmp_path / "file.part.json").write_text(facts)
+    assert get(server, tmp_path).path.read_bytes() == BODY
+
+
+def test_a_part_that_is_a_folder(server, tmp_path):
+    (tmp_path / "file.part").mkdir()
+    with pytest.raises(DownloadError, match="cannot be written"):
+        get(server, tmp_path)
+
+
 def test_where_data_are_kept(monkeypatch, tmp_path):
     monkeypatch.delenv("SPARSEKIT_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -328,6 +472,82 @@ def test_nothing_is_written_where_an_archive_says(tmp_path):
         (inner / f"packed{number}").write_bytes(packed)
         unpack(inner / f"packed{number}", inner / "text", "../escaped")
     assert sorted(one.name for one in tmp_path.rglob("*")) == ["inner", "packed0", "packed1", "text"]
+
+
+def patched(archive, **changes):
+    """A zip archive of one member whose headers say something else."""
+    changed = bytearray(archive)
+    for signature, flags, method in ((b"PK\x03\x04", 6, 8), (b"PK\x01\x02", 8, 10)):
+        place = archive.find(signature)
+        if "flags" in changes:
+            changed[place + flags] |= changes["flags"]
+        if "method" in changes:
+            changed[place + method:place + method + 2] = changes["method"].to_bytes(2, "little")
+    return bytes(changed)
+
+
+def long_header():
+    """A tar archive with a name of 64 MiB, which a reader of tar takes into memory."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as archive:
+        entry = tarfile.TarInfo("a")
+        entry.type, entry.size = tarfile.GNUTYPE_LONGNAME, 1 << 26
+        archive.addfile(entry, io.BytesIO(bytes(1 << 26)))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(("packed", "said"), [
+    (patched(zipped(a=TEXT), flags=1), "is encrypted"), (patched(zipped(a=TEXT), method=99), "packed in a way that is not known"),
+    (patched(zipped(a=TEXT), method=12), "damaged or cut short"), (long_header(), "damaged or cut short"),
+    (zipped(a=TEXT)[:-30], "damaged or cut short"), (tarred("w:gz", a=TEXT)[:100], "damaged or cut short"),
+    (b"PK\x03\x04" + bytes(50), "damaged or cut short"), (b"", "damaged or cut short"),
+    (bytes(5000), "damaged or cut short|no member"),
+    (gzip.compress(bytes(3000)), "damaged or cut short|no member")])
+def test_archives_that_cannot_be_read_are_named(tmp_path, packed, said):
+    (tmp_path / "packed").write_bytes(packed)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataFileError, match=said):
+            unpack(tmp_path / "packed", tmp_path / "text", "a")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 25
+    finally:
+        tracemalloc.stop()
+    assert [one.name for one in tmp_path.iterdir()] == ["packed"]
+
+
+def test_random_damage_of_archives_is_named(tmp_path):
+    draw = random.Random(6)
+    for packed in (zipped(a=TEXT), tarred("w:gz", a=TEXT), tarred("w:xz", a=TEXT), tarred("w:", a=TEXT)):
+        for _ in range(60):
+            changed = bytearray(packed)
+            for _ in range(draw.randint(1, 4)):
+                changed[draw.randrange(len(changed))] = draw.randrange(256)
+            (tmp_path / "packed").write_bytes(changed)
+            try:
+                assert len(unpack(tmp_path / "packed", tmp_path / "text", "a").read_bytes()) < 1 << 20
+                (tmp_path / "text").unlink()
+            except DataFileError:
+                pass
+            assert [one.name for one in tmp_path.iterdir()] == ["packed"]
+
+
+def test_bombs_are_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "ANYWAY", 1 << 20)
+    zeros = bytes(1 << 24)
+    for packed, member in ((zipped(a=zeros), "a"), (tarred("w:gz", a=zeros), "a"), (tarred("w:gz", b=zeros, a=TEXT), "a"),
+                           (gzip.compress(zeros), None), (bz2.compress(zeros), None), (lzma.compress(zeros), None)):
+        (tmp_path / "packed").write_bytes(packed)
+        with pytest.raises(DataFileError, match="far more than data of its size"):
+            unpack(tmp_path / "packed", tmp_path / "text", member)
+        assert [one.name for one in tmp_path.iterdir()] == ["packed"]
+
+
+def test_an_error_of_who_reads_or_writes_is_not_said_to_be_the_archives(tmp_path):
+    (tmp_path / "packed").write_bytes(gzip.compress(TEXT))
+    with pytest.raises(ValueError, match="the reader's own"), open_member(tmp_path / "packed"):
+        raise ValueError("the reader's own")
+    with pytest.raises(DataFileError, match="cannot be written"):
+        unpack(tmp_path / "packed", tmp_path / "nowhere" / "text")
 
 
 @pytest.fixture

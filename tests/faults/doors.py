@@ -9,12 +9,12 @@ answer that changed.
 from __future__ import annotations
 
 import copy
-import io
 import pickle
 import sys
 import types
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse
@@ -66,9 +66,8 @@ def constructed(index_dtype):
         memory = [bytearray(buffer.raw()) for buffer in buffers]
         yield f"unpickled {name} over buffers", pickle.loads(text, buffers=memory), memory
         yield f"unpickled {name} over its own buffers", pickle.loads(text, buffers=buffers), buffers
-        place = io.BytesIO()
         nd.save("array.params", [array])
-        place = bytearray(open("array.params", "rb").read())
+        place = bytearray(Path("array.params").read_bytes())
         yield f"{name} from a buffer", nd.load_frombuffer(place)[0], place
         yield f"copied {name}", copy.copy(array), array
         yield f"deeply copied {name}", copy.deepcopy(array), array

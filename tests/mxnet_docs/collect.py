@@ -17,10 +17,7 @@ import textwrap
 import zipfile
 from pathlib import Path
 
-try:
-    from . import equations
-except ImportError:  # in the recorder, which runs where sparsekit is not installed
-    import equations
+from . import equations
 
 
 class Example:

@@ -15,10 +15,7 @@ import types
 
 import numpy as np
 
-try:
-    from . import scope
-except ImportError:  # in the recorder
-    import scope
+from . import scope
 
 #: What is described of a large array.
 LONGEST = 100
@@ -125,18 +122,6 @@ def given_names(mx):
     return known
 
 
-def importer(mx):
-    """Return an ``import`` that gives ``mx`` for ``mxnet``."""
-    def import_it(name, *arguments, **settings):
-        if name.split(".")[0] != "mxnet" or mx.__name__ == "mxnet":
-            return builtins.__import__(name, *arguments, **settings)
-        found = importlib.import_module(name.replace("mxnet", mx.__name__, 1))
-        names = arguments[2] if len(arguments) > 2 else settings.get("fromlist")
-        return found if names else mx
-
-    return import_it
-
-
 @contextlib.contextmanager
 def place_of_its_own():
     before = os.getcwd()
@@ -157,9 +142,17 @@ class Runner:
         front = mx.sym if example.front == "symbol" else mx.nd
         self.names = Names(mx, front, example.where) if self.notation else given_names(mx)
         self.globals = self.names if not self.notation else {}
-        self.globals["__builtins__"] = {**vars(builtins), "__import__": importer(mx)}
+        self.globals["__builtins__"] = {**vars(builtins), "__import__": self.imported}
         self.globals["__name__"] = "example"
         exec(compile(given(example), "given", "exec"), self.globals, self.names)
+
+    def imported(self, name, *arguments, **settings):
+        """Give the library that is tested for ``mxnet``."""
+        if name.split(".")[0] != "mxnet" or self.mx.__name__ == "mxnet":
+            return builtins.__import__(name, *arguments, **settings)
+        found = importlib.import_module(name.replace("mxnet", self.mx.__name__, 1))
+        names = arguments[2] if len(arguments) > 2 else settings.get("fromlist")
+        return found if names else self.mx
 
     def show(self, value, found):
         if self.notation:
@@ -167,6 +160,9 @@ class Runner:
         if value is not None:
             found["value"] = describe(value)
             found["text"] = cleaned(repr(value)) if not self.notation else ""
+
+    def bound(self, value, found):
+        found["bound"] = describe(self.names.shown(value) if self.notation else value)
 
     def step(self, statement):
         """Run a statement, and return what it prints, shows and names."""
@@ -184,10 +180,7 @@ class Runner:
                     if isinstance(last, (ast.Assign, ast.AugAssign)):
                         target = last.targets[0] if isinstance(last, ast.Assign) else last.target
                         if isinstance(target, ast.Name):
-                            value = self.names[target.id]
-                            found["bound"] = describe(self.names.shown(value) if self.notation else value)
-                if hasattr(self.mx.nd, "waitall"):
-                    self.mx.nd.waitall()
+                            self.bound(self.names[target.id], found)
         except Exception as error:  # whatever an example raises is its result
             return {"error": type(error).__name__, "message": cleaned(str(error))[:200], "raised": error}
         if out.getvalue().strip():
@@ -195,11 +188,16 @@ class Runner:
         return found
 
 
-def run(mx, example, seed=0):
+def seed(mx, number):
+    """Have every generator of random numbers start anew."""
+    mx.random.seed(number)
+    np.random.seed(number)
+    random.seed(number)
+
+
+def run(mx, example, number=0):
     """Return what each statement of an example gives."""
-    mx.random.seed(seed)
-    np.random.seed(seed)
-    random.seed(seed)
+    seed(mx, number)
     with place_of_its_own(), mx.name.NameManager():
         runner = Runner(mx, example)
         return [runner.step(statement) for statement in example.statements]

@@ -45,10 +45,15 @@ ON_PURPOSE = {
     r"^mxnet\.visualization\.plot_network:session#[56]$": "the picture is one of our own (DIFFERENCES.md)",
 }
 
+#: The same, where the recorded calls show more than the example: that ``list`` asks for the length.
+ON_PURPOSE_IN_CALLS = {
+    r"^mxnet\.symbol\.gen_op\.clip:facts#[12]$": "a symbol that is refused takes no number in the names",
+    r"IntervalSampler:session#3$": "the length counts what the sampler gives (DIFFERENCES.md)",
+}
+
 #: Statements that do not pass yet. They count as run, and as not passed.
 NOT_YET = {
     r"^mxnet\.context\.cpu_pinned:": "cpu_pinned",
-    r"^mxnet\.module\.base_module\.BaseModule\.forward:session#(9|12|13)$": "batches that are plain named tuples",
     r"_scatter_elemwise_div:facts#2$": "_scatter_elemwise_div(row_sparse, csr)",
     r"\.gen_contrib\.hawkesll:equations#8$": "contrib.hawkesll",
     r"^mxnet\.symbol\.gen_op\.BlockGrad:equations#8$": "backward() after a forward pass for prediction",

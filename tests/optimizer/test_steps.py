@@ -242,3 +242,26 @@ def test_noise_of_sgld_is_that_of_its_rate():
     assert everywhere.std() == pytest.approx(0.5, rel=0.02)
     lazy = mx.nd.sgld_update(weight, grad, lr=0.25, lazy_update=True).asnumpy()
     assert np.flatnonzero(lazy.any(axis=1)).tolist() == [5]
+
+
+@pytest.mark.parametrize(("name", "states", "attrs"), [
+    ("sgd_mom_update", 1, {"momentum": 0.5}), ("adam_update", 2, {}), ("ftrl_update", 2, {})])
+@pytest.mark.parametrize("weight", ["default", "row_sparse"])
+@pytest.mark.parametrize("state", ["default", "row_sparse"])
+def test_a_lazy_step_needs_states_of_the_weights_storage_type(name, states, attrs, weight, state):
+    """MXNet 1.9.1 changes all rows where the types differ, to the dense result."""
+    values, gradient = np.arange(1, 13).reshape(4, 3) / 4, np.zeros((4, 3))
+    gradient[1] = 0.5, 0.25, 1
+
+    def made(stypes, grad):
+        arrays = [mx.nd.array(values).tostype(stypes[0]), mx.nd.array(gradient).tostype(grad),
+                  *(mx.nd.full((4, 3), 0.5).tostype(stypes[1]) for _ in range(states))]
+        getattr(mx.nd, name)(*arrays, out=arrays[0], lr=0.5, wd=0.1, **attrs)
+        return [array.asnumpy() for array in (arrays[0], *arrays[2:])]
+
+    found, dense = made((weight, state), "row_sparse"), made(("default", "default"), "default")
+    for ours, theirs in zip(found, dense, strict=True):
+        np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-6)
+        if weight != state:
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert ((found[0] != values.astype(np.float32)).any(axis=1) == [weight != state, True, weight != state, weight != state]).all()

@@ -22,7 +22,7 @@ GOLDEN = HERE.parent / "golden" / "scripts.json"
 sys.path.insert(0, str(PROGRAMS))
 
 import equal_terms  # noqa: E402
-from numbers_of import numbers_of  # noqa: E402
+from numbers_of import TOLERANCE, deviation, numbers_of  # noqa: E402
 
 #: Program -> folder of the clone, files, and what is run there: (script, arguments).
 SCRIPTS = {
@@ -60,8 +60,6 @@ SCRIPTS = {
 
 #: MXNet 1.9.1 cannot assign the csr gradient with which this script ends; what it prints before that is compared.
 FAIL_AT_THE_END = {("mxnet", "custom_sparse_sqr.py")}
-#: Relative deviation that is allowed: Adam's first steps, of gradients near zero, enlarge the rounding of one sum.
-TOLERANCE = {"test_sparse_fm": 5e-3}
 
 
 def text_of(clone, path):
@@ -130,19 +128,6 @@ def main():
     if options.record:
         options.record.write_text(json.dumps(golden, indent=1) + "\n")
     return int(well < len(options.only))
-
-
-def deviation(wanted, found):
-    """The largest difference of the numbers under each name, relative to them or to 0.05; infinity if there are others."""
-    if wanted.keys() != found.keys():
-        return float("inf")
-    worst = 0.0
-    for name, values in wanted.items():
-        if len(values) > len(found[name]) or (len(values) < len(found[name]) and name != "printed"):
-            return float("inf")
-        for one, other in zip(values, found[name], strict=False):
-            worst = max(worst, abs(one - other) / max(0.05, abs(one)))
-    return worst
 
 
 if __name__ == "__main__":

@@ -242,14 +242,14 @@ class DataLoader:
                 start = time.perf_counter_ns()
                 yield _noted(make_batch(self._dataset, rows, self._batchify), start)
             return
-        if self._epoch is None or self._owner != os.getpid():
-            self.refresh()
-        epoch, self._epoch = self._epoch, None
         try:
+            if self._epoch is None or self._owner != os.getpid():
+                self.refresh()
+            epoch, self._epoch = self._epoch, None
             yield from epoch
         except WorkerTimeoutError:
             raise
-        except (WorkerError, KeyboardInterrupt):  # a worker is gone, or a message was half read
+        except (WorkerError, KeyboardInterrupt):  # a worker is gone, or a message was half read or half sent
             self.close()
             raise
         if self._epoch is None and self.auto_reload:
@@ -267,7 +267,11 @@ class DataLoader:
         self.clean()
         if self._workers is None:
             self._start()
-        self._epoch = _Epoch(self._workers, self._tickets, self._batch_sampler, self._ahead, self._timeout)
+        try:
+            self._epoch = _Epoch(self._workers, self._tickets, self._batch_sampler, self._ahead, self._timeout)
+        except KeyboardInterrupt:  # a request was half sent
+            self.close()
+            raise
 
     def clean(self) -> None:
         """Drop the epoch that was begun ahead."""

@@ -29,6 +29,7 @@ import numpy as np
 
 from ...base import rng
 from ...base.errors import ConversionError, WorkerError
+from ...base.undisturbed import undisturbed
 from .batchify import default_batchify_fn
 from .dataset import batch_of
 
@@ -46,6 +47,8 @@ PATIENCE = 1.0
 
 #: Not "fork": a copy of this process has its locks, but not the threads that would unlock them.
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+#: The process that imported this.
+_LOADED_BY = os.getpid()
 
 
 def make_batch(dataset: Any, rows: Sequence[Any], batchify: Any) -> Any:
@@ -246,8 +249,10 @@ class Processes:
         except Exception as error:
             raise ConversionError(f"The data set or a function of the DataLoader cannot be sent to another process: {error}.",
                                   hint=_MOVABLE) from None
-        context: Any = multiprocessing.get_context(METHOD)
-        if METHOD == "forkserver":
+        # The server of a process that was forked is no child of the forked one, which Python's server must be.
+        method = METHOD if os.getpid() == _LOADED_BY else "spawn"
+        context: Any = multiprocessing.get_context(method)
+        if method == "forkserver":
             context.set_forkserver_preload(["sparsekit.gluon.data"])
         self._workers: list[tuple[Any, Any]] = []
         self._busy: list[int] = []
@@ -258,13 +263,17 @@ class Processes:
         self._end = weakref.finalize(self, _leave, self._workers, self._owner)
         self._end.atexit = False
         _alive.add(self)
-        for number in range(count):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(there, payload), name=f"sparsekit-data-{number}", daemon=True)
-            process.start()
-            there.close()
-            self._workers.append((process, here))
-            self._busy.append(0)
+
+        def start() -> None:
+            for number in range(count):
+                here, there = context.Pipe()
+                process = context.Process(target=_work, args=(there, payload), name=f"sparsekit-data-{number}", daemon=True)
+                process.start()
+                there.close()
+                self._workers.append((process, here))
+                self._busy.append(0)
+
+        undisturbed(start)
 
     def submit(self, ticket: int, rows: Sequence[Any], seed: int) -> None:
         """Have the batch made, under a number to ask for it by."""

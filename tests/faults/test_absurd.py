@@ -1,0 +1,68 @@
+"""Attributes, shapes and sizes that make no sense: each is a named error or the right result, in little memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import programs
+import pytest
+
+import sparsekit as mx
+
+SWEEP = Path(__file__).with_name("absurd.py").read_text(encoding="utf-8")
+
+#: Of the values, each attribute meets as many as a minute allows; ``absurd.py 0 1 0 1`` tries them all.
+SOME = "6"
+
+
+@pytest.mark.parametrize("part", ["0", "1"])
+def test_absurd_attributes_of_every_operator(part):
+    done = programs.run(SWEEP, part, "2", SOME, "15", memory=3000 * programs.MIB, timeout=240)
+    assert done.check().splitlines() == ["done"], done.stderr[-500:]
+
+
+#: What ended the interpreter, or took all memory, of arrays that fall back: (call, error).
+LIMITS = {
+    "tile": (lambda x: mx.nd.tile(x, reps=(10, 10)), "400,000,000 bytes"),
+    "repeat": (lambda x: mx.nd.repeat(x, repeats=100), "400,000,000 bytes"),
+    "khatri_rao": (lambda x: mx.nd.khatri_rao(x, x), "4,000,000,000 bytes"),
+    "pad": (lambda x: mx.nd.pad(x, mode="constant", pad_width=(9000, 0, 9000, 0)), "400,000,000 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_the_limit_holds_for_results_of_fallbacks(name, stype):
+    call, size = LIMITS[name]
+    x = mx.nd.sparse.csr_matrix(([1.0], ([3], [4])), shape=(1000, 1000)).tostype(stype)
+    with mx.config.set(densify_limit=10_000_000), pytest.raises(mx.DensificationError, match=size):
+        call(x)
+    with mx.config.set(densify="allow", densify_limit=10_000_000):
+        assert mx.nd.tile(x, reps=(2, 2)).shape == (2000, 2000)
+
+
+def test_sizes_of_results_are_python_integers():
+    x = mx.nd.ones((4, 4))
+    for count in (np.int64(1 << 62), 1 << 62, 10**400):
+        for call in (lambda count: mx.nd.tile(x, reps=(count, 4)), lambda count: mx.nd.repeat(x, repeats=count),
+                     lambda count: mx.nd.one_hot(x, depth=count), lambda count: mx.nd.zeros((count, 4)),
+                     lambda count: mx.nd.random.uniform(shape=(count, 4)), lambda count: mx.nd.eye(count),
+                     lambda count: mx.nd.arange(count), lambda count: mx.nd.linspace(0, 1, count)):
+            with pytest.raises((mx.InsufficientMemoryError, mx.DTypeError, mx.ShapeError)):
+                call(count)
+
+
+def test_what_is_announced_for_a_network_of_many_layers_needs_no_loop_over_them():
+    from sparsekit.ops import recurrent
+
+    for mode, projects, dropout in (("lstm", True, True), ("gru", False, True), ("rnn_relu", False, False)):
+        def sizes(layers, mode=mode, projects=projects, dropout=dropout):
+            return recurrent.Sizes(mode, 5, 3, 2 if projects else 3, layers, 2, projects, dropout)
+
+        for layers in (1, 2, 5):
+            shapes = [*recurrent._weight_shapes(sizes(layers))]
+            assert recurrent.parameter_count(sizes(layers)) == sum(np.prod(shape) for shape in shapes if shape is not None)
+            held = [*recurrent._held_shapes(sizes(layers), 7, 4)]
+            assert recurrent.held_size(sizes(layers), 7, 4) == sum(np.prod(shape) for shape in held if shape is not None)
+        assert recurrent.parameter_count(sizes(1 << 62)) > 1 << 62

@@ -1,0 +1,315 @@
+"""Ctrl-C at random moments: the process computes right answers afterwards, and no file is left that nobody asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import programs
+
+#: Forks processes that have not imported numba yet, interrupts each at its moment, and reads what became of it.
+FIRST_CALLS = """
+import os, random, signal, sys, time, warnings
+import numpy as np
+import sparsekit as mx
+from sparsekit.kernels.cpu import kept
+
+warnings.simplefilter("ignore")
+draw = random.Random(1)
+dense = np.triu(np.arange(1, 17, dtype="float32").reshape(4, 4))
+
+def compute():
+    array = mx.nd.array(dense).tostype("csr")
+    assert np.array_equal(array.sum(axis=0).asnumpy(), dense.sum(0))
+    assert np.array_equal(array.asscipy().toarray(), dense)
+    assert abs(float(mx.nd.erf(mx.nd.array([1.0])).asscalar()) - 0.8427008) < 1e-6
+
+def child(ready, compiles, handled):
+    if compiles:
+        kept.folders = lambda: []
+    noted = []
+    signal.signal(signal.SIGINT, (lambda *_: noted.append(1)) if handled else signal.default_int_handler)
+    caught = 0
+    try:
+        try:
+            os.write(ready, b"r")
+            compute()
+            os.write(ready, b"c")  # the first call is done
+            time.sleep(60 if ready_to_wait else 0)
+        except KeyboardInterrupt:
+            caught = 1
+        os.write(ready, b"k" if caught else b"h" if noted else b"n")
+        compute()
+        compute()
+    except BaseException:
+        import traceback
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+def start(compiles, handled=False):
+    here, there = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(here)
+        child(there, compiles, handled)
+    os.close(there)
+    assert os.read(here, 1) == b"r"
+    return pid, here, time.perf_counter()
+
+ready_to_wait = False
+took = []
+for compiles in (False, True):
+    pid, here, begun = start(compiles)
+    assert os.read(here, 1) == b"c"
+    took.append(time.perf_counter() - begun)
+    assert os.waitpid(pid, 0)[1] == 0
+ready_to_wait = True
+inside = 0
+for number in range(int(sys.argv[1])):
+    compiles, handled = number % 2 == 1, number % 6 == 5
+    pid, here, begun = start(compiles, handled)
+    time.sleep(draw.random() * took[compiles])
+    os.kill(pid, signal.SIGINT)
+    if handled:
+        said = os.read(here, 1)
+        assert said == b"c", said  # the handler ran, and the call went on
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+        inside += 1
+        continue
+    said = b""
+    while piece := os.read(here, 10):
+        said += piece
+    status = os.waitpid(pid, 0)[1]
+    assert status == 0, (number, status)
+    assert said in (b"k", b"ck"), said  # the interrupt has not been swallowed
+    inside += said == b"k"
+    os.close(here)
+print(inside)
+"""
+
+
+def test_a_first_kernel_call_may_be_interrupted_at_any_moment():
+    inside = int(programs.run(FIRST_CALLS, "20", timeout=400).check())
+    assert inside >= 12  # the others were interrupted after it
+
+
+#: Interrupts one activity after another, each many times.
+ACTIVITIES = """
+import contextlib, gc, json, os, random, signal, sys, time
+import multiprocessing
+import numpy as np
+import sparsekit as mx
+
+FOLDER = os.getcwd()
+draw = random.Random(2)
+fired, lost = [], []
+sys.unraisablehook = lambda what: lost.append(repr(what.exc_value) + str(what.object))
+
+def handler(*_):
+    fired.append(1)
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, handler)
+generator = np.random.default_rng(0)
+values = np.where(generator.random((1500, 400)) < 0.1, 1 + generator.random((1500, 400)), 0).astype("float32")
+other = generator.random((400, 16)).astype("float32")
+x, y = mx.nd.array(values).tostype("csr"), mx.nd.array(other)
+large = mx.nd.array(generator.random((2000, 300)).astype("float32"))
+expected = None
+
+def kernels():
+    return [mx.nd.dot(x, y).asnumpy(), mx.nd.dot(x, x, transpose_a=True).asnumpy()[:5], (x + x).asnumpy()[:5],
+            mx.nd.softmax(large).asnumpy()[:5]]
+
+def kernels_sound():
+    for got, wanted in zip(kernels(), expected, strict=True):
+        assert np.array_equal(got, wanted)
+
+arrays = {"old": {"a": mx.nd.ones((300, 300))}, "new": {"a": mx.nd.zeros((400, 300)), "b": x}}
+
+def save():
+    mx.nd.save("saved", arrays["new"])
+
+def save_sound():
+    found = mx.nd.load("saved")
+    assert {name: array.shape for name, array in found.items()} in (
+        {"a": (300, 300)}, {"a": (400, 300), "b": (1500, 400)}), found
+    mx.nd.save("saved", arrays["old"])
+
+def digest():
+    with mx.Profiler() as prof:
+        for _ in range(30):
+            (y + 1) * 2
+    prof.table(), prof.memory, prof.records
+
+def digest_sound():
+    # Python looks for signals before it runs the first line of __exit__: what has not been stopped then can be.
+    if mx.profiler.active() is not None:
+        unstopped.append(mx.profiler.active().stop())
+    with mx.Profiler() as prof:
+        y + 1
+    assert len(prof.records) == 1
+
+unstopped = []
+with mx.Profiler() as profile:
+    for _ in range(200):
+        y + 1
+
+def dump():
+    profile.save_trace("trace.json")
+
+def dump_sound():
+    with open("trace.json") as file:
+        assert len(json.load(file)["traceEvents"]) > 200
+
+dataset = mx.gluon.data.ArrayDataset(values, np.arange(1500, dtype="float32"))
+
+def epoch(**options):
+    loader = mx.gluon.data.DataLoader(dataset, 250, num_workers=2, **options)
+    sums = [float(data.sum().asscalar()) for data, _ in loader]
+    assert len(sums) == 6 and abs(sum(sums) / values.sum() - 1) < 1e-4
+    loader.close()
+
+def threads():
+    epoch(thread_pool=True)
+
+def processes():
+    epoch(batchify_fn=mx.gluon.data.batchify.default_batchify_fn if hasattr(mx.gluon.data.batchify, "default_batchify_fn")
+          else mx.gluon.data.batchify.Tuple([mx.gluon.data.batchify.Stack(), mx.gluon.data.batchify.Stack()]))
+
+def processes_sound():
+    gc.collect()
+    deadline = time.monotonic() + 30
+    while multiprocessing.active_children() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not multiprocessing.active_children()
+
+def once(work, delay):
+    "Interrupt work after some seconds; whether it was caught inside."
+    caught = 0
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            work()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        caught = 1
+    return caught
+
+def main():
+    global expected
+    gc.callbacks.clear()  # Python ignores an interrupt in a callback of the garbage collector
+    expected = kernels()
+    mx.nd.save("saved", arrays["old"])
+    dump()
+    allowed = {"saved", "trace.json", "program.py"}
+    plan = [(kernels, kernels_sound, 45), (save, save_sound, 45), (dump, dump_sound, 25), (digest, digest_sound, 30),
+            (threads, lambda: None, 25), (processes, processes_sound, 10)]
+    total, descriptors = 0, None
+    for work, sound, quota in plan:
+        begun = time.perf_counter()
+        work()
+        work()
+        took = (time.perf_counter() - begun) / 2
+        inside, attempts = 0, 0
+        while inside < quota:
+            attempts += 1
+            assert attempts < 20 * quota, (work.__name__, inside)
+            before = len(fired)
+            caught = once(work, max(1e-6, draw.random() * took))
+            assert caught == len(fired) - before, (work.__name__, "an interrupt was swallowed", lost)
+            inside += caught
+            gc.collect()
+            sound()
+            left = set(os.listdir(FOLDER)) - allowed
+            assert not left, (work.__name__, left)
+        work()
+        total += inside
+    kernels_sound()
+    threads()
+    assert not lost, lost
+    assert len(unstopped) <= 1
+    assert len(os.listdir("/proc/self/fd")) < 60
+    print(total)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_interrupts_of_kernels_files_profiles_and_loaders():
+    assert int(programs.run(ACTIVITIES, timeout=400, env={"SPARSEKIT_NUM_THREADS": "3"}).check()) >= 180
+
+
+IGNORED = """
+import signal, subprocess, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+tests = ["tests/test_cli.py::test_control_c_ends_a_command_without_a_traceback",
+         "tests/profiler/test_library.py::test_an_interrupt_at_any_moment_leaves_a_sound_profile"]
+sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]).returncode)
+"""
+
+
+def test_the_suite_may_be_started_with_interrupts_ignored():
+    programs.run(IGNORED, cwd=Path(__file__).parents[2], timeout=300).check()
+
+
+IMPORTS = """
+import os, random, signal, sys, time
+
+draw = random.Random(3)
+
+def child(ready):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        try:
+            os.write(ready, b"r")
+            import sparsekit as mx
+            mx.gluon.nn.Dense(2), mx.profiler.Profiler
+            os.write(ready, b"c")
+            time.sleep(60)
+        except KeyboardInterrupt:
+            os.write(ready, b"k")
+        import sparsekit as mx
+        net = mx.gluon.nn.Dense(2)
+        net.initialize()
+        assert net(mx.nd.ones((3, 4))).shape == (3, 2)
+        with mx.Profiler() as prof:
+            mx.nd.ones((2, 2)) + 1
+        assert len(prof.records) == 2
+    except BaseException:
+        import traceback
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+import numpy
+inside = 0
+took = None
+for number in range(int(sys.argv[1])):
+    here, there = os.pipe()
+    pid = os.fork()
+    if not pid:
+        child(there)
+    os.close(there)
+    assert os.read(here, 1) == b"r"
+    begun = time.perf_counter()
+    if took is None:
+        assert os.read(here, 1) == b"c"
+        took = time.perf_counter() - begun
+    else:
+        time.sleep(draw.random() * took)
+    os.kill(pid, signal.SIGINT)
+    said = b""
+    while piece := os.read(here, 10):
+        said += piece
+    assert os.waitpid(pid, 0)[1] == 0
+    inside += said == b"k"
+print(inside)
+"""
+
+
+def test_importing_the_library_may_be_interrupted_and_done_again():
+    assert int(programs.run(IMPORTS, "8", timeout=300).check()) >= 2

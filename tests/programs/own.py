@@ -1,0 +1,814 @@
+"""Programs of our own that use what MXNet's example scripts use, in the same way, and compute the same numbers.
+
+``python own.py LIBRARY PROGRAM RUN`` runs one in the current folder, on the data and terms of ``equal_terms.py``, and prints its
+numbers as JSON.  With ``mxnet`` as the library they are those of the scripts themselves.
+"""
+
+import importlib
+import json
+import logging
+import os
+import random
+import sys
+
+import equal_terms
+import numpy as np
+
+#: Epochs of the tagger, of which the script has 300: they take a minute.
+EPOCHS = 40
+
+
+def epochs(mx, module, batches, metric, count, evaluate, row_ids=None, all_rows=None):
+    """A loop over modules as the sparse examples have it; ``evaluate(epoch)`` gives a number after each epoch."""
+    found = []
+    for epoch in range(count):
+        metric.reset()
+        for number, batch in enumerate(batches):
+            if row_ids is not None:
+                module.prepare(batch, sparse_row_id_fn=row_ids)
+            module.forward_backward(batch)
+            module.update()
+            module.update_metric(metric, batch.label)
+            mx.callback.Speedometer(64, 100)(mx.model.BatchEndParam(epoch=epoch, nbatch=number, eval_metric=metric, locals=None))
+        if all_rows is not None:
+            module.prepare(None, all_rows)
+        found.append(evaluate(epoch))
+        batches.reset()
+    return found
+
+
+def bound(mx, symbol, data, **names):
+    """A module for the arrays that an iterator gives."""
+    module = mx.mod.Module(symbol=symbol, **names)
+    module.bind(data_shapes=data.provide_data, label_shapes=data.provide_label)
+    return module
+
+
+def linear_classification(mx, run):
+    features = 1_000_001
+
+    class Weighted(mx.operator.CustomOp):
+        def __init__(self, factor):
+            self.factor = float(factor)
+
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], mx.nd.SoftmaxOutput(in_data[0], in_data[1]))
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            wrong = out_data[0] - mx.nd.one_hot(in_data[1], 2)
+            scale = (1 + in_data[1] * self.factor) / self.factor
+            self.assign(in_grad[0], req[0], scale.reshape((wrong.shape[0], 1)) * wrong)
+
+    @mx.operator.register("weighted_cross_entropy")
+    class WeightedProp(mx.operator.CustomOpProp):
+        def __init__(self, factor):
+            super().__init__(True)
+            self.factor = factor
+
+        def list_arguments(self):
+            return ["data", "label"]
+
+        def infer_shape(self, in_shape):
+            return in_shape, (in_shape[0],), ()
+
+        def create_operator(self, ctx, shapes, dtypes):
+            return Weighted(self.factor)
+
+    x = mx.symbol.Variable("data", stype="csr")
+    weight = mx.symbol.Variable("weight", shape=(features, 2), init=mx.initializer.Normal(sigma=0.01), stype="row_sparse")
+    score = mx.symbol.broadcast_add(mx.symbol.sparse.dot(x, weight), mx.symbol.Variable("bias", shape=(2,)))
+    loss = mx.sym.Custom(score, mx.symbol.Variable("softmax_label"), op_type="weighted_cross_entropy", factor=2, name="out")
+
+    train, test = (mx.io.LibSVMIter(data_libsvm=os.path.join("data", name), data_shape=(features,), batch_size=64, num_parts=1,
+                                    part_index=0) for name in ("avazu-app", "avazu-app.t"))
+    module = bound(mx, mx.sym.MakeLoss(loss), train, data_names=["data"], label_names=["softmax_label"])
+    module.init_params()
+    module.init_optimizer(optimizer=mx.optimizer.create(("adam", "adagrad")[run], learning_rate=0.01, rescale_grad=1.0 / 64),
+                          kvstore=mx.kvstore.create("local") if run else None)
+
+    def evaluate(epoch):
+        score = module.score(test, ["nll_loss"])[0][1]
+        module.save_checkpoint("checkpoint", epoch)
+        test.reset()
+        return score
+
+    return {"eval nll": epochs(mx, module, train, mx.metric.create(["nll_loss"]), 3, evaluate,
+                               lambda batch: {"weight": batch.data[0].indices},
+                               lambda batch: {"weight": mx.nd.arange(0, features, dtype="int64")})}
+
+
+def factorization_machine(mx, run):
+    class LogLoss(mx.metric.EvalMetric):
+        def __init__(self):
+            super().__init__("log-loss")
+
+        def update(self, labels, preds):
+            mx.metric.check_label_shapes(labels, preds)
+            for label, pred in zip(labels, preds, strict=True):
+                chance, right = pred.asnumpy().ravel(), label.asnumpy().ravel()
+                self.sum_metric += -np.log(np.where(right == 1, chance, 1 - chance) + 1e-12).sum()
+                self.num_inst += len(right)
+
+    def variable(name, shape, sigma, rate, decay, stype="row_sparse"):
+        return mx.symbol.Variable(name, shape=shape, stype=stype, init=mx.initializer.Normal(sigma), lr_mult=rate, wd_mult=decay)
+
+    x = mx.symbol.Variable("data", stype="csr")
+    v, w = variable("v", (1024, 16), 0.001, 0.01, 0.00001), variable("w", (1024, 1), 0.01, 0.01, 0.001)
+    linear = mx.symbol.broadcast_add(mx.symbol.dot(x, w), variable("w0", (1,), 0.01, 0.1, 0.01, None))
+    alone = mx.sym.dot(x.square(), mx.symbol._internal._square_sum(data=v, axis=1, keepdims=True))
+    together = 0.5 * mx.symbol.square(data=mx.symbol.dot(x, v))
+    score = mx.symbol.Concat(linear, together, dim=1).sum(axis=1, keepdims=True) - 0.5 * alone
+    net = mx.symbol.LogisticRegressionOutput(data=score, label=mx.symbol.Variable("softmax_label"))
+
+    train, test = (mx.io.LibSVMIter(data_libsvm=f"data/{name}", data_shape=(1024,), batch_size=64) for name in ("train", "test"))
+    module = bound(mx, net, train)
+    module.init_params()
+    module.init_optimizer(optimizer="adam", kvstore=mx.kvstore.create("local"), optimizer_params=(
+        ("learning_rate", 1), ("wd", 1), ("beta1", 0.9), ("beta2", 0.999), ("epsilon", 1e-8)))
+
+    def evaluate(epoch):
+        score = module.score(iter(test), LogLoss())[0][1]
+        test.reset()
+        return score
+
+    return {"eval log loss": epochs(mx, module, train, LogLoss(), 3, evaluate,
+                                    lambda batch: dict.fromkeys("wv", batch.data[0].indices),
+                                    lambda batch: dict.fromkeys("wv", mx.nd.arange(0, 1024, dtype="int64")))}
+
+
+def matrix_factorization(mx, run):
+    sizes = {"user": 71569, "item": 65135}
+
+    def looked_up(name):
+        weight = mx.sym.Variable(f"{name}_weight", stype="default" if run else "row_sparse")
+        return mx.sym.Embedding(data=mx.sym.Variable(name), weight=weight, sparse_grad=not run, input_dim=sizes[name],
+                                output_dim=16)
+
+    user, item = looked_up("user"), looked_up("item")
+    user = mx.sym.FullyConnected(data=mx.sym.Activation(data=user, act_type="relu"), num_hidden=16)
+    item = mx.sym.FullyConnected(data=mx.sym.Activation(data=item, act_type="relu"), num_hidden=16)
+    score = mx.sym.Flatten(data=mx.sym.sum(data=user * item, axis=1))
+    net = mx.sym.LinearRegressionOutput(data=score, label=mx.sym.Variable("score"))
+
+    def ratings(name):
+        with open(f"data/ml-10M100K/{name}") as file:
+            users, items, scores = zip(*(line.split("::")[:3] for line in file), strict=True)
+        arrays = mx.nd.array(users, dtype="int32"), mx.nd.array(items), mx.nd.array(scores)
+        return mx.io.PrefetchingIter(mx.io.NDArrayIter(data={"user": arrays[0], "item": arrays[1]}, label={"score": arrays[2]},
+                                                       batch_size=64, shuffle=True))
+
+    train, test = ratings("r1.train"), ratings("r1.test")
+    module = bound(mx, net, train, context=[mx.cpu()], data_names=["user", "item"], label_names=["score"])
+    module.init_params(initializer=mx.init.Xavier(factor_type="in", magnitude=2.34))
+    module.init_optimizer(optimizer=mx.optimizer.create("sgd", learning_rate=0.1, rescale_grad=1.0 / 64), kvstore="device")
+
+    def evaluate(epoch):
+        score = module.score(test, ["MSE"])[0][1]
+        test.reset()
+        return score
+
+    return {"eval MSE": epochs(
+        mx, module, train, mx.metric.create(["MSE"]), 3, evaluate,
+        lambda batch: {"item_weight": batch.data[0].astype(np.int64), "user_weight": batch.data[1].astype(np.int64)},
+        lambda batch: {f"{name}_weight": mx.nd.arange(0, size, dtype="int64") for name, size in sizes.items()})}
+
+
+def test_sparse_fm(mx, run):
+    start = mx.initializer.Normal(sigma=0.01)
+    found = []
+    settings = {"momentum": 0.1, "learning_rate": 0.01}, {"learning_rate": 0.0005}, {"learning_rate": 0.01}
+    kinds = mx.optimizer.SGD, mx.optimizer.Adam, mx.optimizer.AdaGrad
+    for kind, chosen, count in zip(kinds, settings, (10, 10, 20), strict=True):
+        x = mx.symbol.Variable("data", stype="csr")
+        v = mx.symbol.Variable("v", shape=(10_000, 4), init=start, stype="row_sparse")
+        w = mx.symbol.var("w1_weight", shape=(10_000, 1), init=start, stype="row_sparse")
+        linear = mx.symbol.broadcast_add(mx.symbol.dot(x, w), mx.symbol.var("w1_bias", shape=1))
+        alone = mx.sym.dot(mx.symbol.square(data=x), mx.symbol._internal._square_sum(data=v, axis=1, keepdims=True))
+        together = mx.symbol.Concat(linear, 0.5 * mx.symbol.square(data=mx.symbol.dot(x, v)), dim=1)
+        score = mx.sym.elemwise_add(mx.symbol.sum(data=together, axis=1, keepdims=True), 0.5 * mx.symbol.negative(alone))
+        net = mx.symbol.LinearRegressionOutput(data=score, label=mx.symbol.Variable("label"))
+        rows = mx.test_utils.rand_ndarray((320, 10_000), "csr", 0.1)
+        train = mx.io.NDArrayIter(data=rows, label={"label": mx.nd.ones((320, 1))}, batch_size=64, last_batch_handle="discard")
+        module = bound(mx, net, train, data_names=["data"], label_names=["label"])
+        module.init_params(initializer=start)
+        module.init_optimizer(optimizer=kind(clip_gradient=5.0, rescale_grad=1.0 / 64, **chosen))
+        metric = mx.metric.create("MSE")
+        for _ in range(count):
+            train.reset()
+            metric.reset()
+            for batch in train:
+                module.forward(batch, is_train=True)
+                module.update_metric(metric, batch.label)
+                module.backward()
+                module.update()
+            found.append(metric.get()[1])
+    return {"mse": found}
+
+
+def sparse_end2end(mx, run):
+    features = 1_000_001
+    weight = mx.symbol.Variable("w", shape=(features, 4), init=mx.initializer.Normal(sigma=0.01), stype="row_sparse")
+    score = mx.symbol.sparse.dot(mx.symbol.Variable("data", stype="csr"), weight)
+    net = mx.symbol.SoftmaxOutput(data=score, label=mx.symbol.Variable("softmax_label"), name="out")
+    train = mx.io.LibSVMIter(data_libsvm="data/avazu-app.t", data_shape=(features,), batch_size=64)
+    store = mx.kvstore.create("local") if run else None
+    module = bound(mx, net, train, data_names=["data"], label_names=["softmax_label"], context=mx.context.cpu(0))
+    module.init_params(initializer=mx.init.Uniform(scale=0.1))
+    module.init_optimizer(optimizer=mx.optimizer.SGD(momentum=0.0, clip_gradient=5.0, learning_rate=0.1, rescale_grad=1.0 / 64),
+                          kvstore=store)
+    arrays = module._exec_group.param_arrays[module._exec_group.param_names.index("w")]
+    metric, found, batches = mx.metric.create("acc"), [], iter(train)
+    mx.nd.waitall()
+    if run:
+        mx.profiler.set_config(profile_all=True, filename="profile.json")
+        mx.profiler.set_state("run")
+    for _ in range(3):
+        metric.reset()
+        count = 0
+        for batch in batches:
+            count += 1
+            if store is not None:
+                store.row_sparse_pull("w", arrays, priority=0, row_ids=batch.data[0].indices)
+            module.forward_backward(batch)
+            module.update()
+            module.update_metric(metric, batch.label)
+        found.append(metric.get()[1])
+        batches.reset()
+    if run:
+        mx.profiler.set_state("stop")
+    return {"accuracy": found, "batches": [count]}
+
+
+def updater(mx, run):
+    np.random.seed(0)
+    ones = mx.nd.ones((1000, 8))
+    weight = grad = ones.copy()
+    if run < 2:
+        weight = ones.tostype("row_sparse")
+        rows = np.arange(1000)
+        np.random.shuffle(rows)
+        grad = mx.nd.sparse.retain(weight, mx.nd.array(np.unique(rows[:50])))
+    else:
+        grad = ones.copy()
+    mean = ones.copy() if run else ones.tostype("row_sparse")
+    var = mean.copy()
+    for _ in range(30):
+        mx.nd.sparse.adam_update(weight, grad, mean, var, out=weight, lr=1, wd=0, beta1=0.9, beta2=0.99, rescale_grad=0.5,
+                                 epsilon=1e-8)
+    weight.wait_to_read()
+    return {name: [float(array.asnumpy().sum())] for name, array in (("weight", weight), ("mean", mean), ("var", var))}
+
+
+def wide_deep(mx, run):
+    columns = [("education", "occupation"), ("country", "occupation"), ("age", "education", "occupation")]
+    names = ["age", "workclass", "weight", "education", "years", "marital", "occupation", "relationship", "race", "gender",
+             "gain", "loss", "hours", "country", "income"]
+    words = {"workclass": "Self-emp-not-inc,Private,State-gov,Federal-gov,Local-gov,?,Self-emp-inc,Without-pay,Never-worked",
+             "education": "Bachelors,HS-grad,11th,Masters,9th,Some-college,Assoc-acdm,Assoc-voc,7th-8th,Doctorate,Prof-school,"
+                          "5th-6th,10th,1st-4th,Preschool,12th", "gender": "Female,Male",
+             "relationship": "Husband,Not-in-family,Wife,Own-child,Unmarried,Other-relative"}
+
+    def read(path):
+        places, dense, labels = [], [], []
+        with open(path) as file:
+            for line in file:
+                row = dict(zip(names, (field.strip() for field in line.split(",")), strict=True))
+                row_age = str(np.digitize(float(row["age"]), [18, 25, 30, 35, 40, 45, 50, 55, 60, 65]))
+                for number, crossed in enumerate(columns):
+                    text = "_".join([row[name] for name in crossed if name != "age"] + ([row_age] if "age" in crossed else []))
+                    places.append(number * 1000 + hash(text) % 1000)
+                values = [hash(row["country"]) % 1000, hash(row["occupation"]) % 1000]
+                for name in ("workclass", "education", "gender", "relationship"):
+                    values += [float(word == row[name]) for word in words[name].split(",")]
+                dense.append([*values, *(float(row[name]) for name in ("age", "years", "gain", "loss", "hours"))])
+                labels.append(int(row["income"][0] == ">"))
+        wide = mx.nd.sparse.csr_matrix(([1.0] * len(places), places, range(0, len(places) + 1, 3)), shape=(len(labels), 3000))
+        return wide, np.array(dense), np.array(labels)
+
+    def batches(path, size):
+        wide, dense, label = read(path)
+        return mx.io.NDArrayIter({"csr_data": wide, "dns_data": dense}, {"softmax_label": label}, size, shuffle=True,
+                                 last_batch_handle="discard")
+
+    def network():
+        wide, dense = mx.symbol.Variable("csr_data", stype="csr"), mx.symbol.Variable("dns_data")
+        weight = mx.symbol.Variable("linear_weight", shape=(3000, 2), init=mx.initializer.Normal(sigma=0.01), stype="row_sparse")
+        linear = mx.symbol.broadcast_add(mx.symbol.sparse.dot(wide, weight), mx.symbol.Variable("linear_bias", shape=(2,)))
+        ids = mx.symbol.split(data=mx.symbol.slice(data=dense, begin=(0, 0), end=(None, 2)), num_outputs=2, squeeze_axis=1)
+        parts = [mx.symbol.slice(data=dense, begin=(0, 2), end=(None, 40))]
+        for number, column in enumerate(ids):
+            table = mx.symbol.Variable(f"embed_{number}_weight", stype="row_sparse")
+            parts.append(mx.symbol.sparse.Embedding(data=column, weight=table, input_dim=1000, output_dim=8, sparse_grad=True))
+        deep = mx.symbol.concat(*parts, dim=1)
+        for size in (50, 100):
+            deep = mx.symbol.Activation(data=mx.symbol.FullyConnected(data=deep, num_hidden=size), act_type="relu")
+        deep = mx.symbol.FullyConnected(data=deep, num_hidden=2)
+        return mx.symbol.SoftmaxOutput(linear + deep, mx.symbol.Variable("softmax_label"), name="model")
+
+    inputs = {"context": mx.cpu(), "data_names": ["csr_data", "dns_data"], "label_names": ["softmax_label"]}
+    if not run:
+        train, test = batches("data/adult.data", 100), batches("data/adult.test", 100)
+        module = bound(mx, network(), train, **inputs)
+        module.init_params()
+        module.init_optimizer(optimizer=mx.optimizer.create("adam", learning_rate=0.001, rescale_grad=1.0 / 100))
+
+        def evaluate(epoch):
+            score = module.score(test, ["acc"])[0][1]
+            module.save_checkpoint("checkpoint", epoch, save_optimizer_states=True)
+            return score
+
+        return {"accuracy": epochs(mx, module, train, mx.metric.create(["acc"]), 4, evaluate)}
+    wide_deep(mx, 0)
+    symbol, arguments, states = mx.model.load_checkpoint("checkpoint", 3)
+    test = batches("data/adult.test", 50)
+    module = bound(mx, symbol, test, **inputs)
+    module.set_params(arg_params=arguments, aux_params=states)
+    metric, found = mx.metric.create(["acc"]), []
+    for batch in test:
+        metric.reset()
+        module.forward(batch, is_train=False)
+        module.update_metric(metric, batch.label)
+        found.append(metric.get()[1][0])
+    return {"batch": found, "average": [round(sum(found) / len(found), 5)]}
+
+
+def lstm_crf(mx, run):
+    nd, gluon = mx.nd, mx.gluon
+    start, stop = 3, 4
+
+    def total(scores):
+        most = nd.max(scores).asscalar()
+        return nd.log(nd.sum(nd.exp(scores - most))) + most
+
+    class Tagger(gluon.Block):
+        def __init__(self, words):
+            super().__init__(prefix="bilstm_crf0_")
+            with self.name_scope():
+                self.embedding = gluon.nn.Embedding(words, 5)
+                self.lstm = gluon.rnn.LSTM(2, num_layers=1, bidirectional=True)
+                self.scores = gluon.nn.Dense(5)
+                self.moves = self.params.get("crf_transition_matrix", shape=(5, 5))
+                self.begin()
+
+        def begin(self):
+            return [nd.random.normal(shape=(2, 1, 2)), nd.random.normal(shape=(2, 1, 2))]
+
+        def features(self, words):
+            count = words.shape[0]
+            out, _ = self.lstm(self.embedding(words).reshape((count, 1, -1)), self.begin())
+            return nd.split(self.scores(out.reshape((count, 4))), num_outputs=count, axis=0, squeeze_axis=True)
+
+        def loss(self, words, tags):
+            features = self.features(words)
+            alphas = nd.array([[0.0 if place == start else -10000.0 for place in range(5)]])
+            for feature in features:
+                alphas = nd.concat(*[total(alphas + self.moves.data()[tag].reshape((1, -1)) + feature[tag].reshape((1, -1)))
+                                     for tag in range(5)], dim=0).reshape((1, -1))
+            score, before = nd.array([0]), start
+            for feature, tag in zip(features, tags, strict=True):
+                tag = int(tag.asscalar())
+                score, before = score + self.moves.data()[tag, before] + feature[tag], tag
+            return total(alphas + self.moves.data()[stop]) - (score + self.moves.data()[stop, before])
+
+        def forward(self, words):
+            best, back = nd.full((1, 5), -10000.0), []
+            best[0, start] = 0
+            for feature in self.features(words):
+                ways = [best + self.moves.data()[tag] for tag in range(5)]
+                back.append([int(nd.argmax(way, axis=1).asscalar()) for way in ways])
+                chosen = [way[0, place] for way, place in zip(ways, back[-1], strict=True)]
+                best = (nd.concat(*chosen, dim=0) + feature).reshape((1, -1))
+            tags = [int(nd.argmax(best + self.moves.data()[stop], axis=1).asscalar())]
+            for places in reversed(back):
+                tags.append(places[tags[-1]])
+            return tags[-2::-1]
+
+    texts = [("the wall street journal reported today that apple corporation made money", "0 1 1 1 2 2 2 0 1 2 2"),
+             ("georgia tech is a university in georgia", "0 1 2 2 2 2 0")]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(" ".join(text for text, _ in texts).split()))}
+    data = [(nd.array([numbers[word] for word in text.split()]), nd.array([float(tag) for tag in tags.split()]))
+            for text, tags in texts]
+    model = Tagger(len(numbers))
+    model.initialize(mx.init.Xavier(magnitude=2.24), ctx=mx.cpu())
+    trainer = gluon.Trainer(model.collect_params(), "sgd", {"learning_rate": 0.01, "wd": 1e-4})
+    found = {"likelihood": [], "tags": model(data[0][0])}
+    for _ in range(EPOCHS):
+        summed = 0.0
+        for words, tags in data:
+            with mx.autograd.record():
+                loss = model.loss(words, tags)
+                loss.backward()
+            trainer.step(1)
+            summed += loss.mean()
+        found["likelihood"].append(round(float(f"{summed.asscalar() / 2:.4f}"), 4))
+    found["tags"] = [float(tag) for tag in (*found["tags"], *(model(data[0][0]) if EPOCHS == 300 else []))]
+    return found
+
+
+class Pairs:
+    """Pairs of sentences with trees and how similar they are; shuffled at each start."""
+
+    def __init__(self, nd, part, numbers):
+        def lines(name):
+            with open(f"data/sick/{part}/{name}") as file:
+                return file.read().splitlines()
+
+        def tree(line):
+            root = line.split().index("0")
+            return root, [place for place in range(len(line.split())) if place != root]
+
+        texts = [[nd.array([numbers[word] for word in line.split()]) for line in lines(f"{side}.toks")] for side in "ab"]
+        trees = [[tree(line) for line in lines(f"{side}.parents")] for side in "ab"]
+        self.rows = list(zip(*texts, *trees, map(float, lines("sim.txt")), strict=True))
+        self.reset()
+
+    def reset(self):
+        order = list(range(len(self.rows)))
+        random.shuffle(order)
+        self.rows = [self.rows[place] for place in order]
+
+
+def tree_lstm(mx, run):
+    nd, gluon = mx.nd, mx.gluon
+    random.seed(123)
+
+    class Cell(gluon.Block):
+        def __init__(self, width, inputs):
+            super().__init__(prefix="childsum_lstm0_")
+            self.width = width
+            shapes = {"i2h_weight": (4 * width, inputs), "hs2h_weight": (3 * width, width), "hc2h_weight": (width, width),
+                      "i2h_bias": (4 * width,), "hs2h_bias": (3 * width,), "hc2h_bias": (width,)}
+            with self.name_scope():
+                for name, shape in shapes.items():
+                    setattr(self, name, self.params.get(name, shape=shape, init="zeros" if "bias" in name else None))
+
+        def forward(self, F, inputs, tree):
+            root, children = tree
+            below = [self.node(F, inputs, child, []) for child in children]
+            return self.node(F, inputs, root, below)
+
+        def node(self, F, inputs, place, below):
+            weight = {name: getattr(self, name).data() for name in ("i2h_weight", "hs2h_weight", "hc2h_weight", "i2h_bias",
+                                                                    "hs2h_bias", "hc2h_bias")}
+            sums = F.FullyConnected(data=F.expand_dims(inputs[place], axis=0), weight=weight["i2h_weight"],
+                                    bias=weight["i2h_bias"], num_hidden=4 * self.width)
+            entry, forget, out, new = F.split(sums, num_outputs=4)
+            hidden = F.add_n(*[state[0] for state in below], name="sum") if below else F.zeros_like(entry)
+            gates = F.concat(entry, out, new, dim=1) + F.FullyConnected(
+                data=hidden, weight=weight["hs2h_weight"], bias=weight["hs2h_bias"], num_hidden=3 * self.width)
+            entry, new, out = F.SliceChannel(gates, num_outputs=3)
+            cell = F.Activation(entry, act_type="sigmoid") * F.Activation(new, act_type="tanh")
+            if below:
+                held, cells = (F.concat(*[F.expand_dims(state[kind], axis=1) for state in below], dim=1) for kind in (0, 1))
+                kept = F.Activation(forget + weight["hc2h_bias"] + F.dot(held, weight["hc2h_weight"]), act_type="sigmoid")
+                cell = F._internal._plus(F.sum(kept * cells, axis=1), cell)
+            return F._internal._mul(F.Activation(out, act_type="sigmoid"), F.Activation(cell, act_type="tanh")), cell
+
+    class Similarity(gluon.Block):
+        def __init__(self):
+            super().__init__(prefix="similarity0_")
+            with self.name_scope():
+                self.wide = gluon.nn.Dense(50, in_units=300, prefix="sim_embed_")
+                self.last = gluon.nn.Dense(5, in_units=50, prefix="sim_out_")
+
+        def forward(self, F, left, right):
+            both = F.concat(F.broadcast_mul(left, right), F.abs(F.add(left, -right)), dim=1)
+            return F.log_softmax(self.last(F.sigmoid(self.wide(both))))
+
+    class Net(gluon.Block):
+        def __init__(self, words):
+            super().__init__(prefix="similaritytreelstm0_")
+            with self.name_scope():
+                self.embed = gluon.nn.Embedding(words, 20, prefix="word_embed_")
+                self.cell = Cell(150, 20)
+                self.similarity = Similarity()
+
+        def forward(self, F, left, right, left_tree, right_tree):
+            states = [self.cell(F, self.embed(text), tree)[1] for text, tree in ((left, left_tree), (right, right_tree))]
+            return self.similarity(F, *states)
+
+    words = ["<blank>", "<unk>", "<s>", "</s>"]
+    for side in "ab":
+        for part in ("train", "dev", "test"):
+            with open(f"data/sick/{part}/{side}.toks") as file:
+                words += [word for word in dict.fromkeys(file.read().split()) if word not in words]
+    with open("data/glove/glove.840B.300d.txt") as file:
+        vectors = {line.split()[0]: [float(value) for value in line.split()[1:]] for line in file}
+    numbers = {word: number for number, word in enumerate(words)}
+    train, dev, test = (Pairs(nd, part, numbers) for part in ("train", "dev", "test"))
+    net, metric = Net(len(words)), mx.metric.create(["pearsonr", "mse"])
+    found = {f"{part} {kind}": [] for part in ("training", "validation", "test") for kind in ("pearsonr", "mse")}
+
+    def judged(part, made, data):
+        levels = nd.arange(1, 6)
+        scores = nd.sum(levels * nd.exp(nd.concat(*made, dim=0)), axis=1).reshape((-1, 1))
+        metric.update([scores], [nd.array([row[4] for row in data.rows]).reshape((-1, 1))])
+        names, values = metric.get()
+        metric.reset()
+        for name, value in zip(names, values, strict=True):
+            found[f"{part} {name}"].append(round(float(value), 6))
+        return values[0]
+
+    def evaluated(part, data):
+        data.reset()
+        return judged(part, [net(nd, *row[:4]) for row in data.rows], data)
+
+    def target(score):
+        made, below = np.zeros((1, 5)), int(np.floor(score))
+        made[0, below - 1] = 1 - (score - below)
+        if score > below:
+            made[0, below] = score - below
+        return nd.array(made)
+
+    net.initialize(mx.init.Xavier(magnitude=2.24), ctx=mx.cpu())
+    net.embed.weight.set_data(nd.array([vectors.get(word, [0.0] * 20) for word in words]))
+    trainer = gluon.Trainer(net.collect_params(), "adagrad", {"learning_rate": 0.02, "wd": 0.0001})
+    loss_of, best = gluon.loss.KLDivLoss(), -1
+    for _ in range(3):
+        train.reset()
+        made = []
+        for number, row in enumerate(train.rows):
+            with mx.autograd.record():
+                made.append(net(nd, *row[:4]))
+                loss_of(made[-1], target(row[4])).backward()
+            if (number + 1) % 6 == 0:
+                trainer.step(6)
+        judged("training", made, train)
+        score = evaluated("validation", dev)
+        if score >= best:
+            best = score
+            net.save_parameters("best.params")
+            evaluated("test", test)
+    return found
+
+
+def word_language_model(mx, run):
+    gluon = mx.gluon
+    text = gluon.contrib.data.text
+
+    class Model(gluon.HybridBlock):
+        def __init__(self, words):
+            super().__init__(prefix="rnnmodel0_")
+            with self.name_scope():
+                self.drop = gluon.nn.Dropout(0.0)
+                self.encoder = gluon.nn.Embedding(words, 12, weight_initializer=mx.init.Uniform(0.1))
+                self.rnn = (gluon.rnn.GRU if run else gluon.rnn.LSTM)(12, 2, dropout=0.0, input_size=12)
+                self.decoder = gluon.nn.Dense(words, in_units=12, **({"params": self.encoder.params} if run else {}))
+
+        def hybrid_forward(self, F, inputs, hidden):
+            output, hidden = self.rnn(self.drop(self.encoder(inputs)), hidden)
+            return self.decoder(self.drop(output).reshape((-1, 12))), hidden
+
+    first = text.WikiText2("./data", "train", seq_len=5)
+    parts = [first, *(text.WikiText2("./data", part, vocab=first.vocabulary, seq_len=5) for part in ("validation", "test"))]
+    train, valid, test = (gluon.data.DataLoader(
+        part, batch_size=4, last_batch="discard",
+        sampler=gluon.contrib.data.IntervalSampler(len(part), len(part) // 4)) for part in parts)
+    model, loss_of = Model(len(first.vocabulary)), gluon.loss.SoftmaxCrossEntropyLoss()
+    if run:
+        model.hybridize()
+        loss_of.hybridize()
+    model.initialize(mx.init.Xavier(), ctx=mx.cpu())
+    trainer = gluon.Trainer(model.collect_params(), "sgd", {"learning_rate": 5, "momentum": 0, "wd": 0})
+
+    def steps(batches):
+        for data, target in batches:
+            yield data.as_in_context(mx.cpu()).T, target.as_in_context(mx.cpu()).T.reshape((-1, 1))
+
+    def evaluated(batches):
+        state, summed, count = model.rnn.begin_state(func=mx.nd.zeros, batch_size=4, ctx=mx.cpu()), 0.0, 0
+        for data, target in steps(batches):
+            output, state = model(data, state)
+            loss = loss_of(output, target)
+            summed, count = summed + mx.nd.sum(loss).asscalar(), count + loss.size
+        return summed / count
+
+    found, best, rate = {"train": [], "valid": [], "test": []}, float("inf"), 5
+    for _ in range(2 if run else 3):
+        summed, state = 0.0, model.rnn.begin_state(func=mx.nd.zeros, batch_size=4, ctx=mx.cpu())
+        for number, (data, target) in enumerate(steps(train)):
+            state = [one.detach() for one in state]
+            with mx.autograd.record():
+                output, state = model(data, state)
+                loss = loss_of(output, target) / 20
+                loss.backward()
+            gluon.utils.clip_global_norm([one.grad(mx.cpu()) for one in model.collect_params().values()], 0.25)
+            trainer.step(1)
+            summed += mx.nd.sum(loss).asscalar()
+            if number % 10 == 0 and number:
+                found["train"].append(round(float(summed) / 10, 2))
+                summed = 0.0
+        score = evaluated(valid)
+        found["valid"].append(round(float(score), 2))
+        if score < best:
+            best = score
+            found["test"].append(round(float(evaluated(test)), 2))
+            model.save_parameters("model.params")
+        else:
+            rate *= 0.25
+            trainer.set_learning_rate(rate)
+    model.load_parameters("model.params", mx.cpu())
+    found["test"].append(round(float(evaluated(test)), 2))
+    return found
+
+
+def ran(path, operators):
+    """How often operators ran, by a trace."""
+    with open(path) as file:
+        names = [event["name"].strip("[]") for event in json.load(file)["traceEvents"] if event.get("ph") in ("B", "X")]
+    return {"ran": [names.count(operator) for operator in operators]}
+
+
+def profiler_matmul(mx, run):
+    mx.profiler.set_config(profile_symbolic=True, filename="trace.json")
+    executor = mx.symbol.dot(mx.sym.Variable("A"), mx.sym.Variable("B")).simple_bind(mx.gpu(0), "write", A=(64, 64), B=(64, 64))
+    for name in "AB":
+        mx.random.uniform(-1.0, 1.0, shape=(64, 64)).copyto(executor.arg_dict[name])
+    for number in range(4):
+        if number in (1, 3):
+            mx.profiler.set_state("run" if number == 1 else "stop")
+        executor.forward()
+        executor.outputs[0].wait_to_read()
+    mx.profiler.dump()
+    return ran("trace.json", ["dot"])
+
+
+def profiler_ndarray(mx, run):
+    nd = mx.nd
+    mx.profiler.set_config(profile_all=True, filename="trace.json")
+    mx.profiler.set_state("run")
+    random = np.random.RandomState(0)
+    for _ in range(1000):
+        shape = random.randint(1, 11, size=random.randint(1, 6))
+        values = random.rand(*np.where(random.randint(0, 2, len(shape)), 1, shape)) - 0.5
+        made = nd.array(values).broadcast_to(shape=shape)
+        assert np.square(made.asnumpy() - np.broadcast_to(values, shape)).mean() < 1e-8
+    for function, wanted in ((nd.sum, np.sum), (nd.max, np.max), (nd.min, np.min)):
+        for _ in range(200):
+            values = random.rand(*random.randint(1, 8, size=random.randint(1, 6)))
+            axes = tuple(np.flatnonzero(random.randint(0, 2, values.ndim)).tolist()) or tuple(range(values.ndim))
+            made = function(nd.array(values), axis=axes, keepdims=1)
+            np.testing.assert_allclose(made.asnumpy(), wanted(values, axis=axes, keepdims=True), rtol=1e-4)
+    for function, wanted in ((nd.sqrt, np.sqrt), (nd.square, np.square), (nd.norm, np.linalg.norm)):
+        for _ in range(30):
+            values = random.uniform(0, 10, random.randint(1, 10, 3)).astype(np.float32)
+            np.testing.assert_allclose(function(nd.array(values)).asnumpy().squeeze(), wanted(values).squeeze(), rtol=1e-5)
+    table = np.arange(2000, dtype=np.float32).reshape(100, 20)
+    for _ in range(3):
+        places, values = random.randint(20, size=100), random.randint(20, size=100)
+        rows = np.arange(100)
+        assert (nd.choose_element_0index(nd.array(table), nd.array(places)).asnumpy() == table[rows, places]).all()
+        filled = nd.fill_element_0index(nd.array(table), nd.array(values), nd.array(places)).asnumpy()
+        assert (filled[rows, places] == values).all()
+        hot = nd.empty((100, 20))
+        nd.onehot_encode(nd.array(places), out=hot)
+        assert (hot.asnumpy() == np.eye(20)[places]).all()
+    assert np.abs(nd.clip(mx.random.uniform(-10, 10, (10,)), -2, 2).asnumpy()).max() <= 2
+    left, right = random.rand(3, 4), random.rand(4, 5)
+    np.testing.assert_allclose(nd.dot(nd.array(left), nd.array(right)).asnumpy(), left @ right, rtol=1e-5)
+    mx.profiler.set_state("stop")
+    mx.profiler.dump()
+    return ran("trace.json", ["broadcast_to", "sum", "max", "min", "sqrt", "square", "norm", "pick", "clip", "dot"])
+
+
+def numpy_ops(mx, run):
+    return (_softmax, _squares, _logistic)[run](mx)
+
+
+def _softmax(mx):
+    class Softmax(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            powers = np.exp(in_data[0].asnumpy() - in_data[0].asnumpy().max(axis=1, keepdims=True))
+            self.assign(out_data[0], req[0], mx.nd.array(powers / powers.sum(axis=1, keepdims=True)))
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            made, labels = out_data[0].asnumpy(), in_data[1].asnumpy().astype(int)
+            made[np.arange(len(labels)), labels] -= 1.0
+            self.assign(in_grad[0], req[0], mx.nd.array(made))
+
+    @mx.operator.register("numpy_softmax")
+    class SoftmaxProp(mx.operator.CustomOpProp):
+        def __init__(self):
+            super().__init__(need_top_grad=False)
+
+        def list_arguments(self):
+            return ["data", "label"]
+
+        def infer_shape(self, in_shape):
+            return [in_shape[0], (in_shape[0][0],)], [in_shape[0]], []
+
+        def infer_type(self, in_type):
+            return in_type, [in_type[0]], []
+
+        def create_operator(self, ctx, shapes, dtypes):
+            return Softmax()
+
+    net = mx.symbol.Variable("data")
+    for number, size in enumerate((128, 64), 1):
+        net = mx.symbol.FullyConnected(data=net, name=f"fc{number}", num_hidden=size)
+        net = mx.symbol.Activation(data=net, name=f"relu{number}", act_type="relu")
+    net = mx.symbol.FullyConnected(data=net, name="fc3", num_hidden=10)
+    train, test = mx.test_utils.get_mnist_iterator(batch_size=100, input_shape=(784,))
+    found = {"train": [], "validation": []}
+    module = mx.mod.Module(mx.symbol.Custom(data=net, name="softmax", op_type="numpy_softmax"), context=mx.cpu())
+
+    class Kept(logging.Handler):
+        def emit(self, record):
+            words = record.getMessage().partition("-accuracy=")
+            if words[1]:
+                found["train" if "Train" in words[0] else "validation"].append(float(words[2]))
+
+    logging.getLogger().addHandler(Kept())
+    logging.getLogger().setLevel(logging.INFO)
+    module.fit(train_data=train, eval_data=test, optimizer="sgd", num_epoch=10,
+               optimizer_params={"learning_rate": 0.1, "momentum": 0.9, "wd": 0.00001},
+               batch_end_callback=mx.callback.Speedometer(100, 100))
+    return found
+
+
+def _squares(mx):
+    class Square(mx.operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            x = in_data[0]
+            self.assign(out_data[0], req[0], x * x if x.stype == "default" else mx.nd.sparse.csr_matrix(
+                (x.data * x.data, x.indices, x.indptr), shape=x.shape))
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            self.assign(in_grad[0], req[0], 2 * mx.nd.sparse.elemwise_mul(in_data[0], out_grad[0]))
+
+    @mx.operator.register("squared")
+    class SquareProp(mx.operator.CustomOpProp):
+        def __init__(self):
+            super().__init__(need_top_grad=True)
+
+        def infer_storage_type(self, in_stype):
+            return (["default"], ["default"], []) if in_stype[0] == "default" else (["csr"], ["csr"], [])
+
+        def infer_storage_type_backward(self, ograd_stype, in_stype, out_stype, igrad_stype, aux_stype):
+            kind = "default" if in_stype[0] == "default" else "csr"
+            return [kind], [kind], [kind], ["default"], []
+
+        def create_operator(self, ctx, shapes, dtypes):
+            return Square()
+
+    np.random.seed(0)
+    found = []
+    for stype in ("default", "csr"):
+        x = mx.nd.array(np.random.uniform(1, 10, size=(4, 10))).tostype(stype)
+        x.attach_grad(stype="default")
+        with mx.autograd.record():
+            y = mx.nd.Custom(x, op_type="squared")
+            y.backward(out_grad=mx.nd.ones((4, 10)).tostype(stype))
+        assert (x.stype, y.stype, x.grad.stype) == (stype, stype, "default")
+        np.testing.assert_allclose(x.grad.asnumpy(), 2 * x.asnumpy(), rtol=1e-6)
+        found += [*x.asnumpy().ravel().tolist(), *y.asnumpy().ravel().tolist(), *x.grad.asnumpy().ravel().tolist()]
+    return {"printed": found}
+
+
+def _logistic(mx):
+    class Weighted(mx.operator.CustomOp):
+        def __init__(self, ones, zeros):
+            self.ones, self.zeros = float(ones), float(zeros)
+
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], mx.nd.divide(1, 1 + mx.nd.exp(-in_data[0])))
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            made, label = out_data[0], in_data[1]
+            in_grad[0][:] = ((made - 1) * label * self.ones + made * (1 - label) * self.zeros) / made.shape[1]
+
+    @mx.operator.register("weighted_logistic")
+    class WeightedProp(mx.operator.CustomOpProp):
+        def __init__(self, ones, zeros):
+            self.ones, self.zeros = ones, zeros
+            super().__init__(False)
+
+        def list_arguments(self):
+            return ["data", "label"]
+
+        def infer_shape(self, in_shape):
+            return [in_shape[0], in_shape[0]], [in_shape[0]]
+
+        def create_operator(self, ctx, shapes, dtypes):
+            return Weighted(self.ones, self.zeros)
+
+    data, executors = mx.sym.Variable("data"), []
+    for net in (mx.sym.Custom(data, ones=1, zeros=0.1, name="mine", op_type="weighted_logistic"),
+                mx.sym.LogisticRegressionOutput(data, name="mine")):
+        executor = net.simple_bind(ctx=mx.cpu(), data=(4, 5))
+        executor.arg_dict["data"][:] = np.ones([4, 5])
+        executor.arg_dict["mine_label"][:] = np.vstack([np.ones([2, 5]), np.zeros([2, 5])])
+        executor.forward(is_train=True)
+        executors.append(executor)
+    for executor in executors:
+        executor.backward()
+    return {"printed": [value for held in (lambda one: one.outputs[0], lambda one: one.grad_dict["data"])
+                        for executor in executors for value in held(executor).asnumpy().ravel().tolist()]}
+
+
+if __name__ == "__main__":
+    library, program, number = sys.argv[1:]
+    equal_terms.write_data(program, ".")
+    module = equal_terms.prepare(importlib.import_module(library))
+    importlib.import_module(f"{library}.gluon.contrib.data.text").check_sha1 = lambda *args: True  # the text is ours
+    print("\n" + json.dumps(globals()[program](module, int(number))))

@@ -79,6 +79,7 @@ def test_what_is_made_goes_to_out(name, dtype):
 
 
 def test_arguments_that_mxnet_takes_without_effect():
+    assert nd.zeros((2,), __layout__="NC").shape == (2,)
     assert nd.zeros((2,), name="x").shape == nd.ones((2,), name="x").shape == nd.eye(2, name="x")[0].shape == (2,)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import types as _types
 from typing import Any
 
+from ..base.arguments import strict as _strict
 from ..core.dispatch import wrap
 from ..core.op import registry as _registry
 from . import methods as _methods  # noqa: F401 - gives the arrays their operators
@@ -67,4 +69,9 @@ __all__ = [
     "save", "sparse", "split_v2", "subtract", "to_dlpack_for_read", "to_dlpack_for_write", "transpose", "true_divide", "waitall",
     "wrap", "zeros",
 ]
+# Operators of the arrays call the functions behind these, which cost a call less.
+for _name in __all__:
+    if isinstance(globals()[_name], _types.FunctionType) and not hasattr(globals()[_name], "__wrapped__"):
+        globals()[_name] = _strict(globals()[_name])
+
 __all__ += sorted({name for name in _registry if not name.startswith("_")} - set(__all__))

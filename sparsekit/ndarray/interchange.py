@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.arguments import strict
 from ..base.context import Context, gpu
 from ..base.dtypes import element_type
 from ..base.errors import ConversionError, DTypeError, ShapeError
@@ -220,6 +221,7 @@ def to_dlpack_for_write(data: Any) -> Any:
 # binsparse, the other way
 
 
+@strict
 def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, device: Context | None = None,
                    copy: bool | None = None) -> Any:
     """An array from an object of another library that speaks binsparse.

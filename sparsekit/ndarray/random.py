@@ -188,6 +188,7 @@ poisson_like, negative_binomial_like, generalized_negative_binomial_like = map(
     _like, ("poisson", "negative_binomial", "generalized_negative_binomial"))
 
 
+@strict
 def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None,
                  rng: Any = None) -> tuple[NDArray, NDArray, NDArray]:
     """Classes drawn with a probability that falls like a logarithm, and how often the true and the drawn are expected.

@@ -181,7 +181,7 @@ def cast_storage(data: NDArray, stype: str) -> NDArray:
     return F.cast_storage(data, stype=check_stype(stype))
 
 
-add, subtract, multiply, divide = (arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide)
+add, subtract, multiply, divide = map(strict, (arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide))
 
 
 def __getattr__(name: str) -> Any:

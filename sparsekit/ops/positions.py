@@ -108,17 +108,22 @@ def _brought_inside(values: Any, size: int, mode: str, what: str) -> Any:
         raise _refused(what, "NaN")
     outside = (cut < 0) | (cut >= size)
     if mode == "raise":
-        raise RowIndexError(f"{what} {cut[outside][0]:.0f} is outside the {size} entries of the axis.",
+        raise RowIndexError(f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis.",
                             hint="mode='clip' and mode='wrap' bring indices inside.")
     if mode == "wrap":
         if floats and np.isinf(cut).any():
             raise _refused(what, "infinity")
         return np.mod(cut, size).astype(np.int64)
     if mode is CLIP and outside.any():
-        indices.notice(what, f"{what} {cut[outside][0]:.0f} is outside the {size} entries of the axis and names the nearest one",
+        indices.notice(what, f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis and names the nearest one",
                        _HINT.format(last=size - 1))
     made = np.where(cut >= size, 0, cut).astype(np.int64)
     return np.where(cut >= size, size - 1, np.maximum(made, 0))
+
+
+def _shown(number: Any) -> str:
+    """A number as a message has it: a whole one up to 18 digits in full."""
+    return str(int(number)) if abs(float(number)) < 1e18 else f"{float(number):g}"
 
 
 def _inside_on_device(xp: Any, values: Any, size: int, mode: str, what: str) -> Any:

@@ -60,8 +60,9 @@ class Beyond:
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, numbers.Real):
             return False  # no number, which the operator's shape rule refuses
-        return bool({"positive": value > 0, "negative": value < 0, "not negative": value >= 0,
-                     "not positive": value <= 0, "nonzero": value != 0}[self.side])
+        number: Any = value
+        return bool({"positive": number > 0, "negative": number < 0, "not negative": number >= 0,
+                     "not positive": number <= 0, "nonzero": number != 0}[self.side])
 
     def __repr__(self) -> str:
         return self.side

@@ -25,6 +25,7 @@ def hardened(value):
 
 
 @pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
+@pytest.mark.filterwarnings("ignore::sparsekit.base.errors.IndexWarning")
 @pytest.mark.parametrize("op", sorted({op.name: op for op in registry.values()}.values(), key=lambda op: op.name),
                          ids=lambda op: op.name)
 def test_no_operator_warns_of_hard_numbers(op):

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.errors import SparsekitError
+from ..kernels import stand_ins
 from . import hooks
 from .arrays import array_types, wrap
 from .dispatch import Plan, resolve
@@ -283,6 +284,10 @@ class _TraceContext(Context):
             return None
         return tracer.lift(array)
 
+    def stands_for(self, ctx: Context) -> bool:
+        """Whether what is traced will run on that context."""
+        return _current.tracer is not None and _current.tracer.ctx is ctx
+
     def constant(self, store: Any) -> Any:
         """The outline of a store that was made while tracing."""
         tracer = _current.tracer
@@ -308,8 +313,20 @@ TRACE: Any = object.__new__(_TraceContext)
 TRACE.device_type, TRACE.device_id = "trace", 0
 
 
+class _NoKernels:
+    """Stands for the kernels where somebody would compute with a traced array's values."""
+
+    device = "trace"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise refuse()
+
+
 def _register() -> None:
     """Outlines are stores of the same array classes as what they stand for."""
+    stand_ins["trace"] = _NoKernels()
     classes = {cls.stype: cls for cls in array_types.values()}
     for stype, kind in _OUTLINES.items():
         array_types[kind] = classes[stype]

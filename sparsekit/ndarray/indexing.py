@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.arguments import unmasked
 from ..base.errors import DTypeError, RowIndexError, ShapeError
+from ..core import hooks
 
 __all__ = ["assignable", "numpy_key", "split_key"]
 
@@ -54,6 +55,11 @@ def _bound(part: slice, name: str) -> int | None:
 def _places(part: Any) -> Any:
     """The index arrays that one part of a key stands for: several for a mask of several axes."""
     store = getattr(part, "_store", part)
+    if hooks.state.tracing and store is not part:
+        from ..core.trace import refuse  # needs the array classes, and is not needed before a block is traced
+
+        raise refuse("an array was an index while a hybridized block was traced, and which entries it names depends on values.",
+                     hint="F.take, F.pick, F.gather_nd and F.contrib.boolean_mask choose by arrays.")
     if not isinstance(store, (np.ndarray, list, tuple)) and not hasattr(store, "__cuda_array_interface__"):
         raise RowIndexError(f"{part!r} of type {type(part).__name__} is no index.",
                             hint="use integers, slices, lists or arrays of integers, or masks of booleans.")

@@ -439,3 +439,127 @@ def test_a_sparse_result_that_would_be_too_large_dense_needs_no_room():
     with mx.autograd.record():
         out = block(x, mx.nd.ones((900_000, 1)))
     assert out.asnumpy()[:3, 0].tolist() == [9, 9, 0]
+
+
+# code that writes, moves and chooses
+
+OUTSIDE = mx.nd.zeros((2, 2))
+
+
+def whole(F: Any, x: Any) -> Any:
+    y = F.zeros_like(x)
+    y[:] = x * 2
+    return y + 1
+
+
+def part(F: Any, x: Any) -> Any:
+    y = x * 1
+    y[0] = 5
+    return y
+
+
+def in_place(F: Any, x: Any) -> Any:
+    y = x * 1
+    y += x
+    y *= 2
+    return y
+
+
+def the_input(F: Any, x: Any) -> Any:
+    x[:] = 7
+    return x + 1
+
+
+def the_input_in_place(F: Any, x: Any) -> Any:
+    x += 1
+    return x
+
+
+def rows_of_a_new_array(F: Any, x: Any) -> Any:
+    y = mx.nd.zeros((2, 2))
+    y[1:] = x[1:]
+    return y
+
+
+def an_array_outside(F: Any, x: Any) -> Any:
+    OUTSIDE[:] = x
+    return OUTSIDE + x
+
+
+def an_array_outside_in_place(F: Any, x: Any) -> Any:
+    OUTSIDE.__iadd__(x)
+    return x * 1
+
+
+def by_an_optimizer(F: Any, x: Any) -> Any:
+    mx.nd.sgd_update(OUTSIDE, x, out=OUTSIDE, lr=0.1)
+    return x * 1
+
+
+def to_a_target(F: Any, x: Any) -> Any:
+    y = F.zeros((2, 2))
+    F.sin(x, out=y)
+    (x * 2).copyto(y)
+    return y + x
+
+
+def with_a_gradient_buffer(F: Any, x: Any) -> Any:
+    x.attach_grad()
+    return x * 2
+
+
+def by_a_mask(F: Any, x: Any) -> Any:
+    return x[(x > 2).astype("bool")]
+
+
+def by_rows_outside(F: Any, x: Any) -> Any:
+    return x[OUTSIDE[0]]
+
+
+def to_its_context(F: Any, x: Any) -> Any:
+    return x.as_in_context(mx.cpu()) * F.ones((2, 2), ctx=x.context)
+
+
+@pytest.mark.filterwarnings("ignore::sparsekit.base.errors.HybridizeWarning")
+@pytest.mark.parametrize("function", [
+    whole, part, in_place, the_input, the_input_in_place, rows_of_a_new_array, an_array_outside, an_array_outside_in_place,
+    by_an_optimizer, to_a_target, with_a_gradient_buffer, by_a_mask, by_rows_outside, to_its_context])
+def test_what_a_block_writes_and_chooses_is_the_same_at_every_call(function: Callable[[Any, Any], Any]) -> None:
+    results = []
+    for hybrid in (False, True):
+        OUTSIDE[:] = 0
+        block, found = nn.HybridLambda(function), []
+        block.hybridize(hybrid)
+        for number in range(3):
+            x = mx.nd.array([[1, 2], [3, 4]]) + number
+            out = block(x).asnumpy().tolist()
+            found.append((out, x.asnumpy().tolist(), OUTSIDE.asnumpy().tolist()))
+            OUTSIDE[0] = number % 2
+        results.append(found)
+    assert results[0] == results[1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_moving_to_the_context_of_the_program_is_no_move() -> None:
+    block = nn.HybridLambda(to_its_context)
+    block.hybridize()
+    assert block(mx.nd.ones((2, 2))).asnumpy().sum() == 4
+
+
+def test_an_operator_without_a_gradient_does_no_harm_where_none_is_asked_for() -> None:
+    block = nn.HybridLambda(lambda F, x: (x * 2, F.contrib.getnnz(x)))
+    block.hybridize()
+    x = mx.nd.array([1, 0, 3])
+    x.attach_grad()
+
+    def run() -> list[Any]:
+        with mx.autograd.record():
+            return list(block(x))
+
+    with pytest.warns(HybridizeWarning, match="has no gradient"):
+        twice, _ = run()
+    twice.backward()
+    assert x.grad.asnumpy().tolist() == [2, 2, 2]
+    _, count = run()
+    with pytest.raises(GradientError, match="getnnz"):
+        count.backward()

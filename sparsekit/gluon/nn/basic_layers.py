@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
@@ -104,7 +103,7 @@ class Dropout(HybridBlock):
 
     def __init__(self, rate: Any, axes: Any = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
+        if not isinstance(rate, (float, int, np.number)) or not 0 <= rate < 1:
             raise SparsekitError(f"rate={rate!r} is no share of elements.", hint="it is at least 0 and below 1.")
         self._rate, self._axes = rate, axes
 

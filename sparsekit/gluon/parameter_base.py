@@ -10,6 +10,7 @@ import numpy as np
 
 from ..autograd import pause
 from ..base.context import Context, cpu, current_context, require
+from ..base.entry import within_memory
 from ..base.errors import (
     DTypeError,
     InitializationError,
@@ -23,6 +24,7 @@ from ..core.dispatch import wrap
 from ..initializer import Constant as ConstantInitializer
 from ..initializer import InitDesc
 from ..initializer import create as create_initializer
+from ..ndarray.arguments import check_dense, shape_of
 from ..ndarray.creation import array, to_device
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -193,10 +195,13 @@ class Parameter:
             raise InitializationError(f"Parameter {self.name} has the unknown shape {self._shape}.",
                                       hint="give every size, or pass allow_deferred_init=True.")
 
+    @within_memory
     def _fill(self, chosen: tuple[Any, bool], contexts: list[Context]) -> None:
         """Make the values by an initializer, which decides by the name unless it is the parameter's own."""
         initializer, own = chosen
-        values = np.zeros(self._shape or (), self.dtype)
+        shape = shape_of(self._shape or ())
+        check_dense(shape, np.dtype(self.dtype))
+        values = np.zeros(shape, self.dtype)
         desc = InitDesc(self.name, {"__init__": initializer} if own else None)
         create_initializer(None if own else initializer)(desc, wrap(values, cpu()))
         self._hold(values, contexts)
@@ -215,6 +220,7 @@ class Parameter:
         dense = wrap(to_device(values, require(ctx)), ctx)
         return dense if self._stype == "default" else dense.tostype(self._stype)
 
+    @within_memory
     def _attach(self) -> None:
         """Make gradient buffers, and note the arrays' roles for the profiler."""
         self._grads = {}

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.context import Context, current_context, require
 from ..base.dtypes import MOST_AXES, element_type
-from ..base.errors import DTypeError, ShapeError
+from ..base.errors import DTypeError, ShapeError, shown
 from ..core import device, hooks
 from ..core.arrays import wrap
 from ..storage import within_memory
@@ -30,11 +30,11 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of ints that are not negative; a bare number is one dimension."""
     try:
         sizes = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape))
-    except TypeError:
+    except Exception:  # of an object's own
         sizes = (-1,)
     if min(sizes, default=0) < 0 or max(sizes, default=0) >= 2**63 or len(sizes) > MOST_AXES:
-        raise ShapeError(f"{shape!r} is no shape.", hint=f"give a tuple of at most {MOST_AXES} numbers that are not negative, "
-                         "such as (2, 3).")
+        raise ShapeError(f"{shown(shape)} is no shape.",
+                         hint=f"give a tuple of at most {MOST_AXES} numbers that are not negative, such as (2, 3).")
     return sizes
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.context import Context, num_gpus
 from ..base.dtypes import element_type
+from ..base.entry import entries
 from ..base.errors import DTypeError, ShapeError
 from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
@@ -155,3 +156,4 @@ def waitall() -> None:
             device.wait(Context("gpu", number))
 
 
+entries(globals(), __all__)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import displays
+from ..base.entry import entry
 from ..base.errors import ShapeError
 from ..core import hooks
 from ..core.dispatch import array_types, wrap
@@ -155,10 +156,14 @@ class RowSparseNDArray(BaseSparseNDArray):
         return retain(self, indices)
 
 
+for _name in ("asscipy", "__getitem__", "__setitem__"):
+    setattr(BaseSparseNDArray, _name, entry(getattr(BaseSparseNDArray, _name)))
+
 array_types[CSR] = CSRNDArray
 array_types[RowSparse] = RowSparseNDArray
 
 
+@entry
 def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     """Only the given rows of a row_sparse array; all others become absent.
 

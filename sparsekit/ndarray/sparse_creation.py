@@ -10,6 +10,7 @@ import numpy as np
 from ..base.config import config
 from ..base.context import Context
 from ..base.dtypes import element_type
+from ..base.entry import entries
 from ..base.errors import DTypeError, ShapeError, SparseFormatError
 from ..core import hooks
 from ..ops.cast import check_stype
@@ -358,3 +359,6 @@ def _rows_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> RowSparse:
             raise ShapeError("The number of rows cannot be told from no indices.", hint="give shape=.")
         shape = (int(indices.max()) + 1, *data.shape[1:])
     return RowSparse(data, indices, shape_of(shape), check=config.check_format)
+
+
+entries(globals(), __all__)

@@ -7,6 +7,7 @@ import sys
 import threading
 from typing import Any, ClassVar, Self
 
+from .entry import entry
 from .errors import DTypeError, GPUNotFound, UnknownNameError
 
 __all__ = ["Context", "cpu", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
@@ -34,6 +35,7 @@ class Context:
     device_id: int
     _known: ClassVar[dict[tuple[str, int], Context]] = {}
 
+    @entry
     def __new__(cls, device_type: str | Context = "cpu", device_id: int = 0) -> Context:  # noqa: PYI034 - one object a device
         """The one object of that device."""
         if isinstance(device_type, Context):

@@ -193,7 +193,10 @@ def named(error: Exception, message: str) -> Exception:
     """The named error for what Python or numpy raised: ``message``, then what they said; it is still one of theirs."""
     if isinstance(error, SparsekitError):
         return error
-    message = f"{message}: {(str(error) or type(error).__name__).splitlines()[0]}"
+    try:
+        message = f"{message}: {(str(error) or type(error).__name__).splitlines()[0]}"
+    except Exception:  # an error whose own text fails
+        message = f"{message}: {type(error).__name__}"
     if isinstance(error, MemoryError):
         return InsufficientMemoryError(message, hint="take a slice first, or a smaller element type.")
     if isinstance(error, (TypeError, OverflowError, AttributeError)):

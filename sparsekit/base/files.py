@@ -9,10 +9,33 @@ import os
 import weakref
 from typing import Any
 
-from .errors import DataFileError
+from .errors import DataFileError, DTypeError, shown
 from .undisturbed import undisturbed
 
-__all__ = ["write_whole", "written"]
+__all__ = ["path_of", "write_whole", "written"]
+
+
+def path_of(name: Any) -> str:
+    """The path of a file of this machine.
+
+    Raises
+    ------
+    DTypeError
+        If it is neither str, bytes nor a path.
+    DataFileError
+        If no file can have it: it is empty, or has a NUL or half of a surrogate pair.
+    """
+    try:
+        path = os.fsdecode(name)
+    except Exception:  # an object's own __fspath__ may raise anything
+        raise DTypeError(f"A file name is a str or a path, not {type(name).__name__}.", hint="give 'name.params'.") from None
+    try:
+        fits = bool(path) and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        fits = False
+    if not fits:
+        raise DataFileError(f"{shown(path)} is no file name.", hint="give a name such as 'weights.params'.")
+    return path
 
 
 #: Writers that one file may have at a time.
@@ -35,7 +58,7 @@ class written:
     _discard: Any = None
 
     def __init__(self, path: Any) -> None:
-        self._path = os.fsdecode(path)
+        self._path = path_of(path)
 
     def __enter__(self) -> Any:
         try:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..autograd import pause
 from ..base.context import Context, cpu, current_context, require
+from ..base.entry import within_memory
 from ..base.errors import (
     DTypeError,
     InitializationError,
@@ -24,6 +25,7 @@ from ..core.dispatch import wrap
 from ..initializer import Constant as ConstantInitializer
 from ..initializer import InitDesc
 from ..initializer import create as create_initializer
+from ..ndarray.arguments import check_dense, shape_of
 from ..ndarray.creation import array, to_device
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -208,10 +210,13 @@ class Parameter:
             raise InitializationError(f"Parameter {self.name} has the unknown shape {self._shape}.",
                                       hint="give every size, or pass allow_deferred_init=True.")
 
+    @within_memory
     def _fill(self, chosen: tuple[Any, Any], contexts: list[Context]) -> None:
         """Make the values by an initializer, whatever the parameter is called; the default one logs it, if it is to."""
         initializer, default = chosen
-        values = np.zeros(self._shape or (), self.dtype)
+        shape = shape_of(self._shape or ())
+        check_dense(shape, np.dtype(self.dtype))
+        values = np.zeros(shape, self.dtype)
         desc = InitDesc(self.name, {"__init__": create_initializer(initializer)})
         create_initializer(default)(desc, wrap(values, cpu()))
         self._hold(values, contexts)
@@ -230,6 +235,7 @@ class Parameter:
         dense = wrap(to_device(values, require(ctx)), ctx)
         return dense if self._stype == "default" else dense.tostype(self._stype)
 
+    @within_memory
     def _attach(self) -> None:
         """Make gradient buffers, and note the arrays' roles for the profiler."""
         self._grads = {}

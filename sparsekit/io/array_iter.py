@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context
+from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError
 from ..base.rng import generator
 from ..core import hooks
@@ -246,3 +247,6 @@ class NDArrayIter(DataIter):
         if self.last_batch_handle == "roll_over" and -self.batch_size < self.cursor < 0:
             return -self.cursor
         return max(0, self.cursor + self.batch_size - self.num_data) if self.last_batch_handle == "pad" else 0
+
+
+entries(globals(), __all__)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base.context import cpu
 from ..base.dtypes import element_type
+from ..base.entry import entries
 from ..base.errors import DataFileError, ShapeError
 from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
@@ -125,3 +126,6 @@ class CSVIter(_Held):
         if not self.iter_next():
             raise StopIteration
         return self._current()
+
+
+entries(globals(), __all__)

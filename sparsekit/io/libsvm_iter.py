@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import cpu
+from ..base.entry import entries
 from ..base.errors import DataFileError, ShapeError
 from ..core import hooks
 from ..ndarray import wrap
@@ -293,3 +294,6 @@ def _uneven(label: LibSVMReader, how: str, data: LibSVMReader) -> DataFileError:
 def _held(reader: LibSVMReader, limit: int) -> Rows | None:
     """All rows, if they fit into ``limit`` bytes or can be read only once."""
     return reader.read_within(limit) if reader.source.reopenable else reader.read()
+
+
+entries(globals(), __all__)

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, cast
 
 from ..base.config import config
 from ..base.errors import DataFileError, DTypeError, ShapeError
+from ..base.files import path_of
 
 __all__ = ["TextSource", "check_batch", "line_too_long"]
 
@@ -35,11 +36,18 @@ class _Blocks(io.RawIOBase):
             block = next(self._blocks, None)
             if block is None:
                 return 0
-            self._rest = memoryview(block.encode() if isinstance(block, str) else bytes(block))
+            self._rest = memoryview(_bytes(block))
         count = min(len(target), len(self._rest))
         target[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
+
+
+def _bytes(text: Any) -> bytes:
+    if not isinstance(text, (str, bytes, bytearray, memoryview)):
+        raise DTypeError(f"A line of text is str or bytes, not {type(text).__name__}.",
+                         hint="pass a path, a file object, or an iterable of lines.")
+    return text.encode() if isinstance(text, str) else bytes(text)
 
 
 def _pieces(file: Any) -> Iterator[Any]:
@@ -50,10 +58,7 @@ def _pieces(file: Any) -> Iterator[Any]:
 def _ended(lines: Iterable[Any]) -> Iterator[Any]:
     """The lines, each with a newline at its end."""
     for line in lines:
-        if not isinstance(line, (str, bytes, bytearray, memoryview)):
-            raise DTypeError(f"A line of text is str or bytes, not {type(line).__name__}.",
-                             hint="pass a path, a file object, or an iterable of lines.")
-        data = line.encode() if isinstance(line, str) else bytes(line)
+        data = _bytes(line)
         yield data if data.endswith(b"\n") else data + b"\n"
 
 
@@ -118,8 +123,8 @@ class TextSource:
         self.is_path = isinstance(source, (str, bytes, os.PathLike))
         self._is_file = not self.is_path and hasattr(source, "read")
         if self.is_path:
-            self.name = os.fsdecode(source)
-            self.reopenable = os.path.isfile(source)  # a pipe has a path too
+            self.name = path_of(source)
+            self.reopenable = os.path.isfile(self.name)  # a pipe has a path too
         elif self._is_file:
             name = getattr(source, "name", None)
             self.name = name if isinstance(name, str) else "<stream>"

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.arguments import unmasked
 from ..base.context import Context, current_context, require
 from ..base.dtypes import MOST_AXES, element_type
-from ..base.errors import DTypeError, ShapeError
+from ..base.errors import DTypeError, ShapeError, shown
 from ..base.literal import literal
 from ..core import device, hooks, indices
 from ..core.arrays import wrap
@@ -34,11 +34,11 @@ def shape_of(shape: Any) -> tuple[int, ...]:
         shape = literal(shape)
     try:
         sizes = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape))
-    except TypeError:
+    except Exception:  # of an object's own
         sizes = (-1,)
     if min(sizes, default=0) < 0 or max(sizes, default=0) >= 2**63 or len(sizes) > MOST_AXES:
-        raise ShapeError(f"{shape!r} is no shape.", hint=f"give a tuple of at most {MOST_AXES} numbers that are not negative, "
-                         "such as (2, 3).")
+        raise ShapeError(f"{shown(shape)} is no shape.",
+                         hint=f"give a tuple of at most {MOST_AXES} numbers that are not negative, such as (2, 3).")
     return sizes
 
 

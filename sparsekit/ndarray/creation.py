@@ -10,6 +10,7 @@ import numpy as np
 from ..base.arguments import no_more, strict, unmasked
 from ..base.context import Context, num_gpus
 from ..base.dtypes import element_type
+from ..base.entry import entries
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..core import device, hooks
 from ..core.arrays import require_arrays
@@ -208,3 +209,4 @@ def waitall() -> None:
             device.wait(Context("gpu", number))
 
 
+entries(globals(), __all__)

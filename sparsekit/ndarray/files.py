@@ -19,8 +19,9 @@ import numpy as np
 
 from ..base.context import Context, num_gpus
 from ..base.dtypes import ELEMENT_TYPES, MOST_AXES
+from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, UnsupportedError
-from ..base.files import written
+from ..base.files import path_of, written
 from ..core.arrays import wrap
 from ..storage import CSR, RowSparse
 from ..storage.check import check_memory
@@ -158,18 +159,13 @@ def _named(data: Any) -> tuple[list[str], list[Any]]:
 
 def _local(fname: Any) -> str:
     """The path of a file on this machine."""
-    try:
-        path = os.fsdecode(fname)
-    except TypeError:
-        raise DTypeError(f"A file name is a str or a path, not {type(fname).__name__}.", hint="give 'name.params'.") from None
+    path = path_of(fname)
     scheme, mark, rest = path.partition("://")
     if mark and scheme == "file":
         return rest
     if mark and scheme.isalnum() and len(scheme) > 1:
         raise UnsupportedError(f"{path!r} is not a file of this machine; {scheme}:// is not read or written here.",
                                hint="copy it to or from this machine with the tools of that service.")
-    if not path or "\0" in path:
-        raise DataFileError(f"{path!r} is no file name.", hint="give a name such as 'weights.params'.")
     return path
 
 
@@ -387,3 +383,6 @@ class _Reader:
             return CSR(data, parts[1], parts[0], shape)
         except (SparsekitError, TypeError) as error:
             raise self.fail(f"{what} is no valid {stype} array: {getattr(error, 'message', error)}", start) from None
+
+
+entries(globals(), __all__)

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.arguments import strict
 from ..base.context import Context, gpu
 from ..base.dtypes import element_type
+from ..base.entry import entries
 from ..base.errors import ConversionError, DTypeError, ShapeError
 from ..base.version import __version__
 from ..core import device
@@ -318,3 +319,4 @@ def _shaped(values: Any, shape: tuple[int, ...]) -> Any:
                          hint="the descriptor and its arrays disagree.") from None
 
 
+entries(globals(), [name for name in __all__ if name != "Interchange"])

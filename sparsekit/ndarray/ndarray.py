@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.context import Context, num_gpus, require
 from ..base.dtypes import element_type
+from ..base.entry import entry
 from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, SparsekitError, UnsupportedError
 from ..core import device, hooks
 from ..core.arrays import Layout, array_types, wrap
@@ -557,5 +558,8 @@ def _map_components(store: Any, function: Any) -> Any:
         return RowSparse(function(store.data), function(store.indices), store.shape, check=False)
     return function(store)
 
+
+for _name in ("asnumpy", "as_in_context", "astype", "attach_grad", "copyto", "tostype", "__copy__", "__setitem__"):
+    setattr(NDArray, _name, entry(getattr(NDArray, _name)))
 
 array_types[np.ndarray] = NDArray

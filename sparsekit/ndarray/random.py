@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.arguments import strict
 from ..base.context import Context
+from ..base.entry import entries
 from ..base.errors import DTypeError, ShapeError, SparsekitError
 from ..base.rng import using
 from ..core.dispatch import invoke
@@ -242,3 +243,6 @@ def _place(ctx: Any) -> Any:
     if ctx and not found:
         raise SparsekitError(f"{ctx!r} is no context.", hint="write 'cpu(0)', or give mx.cpu().")
     return Context(found[1], int(found[2])) if found else None
+
+
+entries(globals(), __all__)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import displays
 from ..base.arguments import strict
+from ..base.entry import entry
 from ..base.errors import ShapeError
 from ..base.optional import scipy_part
 from ..core import hooks
@@ -157,10 +158,14 @@ class RowSparseNDArray(BaseSparseNDArray):
         return retain(self, indices)
 
 
+for _name in ("asscipy", "__getitem__", "__setitem__"):
+    setattr(BaseSparseNDArray, _name, entry(getattr(BaseSparseNDArray, _name)))
+
 array_types[CSR] = CSRNDArray
 array_types[RowSparse] = RowSparseNDArray
 
 
+@entry
 @strict
 def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
     """Only the given rows of a row_sparse array; all others become absent.

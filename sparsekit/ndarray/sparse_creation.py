@@ -11,6 +11,7 @@ from ..base.arguments import strict, unmasked
 from ..base.config import config
 from ..base.context import Context
 from ..base.dtypes import element_type
+from ..base.entry import entries
 from ..base.errors import DTypeError, ShapeError, SparseFormatError
 from ..core import hooks
 from ..ops.cast import check_stype
@@ -364,3 +365,6 @@ def _rows_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> RowSparse:
             raise ShapeError("The number of rows cannot be told from no indices.", hint="give shape=.")
         shape = (int(indices.max()) + 1, *data.shape[1:])
     return RowSparse(data, indices, shape_of(shape), check=config.check_format)
+
+
+entries(globals(), __all__)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base import displays
+from ..base.entry import entry
 from ..base.optional import optional_import
 from ..core import hooks
 from . import words
@@ -326,10 +327,12 @@ class Profile:
         """The static picture of memory over time, with the table of what was alive at the peak."""
         return displays.call("memory_figure", memory=self.memory, **options)
 
+    @entry
     def save_trace(self, path: str | os.PathLike[str]) -> Path:
         """Write a Chrome trace (``.json`` or ``.json.gz``), for Perfetto or ``load_trace``."""
         return save_trace(self, path)
 
+    @entry
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> Path:
         """Write one HTML file with timeline, memory and tables that needs neither network nor kernel."""
         # Memory and lines are looked up in the records; what follows needs none, and takes memory of its own.

@@ -10,7 +10,9 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from ..base.entry import entry
 from ..base.errors import DataFileError
+from ..base.files import path_of
 from ..core import hooks
 from .describe import storage
 from .foreign_trace import read_foreign
@@ -30,6 +32,7 @@ MAX_EVENTS = 5_000_000
 _ORIGIN = "traces are written by prof.save_trace(), `sparsekit profile` and SPARSEKIT_PROFILE=1."
 
 
+@entry
 def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Profile:
     """Read a trace that sparsekit wrote, or torch.profiler, MXNet or another profiler in Chrome's format.
 
@@ -51,6 +54,7 @@ def load_trace(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Prof
     DataFileError
         If the file is missing, truncated, too large, or no trace.
     """
+    path = path_of(path)
     name = Path(path).name
     document = _parse(_read(path, name, max_bytes), name)
     other = document.get("otherData") if isinstance(document, dict) else None

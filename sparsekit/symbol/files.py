@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError
-from ..base.files import write_whole
+from ..base.files import path_of, write_whole
 from ..core.op import Op
 from . import loops as _loops  # noqa: F401 - says how loops are read
 from . import values
@@ -110,10 +109,9 @@ def write_file(path: Any, heads: Sequence[Entry], remove_amp_cast: bool = True) 
 
 
 def _path(path: Any) -> str:
-    try:
-        return os.fspath(path)
-    except TypeError:
-        raise DTypeError(f"A {type(path).__name__} is no file name.", hint="fname required to be string.") from None
+    if isinstance(path, bytes):
+        raise DTypeError("A bytes is no file name.", hint="fname required to be string.")
+    return path_of(path)
 
 
 # reading

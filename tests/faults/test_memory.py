@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import programs
+import pytest
+
+import sparsekit as mx
 
 
 def test_a_program_is_run_and_measured():
@@ -15,3 +18,105 @@ def test_a_program_is_run_and_measured():
     assert "MemoryError" in limited.stderr
     assert programs.run("import ctypes; ctypes.string_at(0)").returncode < 0
     assert programs.run("while True: pass", timeout=1).returncode is None
+
+
+LIMITED = """
+    import sparsekit as mx
+
+    def refused(call):
+        try:
+            call()
+        except mx.InsufficientMemoryError as error:
+            assert "Hint:" in str(error), error
+        else:
+            print("was made")
+
+    MIB = 1 << 20
+    x = mx.nd.ones((100 * MIB // 4,))
+    y = mx.nd.sparse.row_sparse_array(([[1.0]], [3]), shape=(1 << 31, 1))
+    list_of = [0.0] * (20 * MIB)
+    refused(lambda: mx.nd.zeros((700 * MIB // 4,)) + 1)
+    refused(lambda: mx.nd.concat(*[x] * 11, dim=0))
+    refused(lambda: mx.nd.random.uniform(shape=(700 * MIB // 4,)))
+    refused(lambda: mx.nd.array(list_of * 4))
+    refused(lambda: mx.gluon.nn.Dense(180 * MIB, in_units=1).initialize())
+    refused(lambda: mx.gluon.nn.Embedding(180 * MIB, 1).initialize())
+    refused(lambda: y.tostype("csr"))
+    refused(lambda: y.attach_grad(stype="default"))
+    refused(lambda: mx.nd.zeros((600 * MIB // 4,)).asnumpy())
+    refused(lambda: mx.nd.zeros((600 * MIB // 4,)).astype("float64"))
+    print("done")
+"""
+
+
+def test_what_the_system_gives_no_memory_for_is_a_named_error():
+    assert programs.run(LIMITED, memory=1200 * programs.MIB).check().splitlines() == ["done"]
+
+
+LONG_LINE = """
+    import gzip, sys
+    import sparsekit as mx
+
+    with gzip.open("bomb.gz", "wb", 1) as file:
+        for _ in range(300):
+            file.write(b"0,1," * (1 << 18) if sys.argv[1] == "csv" else b" 1:1    " * (1 << 17))
+    try:
+        if sys.argv[1] == "csv":
+            mx.io.CSVIter("bomb.gz", data_shape=(2,), batch_size=1)
+        else:
+            list(mx.io.LibSVMIter("bomb.gz", data_shape=(2,), batch_size=1))
+    except mx.DataFileError as error:
+        print(error.message)
+"""
+
+
+@pytest.mark.parametrize("kind", ["csv", "libsvm"])
+def test_a_line_of_300_mib_in_a_small_file_is_refused_before_it_is_read(kind):
+    done = programs.run(LONG_LINE, kind, timeout=120)
+    assert done.check() == "bomb.gz, line 1 is longer than config.line_limit of 67,108,864 bytes.\n"
+    assert done.peak < 700 * programs.MIB
+
+
+@pytest.mark.parametrize("make", [
+    lambda: list(mx.io.CSVIter(["1,2", "3,4", "5," + "6" * 100], (2,), 1)),
+    lambda: list(mx.io.LibSVMIter(["1 0:1", "1 0:1", "1 0:1" + " " * 100], (2,), 1))])
+def test_the_limit_of_a_line_is_configurable_and_names_the_line(make):
+    with mx.config.set(line_limit=100), pytest.raises(mx.DataFileError, match=r"<lines>, line 3 is longer than config\."):
+        make()
+    with pytest.raises(mx.SparsekitError, match="line_limit is a number of bytes"), mx.config.set(line_limit=-1):
+        pass
+
+
+def test_a_batch_of_absurd_size_is_refused_and_a_large_one_repeats_the_rows():
+    for size in (10**10, 10**8):
+        with pytest.raises(mx.ShapeError, match=r"above config\.batch_limit of 4,294,967,296"):
+            next(mx.io.LibSVMIter(["1 0:1 1:2"], (2,), size))
+    with pytest.raises(mx.ShapeError, match="batch_limit"):
+        mx.io.CSVIter(["1,2"], (2,), 10**10)
+    batch = next(mx.io.LibSVMIter(["1 0:1", "2 1:2"], (2,), 7))
+    assert batch.data[0].asnumpy().tolist() == [[1, 0], [0, 2]] * 3 + [[1, 0]]
+    assert (batch.label[0].asnumpy().tolist(), batch.pad, batch.index.tolist()) == ([1, 2] * 3 + [1], 5, [0, 1] * 3 + [0])
+
+
+FRAME = """
+    import numpy as np
+    import pandas as pd
+    import scipy.sparse
+    import sparsekit as mx
+
+    def peak():
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM"))
+
+    matrix = scipy.sparse.random(200_000, 200, 0.001, format="csc", random_state=np.random.default_rng(1))
+    frame = pd.DataFrame.sparse.from_spmatrix(matrix)
+    before = peak()
+    x = mx.nd.sparse.csr_matrix(frame)
+    print(x.nnz == matrix.nnz, peak() - before)
+"""
+
+
+def test_a_sparse_data_frame_of_160_mb_dense_takes_a_few():
+    same, grown = programs.run(FRAME, timeout=120).check().split()
+    assert same == "True"
+    assert int(grown) < 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.entry import entries
 from ...base.errors import SparsekitError, UnknownNameError
 from ...initializer import Constant
 from ...ops.neural import ACTIVATIONS
@@ -137,3 +138,6 @@ class Swish(HybridBlock):
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         return x * F.sigmoid(self._beta * x, name="fwd")
+
+
+entries(globals(), __all__)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.entry import entries
 from ...base.errors import ShapeError, SparsekitError, StorageTypeError
 from ..block import HybridBlock
 from ..symbolic import as_held
@@ -159,3 +160,6 @@ class Embedding(HybridBlock):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({{input_dim}} -> {{output_dim}}, {{dtype}})".format(**self._kwargs)
+
+
+entries(globals(), __all__)

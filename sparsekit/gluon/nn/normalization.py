@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.entry import entries
 from ...base.errors import RowIndexError
 from ..block import HybridBlock
 from ..utils import whole
@@ -197,3 +198,6 @@ class GroupNorm(_Norm):
 
     def __repr__(self) -> str:
         return self._described()
+
+
+entries(globals(), __all__)

@@ -1,0 +1,81 @@
+"""What users call: whatever goes wrong inside with what they gave, they get a named error."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, MutableMapping
+from typing import Any
+
+from .errors import (
+    ConversionError,
+    DataFileError,
+    InsufficientMemoryError,
+    MissingPackageError,
+    SparsekitError,
+    named,
+)
+
+__all__ = ["entries", "entry", "within_memory"]
+
+_NAMED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
+
+
+def entry(function: Any) -> Any:
+    """A function that users call, or a class that they construct, whose errors are all named.
+
+    Objects may raise anything where they are asked for their length, items, numbers or names.  What they raise is the
+    cause of the named error, which is still of the kind that Python or numpy raised.
+    """
+    if isinstance(function, type):
+        function.__init__ = entry(function.__init__)  # type: ignore[misc]
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (SparsekitError, StopIteration, Warning):
+            raise
+        except Exception as error:
+            raise _error(function.__qualname__.removesuffix(".__init__"), error) from error
+
+    return call
+
+
+def within_memory(function: Callable[..., Any]) -> Any:
+    """A function that runs what users wrote, whose errors are theirs, but for the memory that the system does not give."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except MemoryError as error:
+            if isinstance(error, InsufficientMemoryError):
+                raise
+            raise _error(function.__qualname__, error) from error
+
+    return call
+
+
+def entries(names: MutableMapping[str, Any], public: Iterable[str]) -> None:
+    """Make entries of the functions and classes of a module that users call; each is defined in that module."""
+    for name in public:
+        if callable(names[name]) and getattr(names[name], "__module__", "") == names["__name__"]:
+            names[name] = entry(names[name])
+
+
+def _error(name: str, error: Exception) -> Exception:
+    message = f"{name} failed with what it was given"
+    if isinstance(error, _NAMED):
+        return named(error, message)
+    try:
+        said = f"{message}: {type(error).__name__}: {error}".splitlines()[0]
+    except Exception:  # an error whose own text fails
+        said = f"{message}: {type(error).__name__}"
+    if isinstance(error, OSError):
+        return DataFileError(said, hint="check the path, and that it may be read or written.")
+    if isinstance(error, ImportError):
+        return MissingPackageError(said, hint="install the package that it names.")
+    if isinstance(error, RuntimeError):
+        return SparsekitError(said, hint="check the arguments.")
+    return ConversionError(said, hint="check the arguments; objects of other libraries are converted by their own methods first.")

@@ -10,7 +10,6 @@ Importing this loads numpy and nothing else; numba, cupy and the notebook displa
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import Any
 
@@ -20,6 +19,7 @@ from .base import errors as _errors
 from .base.config import config
 from .base.context import Context, cpu, current_context, gpu, num_gpus
 from .base.errors import *  # noqa: F403 - the error classes are all public
+from .base.forking import load as _load
 from .base.version import __version__
 
 #: Submodules and names that load on first use: name -> module, or module and attribute.
@@ -48,7 +48,7 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = _LAZY[name].partition(":")
-    found: Any = importlib.import_module(module, __name__)
+    found: Any = _load(module, __name__)
     found = getattr(found, attribute) if attribute else found
     globals()[name] = found
     return found
@@ -60,8 +60,8 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(ipython: Any) -> None:
     """``%load_ext sparsekit``: the magics ``%%profile`` and ``%profile``."""
-    importlib.import_module(".profiler.magics", __name__).load_ipython_extension(ipython)
+    _load(".profiler.magics", __name__).load_ipython_extension(ipython)
 
 
 if os.environ.get("SPARSEKIT_PROFILE", "0") not in ("", "0"):
-    importlib.import_module(".profiler", __name__).autostart()
+    _load(".profiler", __name__).autostart()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from .errors import UnknownNameError
+from .forking import load
 
 __all__ = ["call", "register", "renderers"]
 
@@ -45,4 +45,4 @@ def call(name: str, /, *args: Any, **keywords: Any) -> Any:
     if name not in renderers:
         raise UnknownNameError.of("display", name, renderers)
     module, _, attribute = renderers[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)(*args, **keywords)
+    return getattr(load(module), attribute)(*args, **keywords)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["across_fork"]
+__all__ = ["across_fork", "load"]
 
 _locks: list[Callable[[], Any]] = []
+
+#: Held by who imports a part of the library that is imported when it is first used.  Python has a lock for each module,
+#: which a child finds taken for ever if another thread was importing it.
+_importing = threading.RLock()
 
 
 class _Forking(threading.local):
@@ -33,9 +38,23 @@ def across_fork(lock: Callable[[], Any]) -> None:
     _locks.append(lock)
 
 
+def load(name: str, package: str | None = None) -> Any:
+    """Import a part of the library, as ``importlib.import_module`` does, while no thread forks.
+
+    Parameters
+    ----------
+    name : str
+    package : str, optional
+        What a relative name is relative to.
+    """
+    with _importing:
+        return importlib.import_module(name, package)
+
+
 def _before() -> None:
     held = []
-    for lock in [given() for given in _locks]:
+    # The imports last: who holds another lock may have something to import.
+    for lock in (*[given() for given in _locks], _importing):
         if lock is not None:
             lock.acquire()
             held.append(lock)

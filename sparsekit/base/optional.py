@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from types import ModuleType
 from typing import Any
 
 from .errors import MissingPackageError
+from .forking import load
 from .undisturbed import undisturbed
 
 __all__ = ["optional_import", "scipy_part", "whole_import"]
@@ -21,7 +21,7 @@ def whole_import(name: str) -> ModuleType:
     name : str
         Its absolute name.
     """
-    found: ModuleType = undisturbed(lambda: importlib.import_module(name))
+    found: ModuleType = undisturbed(lambda: load(name))
     return found
 
 

@@ -6,12 +6,12 @@ module, its other attributes are kernels, imported when first touched.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import UnknownNameError
+from ..base.forking import load
 
 __all__ = ["for_device", "loaded", "warm"]
 
@@ -65,7 +65,7 @@ class Kernels:
         file = _FILE_OF.get(name)
         if file is None:
             raise UnknownNameError.of("kernel", name, _FILE_OF)
-        kernel = getattr(importlib.import_module(f"{__name__}.{self.device}.{file}"), name)
+        kernel = getattr(load(f"{__name__}.{self.device}.{file}"), name)
         setattr(self, name, kernel)
         return kernel
 
@@ -84,7 +84,7 @@ def for_device(device: str) -> Kernels:
         if device in stand_ins:
             stand_in: Kernels = stand_ins[device]
             return stand_in
-        xp = np if device == "cpu" else importlib.import_module(f"{__name__}.gpu.arrays").Arrays()
+        xp = np if device == "cpu" else load(f"{__name__}.gpu.arrays").Arrays()
         found = _loaded[device] = Kernels(device, xp)
     return found
 
@@ -99,5 +99,5 @@ def warm() -> int:
 
     Compiled code is kept on disk (``NUMBA_CACHE_DIR``), so that later processes start fast.
     """
-    module = importlib.import_module(f"{__name__}.cpu.warm")
+    module = load(f"{__name__}.cpu.warm")
     return int(module.warm())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import types
 from typing import Any
 
+from ..base.forking import load
 from ..core.op import registry
 from .functions import F
 
@@ -36,7 +36,7 @@ class Group(types.ModuleType):
 
     def _function(self, name: str) -> Any:
         if self._extra:
-            module = importlib.import_module(self._extra, __package__)
+            module = load(self._extra, __package__)
             if name in module.__all__:
                 return getattr(module, name)
         for prefix in self._prefixes:
@@ -45,7 +45,7 @@ class Group(types.ModuleType):
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
-        own = importlib.import_module(self._extra, __package__).__all__ if self._extra else []
+        own = load(self._extra, __package__).__all__ if self._extra else []
         names = {name.removeprefix(prefix) for prefix in self._prefixes for name in registry if name.startswith(prefix)}
         return sorted(names.union(own))
 

@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
+from ..base.forking import load as _load
 from .profile import Profile
 from .profiler import Profiler, active
 
@@ -52,7 +52,7 @@ _LAZY = {"load_trace": ".read_trace", "schedule": ".schedules", "diff": ".runs",
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(importlib.import_module(_LAZY.get(name, ".api"), __name__), name)
+        return getattr(_load(_LAZY.get(name, ".api"), __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import types
 from typing import Any
 
+from ..base.forking import load
 from ..core.op import registry
 from ..ndarray.namespaces import GROUPS as _ARRAY_GROUPS
 from .functions import F, make_function
@@ -28,7 +28,7 @@ class Group(types.ModuleType):
         self._prefixes, self._extra = prefixes, extra
 
     def _functions(self) -> Any:
-        return importlib.import_module(self._extra, __package__) if self._extra else None
+        return load(self._extra, __package__) if self._extra else None
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("__"):

@@ -9,9 +9,9 @@ anywidget, which is imported when one of them is first asked for.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
+from ..base.forking import load as _load
 from .bars import bars_figure
 from .compare import timelines_figure
 from .display import Display
@@ -67,7 +67,7 @@ _MODULE = {name: module for module, names in _LAZY.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     if name in _MODULE:
-        return getattr(importlib.import_module(_MODULE[name], __name__), name)
+        return getattr(_load(_MODULE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

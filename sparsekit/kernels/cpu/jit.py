@@ -18,7 +18,7 @@ import numpy as np
 
 from ...base.environment import thread_count
 from ...base.errors import DTypeError, MissingPackageError
-from ...base.forking import across_fork
+from ...base.forking import across_fork, load
 from ...base.undisturbed import undisturbed
 from .kept import Kept, warn_if_not_kept
 
@@ -227,7 +227,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 @functools.cache
 def _pool() -> Any:
-    workers: Any = importlib.import_module("sparsekit.base.workers")  # with concurrent.futures, only when it is needed
+    workers: Any = load("sparsekit.base.workers")  # with concurrent.futures, only when it is needed
     return workers.Threads(worker_count() - 1, "sparsekit")  # who asks for the work takes part
 
 

@@ -286,64 +286,156 @@ def initializers(c: Choices) -> tuple[str, list[str]]:
 # symbols
 
 
+STEPS = [
+    "{0}",
+    "F.transpose({0})",
+    "F.SwapAxis({0}, dim1=0, dim2=1)",
+    "F.sin({0})",
+    "F.expand_dims({0}, axis=0).reshape((-3, 0))",
+    "F.reverse({0}, axis=0)",
+    "({0} + 1)",
+    "F.transpose({0}, axes=(1, 0))",
+    "F.Cast({0}, dtype='float64')",
+]
+PAIRS = [
+    "F.elemwise_add({0}, {1})",
+    "F.elemwise_mul({0}, {1})",
+    "F.dot({0}, {1})",
+    "F.concat({0}, {1}, dim=0)",
+    "F.where({0}, {1}, {1})",
+    "F.broadcast_add({0}, {1})",
+    "F.FullyConnected({0}, {1}, num_hidden=3, no_bias=True)",
+    "F.add_n({0}, {1})",
+    "F.batch_dot(F.expand_dims({0}, axis=0), F.expand_dims({1}, axis=0)).reshape((-3, 0))",
+    "F.LinearRegressionOutput({0}, {1})",
+    "F.broadcast_like({0}, {1})",
+    "F.slice_like({0}, {1})",
+]
+
+
 @family
 def contradictions(c: Choices) -> tuple[str, list[str]]:
-    """Shapes that arrays refuse are refused by inference, through operators that only move sizes."""
-    steps = {
-        "": "{0}",
-        "transpose": "F.transpose({0})",
-        "swap": "F.SwapAxis({0}, dim1=0, dim2=1)",
-        "sin": "F.sin({0})",
-        "expand": "F.expand_dims({0}, axis=0).reshape((0, 0, 0)).squeeze()",
-        "flip": "F.reverse({0}, axis=0)",
-        "add": "({0} + 1)",
-        "identity": "F.identity({0})",
-        "axes": "F.transpose({0}, axes=(1, 0))",
-        "cast": "F.Cast({0}, dtype='float64')",
+    """Inference from all shapes gives what arrays give; from some of them, arrays of the inferred shapes run to that result."""
+
+    def moved(text: str) -> str:
+        for _ in range(c.below(3)):
+            text = c.choose(STEPS).format(text)
+        return text
+
+    op = c.choose(PAIRS)
+    text = op.format(moved("x"), moved("y"))
+    if c.flip():
+        text = c.choose(PAIRS).format(moved(text), moved(c.choose("yxz")))
+    sizes = [(2, 3), (3, 2), (3, 3), (1, 3)]
+    shapes = {name: c.choose(sizes) for name in ("x", "y", "z")}
+    given = {
+        name: shape for name, shape in shapes.items() if f"{name}" in text.replace("axes", "") and (name == "x" or not c.flip())
     }
-    left = [c.choose(steps) for _ in range(1 + c.below(3))]
-    op = c.choose(
-        [
-            "F.elemwise_add({0}, {1})",
-            "F.elemwise_mul({0}, {1})",
-            "F.dot({0}, {1})",
-            "F.concat({0}, {1}, dim=0)",
-            "F.where({0}, {1}, {1})",
-            "F.broadcast_add({0}, {1})",
-            "F.FullyConnected({0}, {1}, num_hidden=3, no_bias=True)",
-            "F.add_n({0}, {1})",
-            "F.stack({0}, {1})",
-            "F.batch_dot(F.expand_dims({0}, axis=0), F.expand_dims({1}, axis=0))",
-            "F.LinearRegressionOutput({0}, {1})",
-            "F.broadcast_like({0}, {1})",
-            "F.slice_like({0}, {1})",
-        ]
-    )
-    x, y = c.choose([(2, 3), (3, 2), (3, 3), (1, 3)]), c.choose([(2, 3), (3, 2), (3, 3), (1, 3)])
-    text = "x"
-    for step in left:
-        text = steps[step].format(text)
-    text = op.format(text, "y")
-    declared = c.flip()
-    given = f"x={x}" if declared else f"x={x}, y={y}"
+    if c.flip():
+        given["x"] = (given["x"][0], 0)  # an unknown size
     return op, [
-        "def graph(F, x, y):",
+        "def graph(F, x, y, z):",
         f"    return {text}",
+        "def on_arrays(shapes):",
+        "    try:",
+        "        return graph(mx.nd, *[mx.nd.ones(shapes.get(name, (1, 1))) for name in 'xyz']).shape",
+        "    except mx.SparsekitError:",
+        "        return None",
+        "symbol = graph(mx.sym, *[mx.sym.Variable(name) for name in 'xyz'])",
+        "names = symbol.list_arguments()",
+        f"given = {{name: shape for name, shape in {given!r}.items() if name in names}}",
         "try:",
-        f"    eager = graph(mx.nd, mx.nd.ones({x}), mx.nd.ones({y})).shape",
-        "except mx.SparsekitError:",
-        "    eager = None",
-        f"symbol = graph(mx.sym, mx.sym.Variable('x'), mx.sym.Variable('y'{f', shape={y}' if declared else ''}))",
+        "    found, (inferred,), _ = symbol.infer_shape(**given)",
+        "except (mx.SparsekitError, TypeError):",  # None, None, None: not decided
+        "    inferred = found = None",
         "try:",
-        f"    inferred = symbol.infer_shape({given})[1][0]",
+        "    made = symbol.simple_bind(mx.cpu(), **given).forward()[0].shape",
         "except mx.SparsekitError:",
-        "    inferred = None",
+        "    made = None",
+        "complete = set(given) == set(names) and not any(0 in shape for shape in given.values())",
+        "wanted = on_arrays(given) if complete else on_arrays(dict(zip(names, found))) if found else None",
+        "assert inferred == wanted, ('inferred', inferred, found, 'arrays', wanted)",
+        "assert made == wanted, ('simple_bind', made, 'arrays', wanted)",
+    ]
+
+
+# reading and writing places
+
+KEYS_OF = [
+    "0",
+    "-1",
+    "slice(None)",
+    "slice(1, 3)",
+    "slice(None, None, 2)",
+    "slice(None, None, -1)",
+    "slice(2, 1)",
+    "[0, 2]",
+    "[-1, 0, 0]",
+    "np.array([1, 0])",
+    "np.array([True, False, True])",
+    "Ellipsis",
+    "None",
+    "slice(-2, None)",
+    "slice(5, 9)",
+    "mx.nd.array([2, 0])",
+    "2",
+]
+
+
+@family
+def places(c: Choices) -> tuple[str, list[str]]:
+    """``x[key]`` and ``x[key] = value`` are numpy's, for every storage type that takes them."""
+    kind = c.choose(["float32", "float64", "int32", "uint8", "float16", "bool"])
+    shape = c.choose([(3, 3), (3,), (3, 4), (3, 2, 2)])
+    values = np.arange(np.prod(shape)).reshape(shape) % 4
+    stype = c.choose(["default"] + ["csr"] * (len(shape) == 2) + ["row_sparse"])
+    keys = [c.choose(KEYS_OF) for _ in range(c.choose([1, 2]) if len(shape) > 1 else 1)]
+    key = ", ".join(keys)
+    lines = [
+        f"values = {literal(values)}.astype({kind!r})",
+        f"x = mx.nd.array(values, dtype={kind!r}).tostype({stype!r})",
+        f"key = {key}",
+        "plain = lambda one: one.asnumpy().astype(int) if hasattr(one, 'asnumpy') else one",
+        "at = tuple(map(plain, key)) if isinstance(key, tuple) else plain(key)",
+    ]
+    if c.flip():
+        value = c.choose(
+            [
+                "1",
+                "0",
+                "2.0",
+                "values[at]",
+                "mx.nd.array(values[at], dtype=values.dtype)",
+                "mx.nd.ones((1,))",
+                "[1]",
+                "np.ones((1, 1))",
+            ]
+        )
+        return f"write {stype}", [
+            *lines,
+            "try:",
+            f"    value = {value}",
+            "    wanted = values.copy()",
+            "    wanted[at] = value.asnumpy() if hasattr(value, 'asnumpy') else value",
+            "except (IndexError, ValueError, TypeError, mx.SparsekitError):",
+            "    wanted = None",
+            *refused("x.__setitem__(key, value) if wanted is not None else None", "pass"),
+            "got = x.asnumpy()",
+            "assert wanted is None or (got == wanted).all() or (got == values).all(), (got, wanted)",
+        ]
+    return f"read {stype}", [
+        *lines,
         "try:",
-        f"    bound = symbol.simple_bind(mx.cpu(), {given})",
-        "except mx.SparsekitError:",
-        "    bound = None",
-        "assert inferred == eager, ('inferred', inferred, 'arrays', eager)",
-        "assert (bound is None) == (eager is None), 'simple_bind'",
+        "    wanted = values[at]",
+        "except IndexError:",
+        "    wanted = None",
+        *refused(
+            "x[key]",
+            "assert wanted is not None, ('numpy refuses', made)",
+            "assert made.dtype == values.dtype, made.dtype",
+            "assert made.shape == wanted.shape or x.stype != 'default' or wanted.ndim == 0, made.shape",
+            "np.testing.assert_array_equal(made.asnumpy().ravel(), wanted.ravel())",
+        ),
     ]
 
 

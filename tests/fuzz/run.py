@@ -116,7 +116,7 @@ class Fuzzer:
     """Runs cases of a seed, and keeps a report of each kind of finding."""
 
     def __init__(
-        self, seed: int, only: tuple[str, ...] = (), shrink: bool = True, patience: float = 20.0, operators: tuple[str, ...] = ()
+        self, seed: int, only: tuple[str, ...] = (), shrink: bool = True, patience: float = 8.0, operators: tuple[str, ...] = ()
     ) -> None:
         self.seed, self.only, self.shrink, self.patience, self.operators = seed, only, shrink, patience, operators
         self.process = Process()

@@ -749,7 +749,7 @@ def showing(way: str, lines: Any) -> Iterator[None]:
         raise Found(Finding(way, where(error), type(error).__name__, str(error), tuple(lines))) from error
 
 
-WAYS = (against_reference, inference, hybridized, bound, imported, exported, profiled, into_out, in_place, gradients, slopes)
+WAYS = (against_reference, inference, hybridized, bound, imported, profiled, into_out, in_place, gradients, slopes, exported)
 
 
 def check(graph: Graph, ways: Any = WAYS) -> Finding | None:

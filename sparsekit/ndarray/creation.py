@@ -119,8 +119,11 @@ def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx
 
 
 def _out_of(name: str, given: dict[str, Any]) -> Any:
-    """``out`` among the further arguments of a function that MXNet declares with ``**kwargs``; ``name`` has no effect."""
-    out, _ = given.pop("out", None), given.pop("name", None)
+    """``out`` among the further arguments of a function that MXNet declares with ``**kwargs``.
+
+    ``name`` and ``__layout__`` have no effect: a recurrent layer gives them to whatever makes its states.
+    """
+    out, _, _ = given.pop("out", None), given.pop("name", None), given.pop("__layout__", None)
     no_more(name, given, ("shape", "ctx", "dtype", "out", "name"))
     return out
 

@@ -381,3 +381,12 @@ def test_names_of_composed_cells():
         stacked.add(rnn.DropoutCell(0.5))
     names = mx.sym.Group(stacked.unroll(2, steps, merge_outputs=False)[0]).list_outputs()
     assert names == ["s_dropout0_t0_fwd_output", "s_dropout0_t1_fwd_output"]
+
+
+@pytest.mark.parametrize("func", [mx.nd.zeros, mx.nd.ones])
+def test_functions_of_arrays_make_states(func):
+    """As MXNet's language model has it."""
+    for maker in (mx.gluon.rnn.LSTM(3), mx.gluon.rnn.LSTMCell(3)):
+        states = maker.begin_state(func=func, batch_size=2, ctx=mx.cpu())
+        assert [state.shape[-2:] for state in states] == [(2, 3), (2, 3)]
+        assert {float(state.asnumpy().mean()) for state in states} == {float(func is mx.nd.ones)}

@@ -11,6 +11,11 @@ from sparsekit.base.errors import SparsekitError
 SIZES = (1, 2, 3, 4, 6)
 
 
+@pytest.fixture(autouse=True)
+def any_index_will_do(monkeypatch):
+    monkeypatch.setattr(mx.config, "indices", "allow")
+
+
 def _axis(random):
     return int(random.integers(-2, 3))
 

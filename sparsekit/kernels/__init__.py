@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.context import HOST
 from ..base.errors import UnknownNameError
 
 __all__ = ["for_device", "loaded", "warm"]
@@ -77,6 +78,8 @@ def for_device(device: str) -> Kernels:
     """The kernels of ``"cpu"`` or ``"gpu"``; the latter imports cupy."""
     found = _loaded.get(device)
     if found is None:
+        if device in HOST and device != "cpu":
+            return for_device("cpu")
         xp = np if device == "cpu" else importlib.import_module(f"{__name__}.gpu.arrays").Arrays()
         found = _loaded[device] = Kernels(device, xp)
     return found

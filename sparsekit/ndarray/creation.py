@@ -118,8 +118,11 @@ def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx
 
 
 def _out_of(name: str, given: dict[str, Any]) -> Any:
-    """``out`` among the further arguments of a function that MXNet declares with ``**kwargs``; ``name`` has no effect."""
+    """``out`` among the further arguments of a function that MXNet declares with ``**kwargs``; ``name``, and attributes for
+    symbols such as ``__layout__``, which cells of ``gluon.rnn`` hand over, have no effect.
+    """
     out, _ = given.pop("out", None), given.pop("name", None)
+    given = {key: value for key, value in given.items() if not (key.startswith("__") and key.endswith("__"))}
     no_more(name, given, ("shape", "ctx", "dtype", "out", "name"))
     return out
 

@@ -53,7 +53,7 @@ def _bound(part: slice, name: str) -> int | None:
 
 def _places(part: Any) -> Any:
     """The index arrays that one part of a key stands for: several for a mask of several axes."""
-    store = getattr(part, "_store", part)
+    store = list(part) if isinstance(part, range) else getattr(part, "_store", part)
     if not isinstance(store, (np.ndarray, list, tuple)) and not hasattr(store, "__cuda_array_interface__"):
         raise RowIndexError(f"{part!r} of type {type(part).__name__} is no index.",
                             hint="use integers, slices, lists or arrays of integers, or masks of booleans.")

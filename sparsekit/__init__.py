@@ -40,8 +40,7 @@ _LAZY = {
 }
 
 __all__ = ["Context", "__version__", "autograd", "config", "cpu", "cpu_pinned", "current_context", "gpu", "nd", "ndarray",
-    "num_gpus",
-           *_errors.__all__, *_LAZY]
+           "num_gpus", *_errors.__all__, *_LAZY]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ from . import autograd, ndarray
 from . import ndarray as nd
 from .base import errors as _errors
 from .base.config import config
-from .base.context import Context, cpu, current_context, gpu, num_gpus
+from .base.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .base.errors import *  # noqa: F403 - the error classes are all public
 from .base.forking import load as _load
 from .base.version import __version__
@@ -39,8 +39,8 @@ _LAZY = {
     "progress": ".course:progress",
 }
 
-__all__ = ["Context", "__version__", "autograd", "config", "cpu", "current_context", "gpu", "nd", "ndarray", "num_gpus",
-           *_errors.__all__, *_LAZY]
+__all__ = ["Context", "__version__", "autograd", "config", "cpu", "cpu_pinned", "current_context", "gpu", "nd", "ndarray",
+           "num_gpus", *_errors.__all__, *_LAZY]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,10 @@ from typing import Any, ClassVar, Self
 from .entry import entry
 from .errors import DTypeError, GPUNotFound, UnknownNameError
 
-__all__ = ["Context", "cpu", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
+__all__ = ["HOST", "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
+
+#: Types of devices whose memory is the machine's own; the last two are MXNet's names, and mean no other memory here.
+HOST = frozenset({"cpu", "cpu_pinned", "cpu_shared"})
 
 
 class Context:
@@ -18,7 +21,7 @@ class Context:
 
     Parameters
     ----------
-    device_type : {"cpu", "gpu"} or Context
+    device_type : {"cpu", "gpu", "cpu_pinned", "cpu_shared"} or Context
     device_id : int
         Number of the device, from 0.
 
@@ -40,8 +43,8 @@ class Context:
         """The one object of that device."""
         if isinstance(device_type, Context):
             return device_type
-        if device_type not in ("cpu", "gpu"):
-            raise UnknownNameError.of("device type", device_type, ("cpu", "gpu"))
+        if device_type != "gpu" and device_type not in HOST:
+            raise UnknownNameError.of("device type", device_type, ("gpu", *sorted(HOST)))
         key = (device_type, int(device_id))
         found = cls._known.get(key)
         if found is None:
@@ -84,6 +87,11 @@ _current = _Current()
 def cpu(device_id: int = 0) -> Context:
     """The context of the machine's own memory and cores."""
     return Context("cpu", device_id)
+
+
+def cpu_pinned(device_id: int = 0) -> Context:
+    """The context that MXNet has for pinned memory; here it is the machine's own memory, under that name."""
+    return Context("cpu_pinned", device_id)
 
 
 def gpu(device_id: int = 0) -> Context:

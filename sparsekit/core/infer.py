@@ -95,7 +95,7 @@ def reduced(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
     """Shape after a reduction; a full reduction gives (1,), as in MXNet."""
     shape = shapes[0]
     axes = axes_of(attrs["axis"], len(shape))
-    if attrs.get("exclude"):
+    if attrs.get("exclude") and attrs["axis"] not in (None, ()):  # without axes, everything is reduced either way
         axes = tuple(axis for axis in range(len(shape)) if axis not in axes)
     if attrs["keepdims"]:
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.context import HOST
 from ..base.errors import UnknownNameError
 from ..base.forking import load
 
@@ -81,6 +82,8 @@ def for_device(device: str) -> Kernels:
     """The kernels of ``"cpu"`` or ``"gpu"``; the latter imports cupy."""
     found = _loaded.get(device)
     if found is None:
+        if device in HOST and device != "cpu":
+            return for_device("cpu")
         if device in stand_ins:
             stand_in: Kernels = stand_ins[device]
             return stand_in

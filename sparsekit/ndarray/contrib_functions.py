@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.arguments import strict
+from ..base.context import HOST
 from ..base.errors import ShapeError
 from ..core import hooks
 from ..core.dispatch import wrap
@@ -37,7 +38,7 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | No
                          hint="give one entry for each along the axis.")
     places = np.flatnonzero(index.asnumpy()).reshape(1, -1)
     key = (("slice", None, None, None),) * axis + (("array", 0),)
-    return F._index(data, wrap(places, data.context) if data.context.device_type == "cpu" else array(
+    return F._index(data, wrap(places, data.context) if data.context.device_type in HOST else array(
         places, data.context, "int64"), key=key, out=out)
 
 

@@ -54,8 +54,8 @@ def _bound(part: slice, name: str) -> int | None:
 
 def _places(part: Any) -> Any:
     """The index arrays that one part of a key stands for: several for a mask of several axes."""
-    store = getattr(part, "_store", part)
-    if hooks.state.tracing and store is not part:
+    store = list(part) if isinstance(part, range) else getattr(part, "_store", part)
+    if hooks.state.tracing and hasattr(part, "_store"):
         from ..core.trace import refuse  # needs the array classes, and is not needed before a block is traced
 
         raise refuse("an array was an index while a hybridized block was traced, and which entries it names depends on values.",

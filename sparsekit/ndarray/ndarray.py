@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.context import Context, num_gpus, require
+from ..base.context import HOST, Context, num_gpus, require
 from ..base.dtypes import element_type
 from ..base.entry import entry
 from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, SparsekitError, UnsupportedError
@@ -141,7 +141,7 @@ class NDArray(NumpyProtocol, Interchange):
             from ..core.trace import refuse  # needs the array classes, and is not needed before a block is traced
 
             raise refuse()
-        return self._store if self._ctx.device_type == "cpu" else _map_components(self._store, lambda part: part.get())
+        return self._store if self._ctx.device_type in HOST else _map_components(self._store, lambda part: part.get())
 
     def asscalar(self) -> Any:
         """The only element as a numpy scalar.
@@ -442,7 +442,7 @@ class NDArray(NumpyProtocol, Interchange):
         RowIndexError
             If the key is no index, or outside.
         """
-        if type(key) is int and not hooks.state.recording and self.ndim > 1 and self._ctx.device_type == "cpu":
+        if type(key) is int and not hooks.state.recording and self.ndim > 1 and self._ctx.device_type in HOST:
             try:
                 return wrap(self._store[key], self._ctx)
             except IndexError:
@@ -490,7 +490,7 @@ class NDArray(NumpyProtocol, Interchange):
 
     def _on_my_device(self, key: Any, value: Any) -> tuple[Any, Any]:
         """An index, whose bounds are checked, for a GPU looks at none, and a value where this array lies."""
-        if self._ctx.device_type == "cpu":
+        if self._ctx.device_type in HOST:
             return key, value if isinstance(value, np.ndarray) else value.get()
         np.broadcast_to(np.int8(0), self.shape)[key]
         return key, for_device("gpu").xp.asarray(value)
@@ -542,7 +542,7 @@ def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Co
         store = RowSparse(store, indices[0], tuple(shape))
     element_type(store.dtype)
     array: NDArray = wrap(store, CPU)
-    return array.as_in_context(ctx) if ctx.device_type == "cpu" or ctx.device_id < num_gpus() else array
+    return array.as_in_context(ctx) if ctx.device_type in HOST or ctx.device_id < num_gpus() else array
 
 
 def _to_device(part: Any, xp: Any) -> Any:

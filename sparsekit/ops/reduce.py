@@ -26,7 +26,8 @@ def _samples() -> samples.Samples:
 def axes_in(x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     """The axes that are reduced, ascending."""
     axes = infer.axes_of(attrs["axis"], len(x.shape))
-    return tuple(axis for axis in range(len(x.shape)) if axis not in axes) if attrs.get("exclude") else axes
+    others = attrs.get("exclude") and attrs["axis"] not in (None, ())  # without axes, everything is reduced either way
+    return tuple(axis for axis in range(len(x.shape)) if axis not in axes) if others else axes
 
 
 def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = ()) -> Op:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
 from typing import Any
@@ -59,24 +60,28 @@ FUNCTIONS = {name: binary(name, *names) for name, names in _NAMES.items()}
 FUNCTIONS["true_divide"] = FUNCTIONS["divide"]
 
 
-def power(base: Any, exp: Any) -> Symbol:
-    """``base ** exp`` of two symbols of equal shapes, or of a symbol and a number."""
-    return _POWER(base, exp)
+def _are_numbers(left: Any, right: Any) -> bool:
+    return isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS)
 
 
-def maximum(left: Any, right: Any) -> Symbol:
-    """The larger of two symbols of equal shapes, or of a symbol and a number."""
-    return _MAXIMUM(left, right)
+def power(base: Any, exp: Any) -> Any:
+    """``base ** exp`` of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
+    return base**exp if _are_numbers(base, exp) else _POWER(base, exp)
 
 
-def minimum(left: Any, right: Any) -> Symbol:
-    """The smaller of two symbols of equal shapes, or of a symbol and a number."""
-    return _MINIMUM(left, right)
+def maximum(left: Any, right: Any) -> Any:
+    """The larger of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
+    return max(left, right) if _are_numbers(left, right) else _MAXIMUM(left, right)
 
 
-def hypot(left: Any, right: Any) -> Symbol:
-    """The hypotenuse of two symbols of equal shapes, or of a symbol and a number."""
-    return _HYPOT(left, right)
+def minimum(left: Any, right: Any) -> Any:
+    """The smaller of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
+    return min(left, right) if _are_numbers(left, right) else _MINIMUM(left, right)
+
+
+def hypot(left: Any, right: Any) -> Any:
+    """The hypotenuse of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
+    return math.hypot(left, right) if _are_numbers(left, right) else _HYPOT(left, right)
 
 
 _POWER, _MAXIMUM, _MINIMUM, _HYPOT = (FUNCTIONS[name] for name in ("power", "maximum", "minimum", "hypot"))

@@ -191,6 +191,10 @@ class Symbol:
 
         return Symbol(rebuilt(self._entries, replace))
 
+    def _compose(self, *args: Symbol, name: str | None = None, **kwargs: Symbol) -> None:
+        """Put other symbols in the place of this graph's variables, in place; see ``__call__``."""
+        self._entries = self(*args, name=name, **kwargs)._entries
+
     def __copy__(self) -> Symbol:
         return Symbol(rebuilt(self._entries, copied))
 

@@ -94,6 +94,8 @@ class Noter:
             return {"type": value.__name__}
         if value in (int, float, bool):
             return {"builtin": value.__name__}
+        if hasattr(value, "_fields") and not type(value).__module__.startswith("mxnet"):
+            raise NotNoted("a named tuple")
         if isinstance(value, (list, tuple)):
             made = [self.code(one) for one in value]
             return made if isinstance(value, list) else {"tuple": made}

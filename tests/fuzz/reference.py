@@ -436,7 +436,8 @@ def _mean(x, axis, keepdims):
 
 _magnitude = _reduced(lambda x, axis, keepdims: np.sum(np.abs(np.nan_to_num(x)), axis=axis, keepdims=keepdims))
 for _name, _function in {"sum": np.sum, "mean": _mean, "nansum": np.nansum}.items():
-    add(_name, _reduction_draw(), _reduced(_function), dtype=first, ulps=16, smooth=_name != "nansum", scale=_magnitude)
+    _types = (*FLOATS, "int32", "int64") if _name == "mean" else NUMBERS  # the sum of a mean of bytes wraps, as in MXNet
+    add(_name, _reduction_draw(_types), _reduced(_function), dtype=first, ulps=16, smooth=_name != "nansum", scale=_magnitude)
 for _name, _function in {"prod": np.prod, "nanprod": np.nanprod}.items():
     add(_name, _reduction_draw(FLOATS), _reduced(_function), dtype=first, ulps=32, smooth=_name == "prod")
 add(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -133,3 +135,69 @@ def test_gradients_of_a_function_are_checked(given, message):
         y = Wrong(given)(x, w)
     with pytest.raises(mx.GradientError, match=message):
         y.backward()
+
+
+def _faulty(name, error, **methods):
+    """A registered operator whose method ``name`` raises an error."""
+    def raises(*args, **kwargs):
+        raise error
+
+    operator = type("Faulty", (mx.operator.CustomOp,), {
+        "forward": lambda self, is_train, req, in_data, out_data, aux: self.assign(out_data[0], req[0], in_data[0]),
+        **({name: raises} if name in ("forward", "backward") else {})})
+    own = {"create_operator": lambda self, ctx, shapes, dtypes: operator()}
+    if name not in ("forward", "backward"):
+        own[name] = raises
+    mx.operator.register(f"faulty_{name}")(type("FaultyProp", (mx.operator.CustomOpProp,), own))
+    return f"faulty_{name}"
+
+
+@pytest.mark.parametrize("error", [ValueError("boo"), KeyError("boo"), ZeroDivisionError("boo"), TypeError("boo")])
+@pytest.mark.parametrize("method", ["forward", "backward", "create_operator", "infer_shape", "infer_type", "infer_storage_type",
+                                    "infer_storage_type_backward", "list_arguments", "list_outputs"])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_what_a_custom_operator_raises_is_an_error_of_this_library(method, error, symbolic):
+    """As in MXNet, where it is an MXNetError; the user's own error is its cause."""
+    op_type = _faulty(method, error)
+    x = mx.nd.ones((2, 2))
+    x.attach_grad()
+
+    def run():
+        if symbolic:
+            executor = mx.sym.Custom(mx.sym.Variable("x"), op_type=op_type).simple_bind(mx.cpu(), x=(2, 2))
+            executor.forward(is_train=True)
+            executor.backward(mx.nd.ones((2, 2)))
+            return
+        with mx.autograd.record():
+            y = mx.nd.Custom(x, op_type=op_type)
+        y.backward()
+
+    with pytest.raises(mx.MXNetError, match=f"'{op_type}' raised {type(error).__name__}") as caught:
+        run()
+    assert caught.value.__cause__ is error
+    assert isinstance(caught.value, mx.base.errors.CustomOpError)
+    assert caught.value.hint
+
+
+def test_errors_of_this_library_pass_through_custom_operators():
+    op_type = _faulty("forward", mx.ShapeError("of mine", hint="none"))
+    with pytest.raises(mx.ShapeError, match="of mine"):
+        mx.nd.Custom(mx.nd.ones((2, 2)), op_type=op_type)
+
+
+def test_a_profile_shows_the_code_of_custom_operators_in_a_category_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    op_type = _faulty("infer_nothing", ValueError())
+    mx.profiler.dumps(reset=True)
+    mx.profiler.set_state("run")
+    try:
+        executor = mx.sym.Custom(mx.sym.Variable("x"), op_type="softmax_of_mine", name="own").simple_bind(mx.cpu(), x=(2, 2))
+        executor.forward(is_train=True)
+        executor.backward()
+        mx.nd.Custom(mx.nd.ones((2, 2)), op_type=op_type)
+    finally:
+        mx.profiler.set_state("stop")
+    found = json.loads(mx.profiler.dumps(reset=True, format="json"))["Time"]
+    assert {name: row["Count"] for name, row in found["Custom Operator"].items()} == {
+        "softmax_of_mine::pure_python": 1, "_backward_softmax_of_mine::pure_python": 1, f"{op_type}::pure_python": 1}
+    assert all(row["Total"] > 0 for row in found["Custom Operator"].values())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from .errors import UnknownNameError
+from .errors import UnknownNameError, shown
 
 __all__ = ["config"]
 
@@ -24,6 +24,11 @@ class Config:
     densify_limit : int
         Bytes; one silent conversion that would make more than this raises, whatever
         ``densify`` says short of ``"allow"``.  Default 1 GiB.
+    line_limit : int
+        Bytes that one line of a text file may have for ``LibSVMIter``, ``load_libsvm`` and ``CSVIter``, decompressed.
+        Reading a line takes some ten times as much memory.  Default 64 MiB.
+    batch_limit : int
+        Bytes that one batch of ``LibSVMIter`` or ``CSVIter`` may take.  Default 4 GiB.
     check_format : bool
         Validate the components of sparse arrays on construction, O(nnz).  Default True.
     cuda_graphs : bool
@@ -40,11 +45,15 @@ class Config:
     _choices: ClassVar[dict[str, tuple[Any, ...]]] = {"densify": ("warn", "error", "allow"), "check_format": (True, False),
                                                     "cuda_graphs": (True, False), "indices": ("warn", "error", "allow"),
                                                     "log_storage_types": (None, True, False)}
-    __slots__ = ("check_format", "cuda_graphs", "densify", "densify_limit", "indices", "log_storage_types")
+    _sizes: ClassVar[tuple[str, ...]] = ("densify_limit", "line_limit", "batch_limit")
+    __slots__ = ("batch_limit", "check_format", "cuda_graphs", "densify", "densify_limit", "indices", "line_limit",
+                 "log_storage_types")
 
     def __init__(self) -> None:
         self.densify = "warn"
         self.densify_limit = 1 << 30
+        self.line_limit = 1 << 26
+        self.batch_limit = 1 << 32
         self.check_format = True
         self.cuda_graphs = True
         self.indices = "warn"
@@ -56,8 +65,8 @@ class Config:
         choices = self._choices.get(name)
         if choices and value not in choices:
             raise UnknownNameError.of(f"value of config.{name}", value, map(str, choices))
-        if name == "densify_limit" and (not isinstance(value, int) or value < 0):
-            raise UnknownNameError(f"config.densify_limit is a number of bytes, not {value!r}.", hint="1 << 30 is 1 GiB.")
+        if name in self._sizes and (not isinstance(value, int) or value < 0):
+            raise UnknownNameError(f"config.{name} is a number of bytes, not {shown(value)}.", hint="1 << 30 is 1 GiB.")
         object.__setattr__(self, name, value)
 
     @contextmanager

@@ -32,11 +32,18 @@ class written:
         The name it takes.
     """
 
+    _discard: Any = None
+
     def __init__(self, path: Any) -> None:
         self._path = os.fsdecode(path)
 
     def __enter__(self) -> Any:
-        return undisturbed(self._open)
+        try:
+            return undisturbed(self._open)
+        except BaseException:
+            if self._discard is not None:  # a signal's handler raised, and nobody will leave the block
+                self._discard()
+            raise
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         undisturbed(self._keep if kind is None else self._discard)

@@ -48,12 +48,14 @@ def undisturbed(work: Callable[[], Any]) -> Any:
             done.acquire(timeout=0.05)
         except BaseException as error:
             raised = error
-    good, found = outcome[0]
-    if raised is not None:
-        raise raised
-    if not good:
-        raise found
-    return found
+    good, found = outcome.pop()
+    if good and raised is None:
+        return found
+    try:
+        raise found if raised is None else raised
+    finally:
+        # An error's traceback has this frame, which must not have the error: what else it holds is to go with it.
+        del found, raised
 
 
 def _and_release(run: Callable[[], None], lock: Any) -> None:

@@ -65,8 +65,8 @@ class _Instruction:
         self.plan, self.layer, self.link, self.specs = plan, step.layer, link, step.outputs
         self.places = tuple(store.slot for store in step.inputs)
         self.outputs = tuple(store.slot for store in step.outputs)
-        self.place = self.outputs[0]
-        self.general = plan.fallback or bool(plan.dense) or plan.cast is not None or plan.call.outputs > 1
+        self.place = self.outputs[0] if self.outputs else -1
+        self.general = plan.fallback or bool(plan.dense) or plan.cast is not None or plan.call.outputs != 1
         self.buffer: int | None = None
         self.target: int | None = None
         self.spent: tuple[int, ...] = ()
@@ -169,9 +169,10 @@ class Program:
     def _give_buffers(self, instructions: list[_Instruction], kept: set[int]) -> None:
         """Keep the memory of large dense results that nobody outside gets to see."""
         for instruction in instructions:
+            if instruction.general or not instruction.plan.takes_out or instruction.place in kept:
+                continue
             spec = instruction.specs[0]
-            if (instruction.plan.takes_out and not instruction.general and spec.stype == "default" and spec.nbytes >= LARGE
-                    and instruction.place not in kept):
+            if spec.stype == "default" and spec.nbytes >= LARGE:
                 instruction.buffer = len(self.memory)
                 self.memory.append((instruction.plan.k.xp, spec.shape, spec.dtype))
 

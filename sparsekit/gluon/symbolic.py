@@ -186,6 +186,9 @@ def trace(block: Any) -> Symbol:
                                f"{error}.", hint="hybrid_forward must do with operators of F what is to be exported; hybridize() "
                                "and call the block once if it takes another number of inputs.") from error
     outputs, _ = flatten(made, Symbol, f"The result of {block.name}")
+    if not any(map(len, outputs)):
+        raise UnsupportedError(f"{block.name} gives no arrays, and a symbol without outputs computes nothing.",
+                               hint="return from hybrid_forward what is to be computed.")
     return outputs[0] if len(outputs) == 1 else Group(outputs)
 
 

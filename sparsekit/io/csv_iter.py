@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import warnings
 from typing import Any
@@ -15,19 +14,21 @@ from ..base.errors import DataFileError, ShapeError
 from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
 from .data import DataBatch, DataDesc
-from .source import TextSource
+from .source import TextSource, check_batch
 from .wrapping import _Held
 
 __all__ = ["CSVIter"]
 
 
-def _table(source: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """All rows of a file, each in ``shape``."""
+def _table(source: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, str]:
+    """All rows of a file, each in ``shape``, and the file's name."""
     text = TextSource(source)
-    with text.open() as handle, warnings.catch_warnings():
+    with text.lines() as lines, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about files without rows, which are refused below
         try:
-            found = np.loadtxt(io.TextIOWrapper(handle, "utf-8"), dtype=dtype, delimiter=",", ndmin=2)
+            found = np.loadtxt(lines, dtype=dtype, delimiter=",", ndmin=2)
+        except DataFileError:
+            raise
         except ValueError as error:
             raise DataFileError(f"{text.name} is no table of numbers: {error}.", hint="numbers, separated by commas, "
                                 "equally many in each line.") from None
@@ -36,7 +37,7 @@ def _table(source: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if found.shape[1] != math.prod(shape):
         raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, which are none of shape {shape}.",
                          hint=f"declare ({found.shape[1]},), or a shape of as many elements.")
-    return found.reshape(-1, *shape)
+    return found.reshape(-1, *shape), text.name
 
 
 class CSVIter(_Held):
@@ -64,9 +65,10 @@ class CSVIter(_Held):
     Raises
     ------
     DataFileError
-        If a file is missing, empty, damaged or no table of numbers.
+        If a file is missing, empty, damaged or no table of numbers, or a line is longer than ``config.line_limit``.
     ShapeError
-        If lines do not have as many numbers as the shape says, or the files differ in length.
+        If lines do not have as many numbers as the shape says, or the files differ in length, or a batch would take more
+        bytes than ``config.batch_limit``.
 
     Examples
     --------
@@ -84,12 +86,13 @@ class CSVIter(_Held):
             raise ShapeError(f"batch_size is a number of rows, at least 1, not {batch_size!r}.", hint="batch_size=32, say.")
         super().__init__(int(batch_size))
         kind, width = element_type(dtype), shape_of(label_shape)
-        self._data = _table(data_csv, shape_of(data_shape), kind)
+        self._data, name = _table(data_csv, shape_of(data_shape), kind)
         count = len(self._data)
         apart = label_csv is not None and label_csv != "NULL"
-        self._label = _table(label_csv, width, kind) if apart else np.zeros((count, *width), kind)
+        self._label = _table(label_csv, width, kind)[0] if apart else np.zeros((count, *width), kind)
         if len(self._label) != count:
             raise ShapeError(f"There are {count} rows of data, but {len(self._label)} of labels.", hint="one label a row.")
+        check_batch(name, self.batch_size, self.batch_size * (8 + self._data[:1].nbytes + self._label[:1].nbytes))
         if width == (1,):
             self._label = self._label.reshape(-1)
         self._round, self._at, self._start = bool(round_batch), 0, 0

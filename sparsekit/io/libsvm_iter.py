@@ -15,6 +15,7 @@ from ..ndarray import wrap
 from .data import DataBatch, DataDesc, DataIter
 from .libsvm import label_width
 from .libsvm_reader import LibSVMReader, Rows
+from .source import check_batch
 
 __all__ = ["LibSVMIter"]
 
@@ -114,7 +115,8 @@ class LibSVMIter(DataIter):
     DataFileError
         If a file is missing, empty or cut short, or the label file has another number of rows.
     ShapeError
-        For a ``data_shape``, ``label_shape`` or ``batch_size`` that makes no batch.
+        For a ``data_shape``, ``label_shape`` or ``batch_size`` that makes no batch, or for a batch that would take more
+        bytes than ``config.batch_limit``.
 
     Examples
     --------
@@ -132,6 +134,7 @@ class LibSVMIter(DataIter):
                  label_name: str = "softmax_label", memory_limit: int = MEMORY_LIMIT,
                  prefetch_buffer: int | None = None, ctx: Any = None) -> None:
         super().__init__(_positive("batch_size", batch_size))
+        check_batch("LibSVMIter", self.batch_size, 12 * self.batch_size)  # what rows without values take
         self._width = _positive("data_shape", data_shape)
         self._label_width = label_width(label_shape)
         apart = label_libsvm is not None and label_libsvm != "NULL"
@@ -231,11 +234,13 @@ class LibSVMIter(DataIter):
         while pad:
             self._rewind()
             more, more_label = self._take(pad)
-            datas.append(more)
-            labels.append(more_label)
-            indices.append(np.arange(len(more), dtype=np.uint64))
-            pad -= len(more)
-            rounds += 1
+            times = pad // len(more)  # a whole file, if it is more than once
+            check_batch(self._feeds[0].reader.name, self.batch_size, data.nbytes + more.nbytes * times)
+            datas.append(more.repeated(times))
+            labels.append(datas[-1] if more_label is more else more_label.repeated(times))
+            indices.append(np.tile(np.arange(len(more), dtype=np.uint64), times))
+            pad -= times * len(more)
+            rounds += times
         self._wrapped = rounds == 1
         joined = Rows.join(datas)
         return joined, joined if label is data else Rows.join(labels), np.concatenate(indices)

@@ -8,19 +8,18 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from ..base.config import config
 from ..base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnknownNameError
 from ..kernels.cpu import libsvm_read as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR
 from .libsvm_errors import explain, malformed
-from .source import TextSource
+from .source import TextSource, line_too_long
 
 __all__ = ["LibSVMReader", "Rows"]
 
 #: Text that is read at once, and the least that a thread of its own gets.
 CHUNK_BYTES, PIECE_BYTES = 1 << 22, 1 << 20
-#: A longer line is taken for a file that is no text.
-LINE_LIMIT = 1 << 30
 _ANY_WIDTH = 1 << 62
 #: What a buffer has room for behind the text: a newline that the file lacks, and what the kernel reads too much.
 _BEHIND = 1 + kernels.SLACK
@@ -73,6 +72,17 @@ class Rows:
             label_indptr = label_indptr - label_indptr[0]
         return Rows(labels, label_indptr, self.indptr[start:stop + 1] - first, self.indices[first:last].copy(),
                     self.data[first:last].copy(), queries if queries is None else queries[start:stop].copy())
+
+    def repeated(self, times: int) -> Rows:
+        """The rows, so many times over."""
+        parts, doubled = [], self
+        while times:
+            if times & 1:
+                parts.append(doubled)
+            times >>= 1
+            if times:
+                doubled = Rows.join([doubled, doubled])
+        return Rows.join(parts)
 
     @staticmethod
     def join(parts: list[Rows]) -> Rows:
@@ -168,7 +178,7 @@ class LibSVMReader:
     Raises
     ------
     LibSVMError
-        For a malformed line, while iterating; with file, line and column.
+        For a malformed line, or one longer than ``config.line_limit``, while iterating; with file, line and column.
     DataFileError
         If the source is missing or cut short.
     """
@@ -359,7 +369,7 @@ class LibSVMReader:
 
     def _error(self, blocks: _LineBlocks, text: Any, code: int, offset: int, base: int, width: int) -> LibSVMError:
         first = int(kernels.last_newline(text, 0, offset))
-        last = first + bytes(text[first:first + LINE_LIMIT]).index(b"\n")
+        last = _line_end(text, first, text.size) - 1
         what, hint = explain(code, bytes(text[first:last]), offset - first, base, width)
         line = blocks.lines_before(first) + 1
         return malformed(self.name, line, offset - first + 1, what, hint)
@@ -393,7 +403,8 @@ class _LineBlocks:
     def __init__(self, handle: BinaryIO, position: int, size: int, source: TextSource) -> None:
         self._handle, self._position, self._source = handle, position, source
         self._counting, self._lines = not source.reopenable, 0  # else counted when a mistake is found
-        self._text: Any = np.empty(size + _BEHIND, np.uint8)
+        self._limit = config.line_limit
+        self._text: Any = np.empty(min(size, self._limit + 1) + _BEHIND, np.uint8)
 
     def within(self, begin: int, end: int | None) -> Iterator[tuple[Any, int, int]]:
         """(text, start, stop) of lines that start after byte ``begin`` (or at 0) and not after ``end``."""
@@ -434,10 +445,10 @@ class _LineBlocks:
                 return
 
     def _grow(self, filled: int) -> None:
-        if self._text.size > LINE_LIMIT:
-            raise malformed(self._source.name, self.lines_before(0) + 1, 1, f"the line is longer than {LINE_LIMIT:,} bytes.",
-                            "this does not look like a text file.")
-        longer = np.empty(2 * self._text.size, np.uint8)
+        if filled > self._limit:
+            error = line_too_long(self._source.name, self.lines_before(0) + 1)
+            raise LibSVMError(error.message, hint=error.hint)
+        longer = np.empty(min(2 * self._text.size, self._limit + 1 + _BEHIND), np.uint8)
         longer[:filled] = self._text[:filled]
         self._text = longer
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
-from ..base.errors import DataFileError, DTypeError
+from ..base.config import config
+from ..base.errors import DataFileError, DTypeError, ShapeError
 
-__all__ = ["TextSource"]
+__all__ = ["TextSource", "check_batch", "line_too_long"]
 
 _UNSUPPORTED = {
     b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4",
@@ -54,6 +55,46 @@ def _ended(lines: Iterable[Any]) -> Iterator[Any]:
                              hint="pass a path, a file object, or an iterable of lines.")
         data = line.encode() if isinstance(line, str) else bytes(line)
         yield data if data.endswith(b"\n") else data + b"\n"
+
+
+class _Lines(io.RawIOBase):
+    """Text of which no line is longer than ``config.line_limit``, whoever reads it."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self._file, self._name, self._length, self._line = file, name, 0, 1
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        block = self._file.read1(min(len(target), config.line_limit + 1))
+        target[:len(block)] = block
+        ends = block.count(b"\n")
+        first = block.find(b"\n") if ends else len(block)
+        if self._length + first > config.line_limit:
+            raise line_too_long(self._name, self._line)
+        self._line += ends
+        self._length = len(block) - 1 - block.rfind(b"\n") if ends else self._length + len(block)
+        return len(block)
+
+
+def line_too_long(name: str, line: int) -> DataFileError:
+    """The error for a line beyond the limit."""
+    return DataFileError(f"{name}, line {line} is longer than config.line_limit of {config.line_limit:,} bytes.",
+                         hint="check that it is a text file of many lines; sparsekit.config.line_limit may be raised.")
+
+
+def check_batch(name: str, rows: int, size: int) -> None:
+    """Raise unless a batch of so many rows, which takes ``size`` bytes, stays within the limit.
+
+    Raises
+    ------
+    ShapeError
+        If it takes more than ``config.batch_limit``.
+    """
+    if size > config.batch_limit:
+        raise ShapeError(f"{name}: a batch of {rows:,} rows would take {size:,} bytes, above config.batch_limit of "
+                         f"{config.batch_limit:,}.", hint="take a smaller batch_size, or raise sparsekit.config.batch_limit.")
 
 
 class TextSource:
@@ -116,6 +157,12 @@ class TextSource:
                     yield cast(BinaryIO, unpacked_bz2)
             else:
                 yield raw
+
+    @contextmanager
+    def lines(self) -> Iterator[Any]:
+        """Open for reading as decompressed text, whose lines are within ``config.line_limit``."""
+        with self.open() as handle:
+            yield io.TextIOWrapper(io.BufferedReader(_Lines(handle, self.name)), "utf-8")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

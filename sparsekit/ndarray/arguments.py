@@ -20,7 +20,8 @@ from ..storage import within_memory
 from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
 
-__all__ = ["brought", "check_dense", "context_of", "host_values", "on", "shape_of", "to_device", "values_of"]
+__all__ = ["brought", "check_dense", "context_of", "host_values", "is_sparse", "is_sparse_frame", "on", "shape_of",
+           "to_device", "values_of"]
 
 def context_of(ctx: Context | None) -> Context:
     """The context to create on: the one given, else the current one; it must exist."""
@@ -111,6 +112,19 @@ def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
             return contiguous_copy(found, wanted)
     except (ValueError, TypeError, OverflowError) as error:
         raise _unfit(source, str(error)) from None
+
+
+def is_sparse(source: Any) -> bool:
+    """Whether it is a sparse array of another library, which numpy would make dense or an array of one object."""
+    return hasattr(source, "tocsr") or hasattr(source, "to_scipy_sparse") or is_sparse_frame(source)
+
+
+def is_sparse_frame(source: Any) -> bool:
+    """Whether it is pandas' data frame or series with a sparse column."""
+    if type(source).__module__.partition(".")[0] != "pandas":
+        return False
+    kinds = source.dtypes if getattr(source, "ndim", 0) == 2 else [getattr(source, "dtype", None)]
+    return any(hasattr(kind, "fill_value") for kind in kinds)
 
 
 def host_values(source: Any) -> Any:

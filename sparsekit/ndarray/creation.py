@@ -17,7 +17,7 @@ from ..core.dispatch import invoke, wrap
 from ..core.op import find
 from ..kernels import loaded
 from . import sparse_creation
-from .arguments import brought, check_dense, context_of, on, shape_of, to_device, values_of
+from .arguments import brought, check_dense, context_of, is_sparse, on, shape_of, to_device, values_of
 from .ndarray import NDArray
 
 __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device",
@@ -31,7 +31,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     Parameters
     ----------
     source_array : array-like, NDArray, scipy sparse matrix or array
-        A sparse source gives an array of its own storage type, csr for one of scipy.
+        A sparse source gives an array of its own storage type: csr for one of scipy and for a data frame of pandas with
+        sparse columns, row_sparse for a sparse series.
     ctx : Context, optional
         The current one by default.
     dtype : optional
@@ -47,7 +48,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     >>> mx.nd.array([[1, 2], [3, 4]]).dtype
     dtype('float32')
     """
-    if getattr(source_array, "stype", "default") != "default" or hasattr(source_array, "tocsr"):
+    if getattr(source_array, "stype", "default") != "default" or is_sparse(source_array):
         return sparse_creation.array(source_array, ctx, dtype)
     start = time.perf_counter_ns() if hooks.sink is not None else 0
     own = source_array.dtype if isinstance(source_array, NDArray) else "float32"

@@ -23,6 +23,7 @@ from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitE
 from ..base.files import written
 from ..core.arrays import wrap
 from ..storage import CSR, RowSparse
+from ..storage.check import check_memory
 from ..storage.convert import STYPES
 from .ndarray import NDArray
 
@@ -266,6 +267,7 @@ class _Reader:
         """The next elements, as an array of that shape."""
         count, kind = math.prod(shape), np.dtype(dtype)
         self.need(count * kind.itemsize, what)
+        check_memory(count * kind.itemsize, f"{self.name}, byte {self.place}: {what}", "read it on a machine with more memory.")
         made = np.empty(count, kind.newbyteorder("<"))
         if count and self.file.readinto(made.view(np.uint8).data) != made.nbytes:
             raise self.fail(f"{what} ends too early.", hint="the file was cut off while it was read.")
@@ -284,7 +286,7 @@ class _Reader:
             raise self.fail(f"it begins with {magic:#x}, not with {MAGIC:#x}.", 0, "this is no file of arrays.")
         self.take("Q", "the header")
         (count,) = self.take("Q", "the number of arrays")
-        self.need(4 * count, f"the beginning of each of {count:,} arrays")
+        self.need(20 * count, f"the beginning of each of {count:,} arrays")
         arrays = [self.array(f"array {number}") for number in range(count)]
         start = self.place
         (named,) = self.take("Q", "the number of names")

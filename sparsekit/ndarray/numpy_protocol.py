@@ -14,6 +14,7 @@ from ..core import hooks
 from ..core.arrays import wrap
 from ..storage.memory import handed_out
 from . import arithmetic
+from .arguments import is_sparse
 from .functions import F, transposed
 
 __all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol", "matmul", "operand"]
@@ -137,8 +138,8 @@ def operand(value: Any, ctx: Any) -> Any:
     """One input as an array of this library or a number."""
     if isinstance(value, (NumpyProtocol, int, float, np.generic)):
         return value
-    if hasattr(value, "tocsr"):
-        raise DTypeError("A scipy matrix does not mix with arrays of this library.",
+    if is_sparse(value):
+        raise DTypeError(f"A sparse {type(value).__name__} of another library does not mix with arrays of this library.",
                          hint="mx.nd.array(matrix) makes a csr array of it.")
     found = np.asarray(unmasked(value))
     if found.dtype.kind not in "fiub":

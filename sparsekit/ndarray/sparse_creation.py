@@ -18,7 +18,7 @@ from ..ops.creation import empty_store
 from ..storage import CSR, RowSparse, convert, within_memory
 from ..storage.check import check_memory
 from ..storage.convert import counts_to_indptr
-from .arguments import brought, check_dense, host_values, on, shape_of, values_of
+from .arguments import brought, check_dense, host_values, is_sparse, is_sparse_frame, on, shape_of, values_of
 
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
@@ -30,9 +30,10 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
 
     Parameters
     ----------
-    arg1 : array-like, NDArray, scipy matrix or array, shape tuple, or components
+    arg1 : array-like, NDArray, scipy matrix or array, pandas data frame, shape tuple, or components
         ``(data, indices, indptr)``; ``(data, (row, col))``, where values at one place are summed; ``(rows, columns)``
-        for zeros; a sparse array of this library or of scipy; or anything dense with two dimensions.
+        for zeros; a sparse array of this library or of scipy; a data frame of pandas with sparse columns, which none of
+        becomes dense; or anything dense with two dimensions.
         Columns out of order are put in order within their rows.
     shape : tuple of two ints, optional
         Taken from the largest index if left out.
@@ -68,8 +69,8 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     start = time.perf_counter_ns() if hooks.sink is not None else 0
     if isinstance(arg1, tuple):
         store = _csr_of_tuple(arg1, shape, dtype)
-    elif hasattr(arg1, "tocsr"):
-        store = _csr_of_scipy(arg1, dtype)
+    elif is_sparse(arg1):
+        store = _csr_of_foreign(arg1, dtype)
     else:
         store = _converted(arg1, "csr", dtype)
     return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start), ctx)
@@ -112,8 +113,10 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
         store = empty_store(np, "row_sparse", _storable(shape_of(arg1), "row_sparse"), element_type(dtype))
     elif isinstance(arg1, tuple):
         store = _rows_of_tuple(arg1, shape, dtype)
-    elif hasattr(arg1, "tocsr"):
-        store = within_memory(_csr_of_scipy(arg1, dtype), "row_sparse")
+    elif is_sparse_frame(arg1) and arg1.ndim == 1:
+        store = _rows_of_series(arg1, dtype)
+    elif is_sparse(arg1):
+        store = within_memory(_csr_of_foreign(arg1, dtype), "row_sparse")
     else:
         store = _converted(arg1, "row_sparse", dtype)
     return on(brought(arg1, _numbered(_of_shape(store, shape), index_dtype), start), ctx)
@@ -138,8 +141,10 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, inde
     DTypeError
         If the source is dense.
     """
-    stype = getattr(source_array, "stype", "csr" if hasattr(source_array, "tocsr") else "default")
-    if stype == "default":
+    stype = getattr(source_array, "stype", None)
+    if stype is None and is_sparse(source_array):
+        stype = "row_sparse" if is_sparse_frame(source_array) and source_array.ndim == 1 else "csr"
+    if stype not in ("csr", "row_sparse"):
         raise DTypeError(f"A {type(source_array).__name__} is not sparse.",
                          hint="use csr_matrix or row_sparse_array for dense sources, mx.nd.array for a dense array.")
     return (csr_matrix if stype == "csr" else row_sparse_array)(source_array, ctx=ctx, dtype=dtype,
@@ -223,8 +228,12 @@ def _converted(source: Any, stype: str, dtype: Any) -> Any:
     return made
 
 
-def _csr_of_scipy(source: Any, dtype: Any) -> CSR:
-    """From any format of scipy; the source stays as it is."""
+def _csr_of_foreign(source: Any, dtype: Any) -> CSR:
+    """From any format of scipy, what becomes one, or a data frame; the source stays as it is."""
+    if is_sparse_frame(source):
+        return _csr_of_frame(source, dtype)
+    if not hasattr(source, "tocsr"):
+        source = source.to_scipy_sparse()
     if len(source.shape) != 2:
         raise ShapeError(f"A csr array has two dimensions; the source has shape {source.shape}.",
                          hint="reshape it to (rows, columns) first.")
@@ -236,6 +245,35 @@ def _csr_of_scipy(source: Any, dtype: Any) -> CSR:
     indices, indptr = ((found.indices.copy(), found.indptr.copy()) if narrow else
                        (_index(found.indices, "indices"), _index(found.indptr, "indptr")))
     return CSR(values_of(found.data, dtype), indices, indptr, shape_of(found.shape))
+
+
+def _stored(column: Any) -> tuple[Any, Any]:
+    """Where a column of a data frame is not zero, and its values there."""
+    array = column.array
+    if hasattr(array, "sp_index") and array.fill_value == 0:
+        return array.sp_index.to_int_index().indices, array.sp_values
+    values = np.asarray(column)
+    places = np.flatnonzero(values)
+    return places, values[places]
+
+
+def _csr_of_frame(frame: Any, dtype: Any) -> CSR:
+    """From a data frame of pandas, column by column: no more than one of them is dense at a time."""
+    if frame.ndim != 2:
+        raise ShapeError(f"A csr array has two dimensions; the series has shape {frame.shape}.", hint="use its to_frame().")
+    rows: list[Any] = [np.zeros(0, np.int64)]
+    values: list[Any] = [np.zeros(0, np.float32 if dtype is None else element_type(dtype))]
+    for _, column in frame.items():
+        places, stored = _stored(column)
+        rows.append(places)
+        values.append(values_of(stored, values[0].dtype))
+    columns = np.repeat(np.arange(frame.shape[1]), [len(part) for part in rows[1:]])
+    return _csr_of_places(np.concatenate(values), np.concatenate(rows).astype(np.int64), columns, frame.shape)
+
+
+def _rows_of_series(series: Any, dtype: Any) -> RowSparse:
+    places, values = _stored(series)
+    return RowSparse(values_of(values, dtype), _index(places, "indices"), shape_of(series.shape))
 
 
 def _index(source: Any, name: str) -> Any:

@@ -97,8 +97,21 @@ gather_backward.attrs = {"shape": REQUIRED}
 def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     places = places_of(k.xp, indices, out.shape)
-    out[places] = x.reshape(out[places].shape)
+    _put_last(k, out, places, x.reshape(places[0].shape + out.shape[len(places):]))
     return out
+
+
+def _put_last(k: Any, out: Any, places: tuple[Any, ...], values: Any) -> None:
+    """``out[places] = values``, in which the last value for a place stays; cupy's assignment keeps any of them."""
+    if k.xp is not np and values.size:
+        flat = k.xp.zeros(places[0].size, np.int64)
+        for axis, place in enumerate(places):
+            flat = flat * out.shape[axis] + place.reshape(-1)
+        _, starts, order = k.group_columns(flat)
+        chosen = order[starts[1:].astype(np.int64) - 1].astype(np.int64)
+        values = values.reshape(flat.shape[0], *out.shape[len(places):])[chosen]
+        places = tuple(place.reshape(-1)[chosen] for place in places)
+    out[places] = values
 
 
 @gather_backward.forward("default, default -> default")
@@ -125,7 +138,7 @@ scatter_set.attrs = {"shape": None}
 def _(k: Any, x: Any, values: Any, indices: Any, attrs: Any) -> Any:
     out = fresh(k.xp, x)
     places = places_of(k.xp, indices, out.shape)
-    out[places] = values.reshape(out[places].shape)
+    _put_last(k, out, places, values.reshape(places[0].shape + out.shape[len(places):]))
     return out
 
 
@@ -249,7 +262,7 @@ index_copy = Op("_contrib_index_copy", "old_tensor index_vector new_tensor", sha
 @index_copy.forward("default, default, default -> default")
 def _(k: Any, old: Any, index: Any, new: Any, attrs: Any) -> Any:
     out = fresh(k.xp, old)
-    out[places_of(k.xp, index.reshape(1, -1), old.shape, negative=False)] = new
+    _put_last(k, out, places_of(k.xp, index.reshape(1, -1), old.shape, negative=False), new)
     return out
 
 

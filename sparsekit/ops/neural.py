@@ -14,7 +14,7 @@ from ..core.op import REQUIRED, Op
 from . import samples
 from .limits import check_gradient
 from .softmax import LARGE, along, checked_axis, floating, wide
-from .unary import _erf, _sigmoid, _softplus, on_data
+from .unary import _sigmoid, _softplus, from_scipy, on_data
 
 __all__ = ["ACTIVATIONS", "fully_connected"]
 
@@ -232,9 +232,12 @@ def _compiled(k: Any, *arrays: Any) -> bool:
                 and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
 
 
+_erfc = from_scipy("erfc")
+
+
 def _normal(xp: Any, x: Any) -> Any:
     """The normal distribution function."""
-    return x.dtype.type(0.5) * (1 + _erf(xp, x * x.dtype.type(math.sqrt(0.5))))
+    return x.dtype.type(0.5) * _erfc(xp, x * x.dtype.type(-math.sqrt(0.5)))  # 1 + erf would cancel far below zero
 
 
 def _gelu(k: Any, x: Any) -> Any:

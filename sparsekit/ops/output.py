@@ -13,7 +13,7 @@ from ..core import cost, infer
 from ..core.op import SHAPE_ONLY, Op
 from . import samples
 from .softmax import along, floating, softmax_along, wide
-from .unary import _sigmoid, _softplus, on_data
+from .unary import _sigmoid, on_data
 
 __all__ = ["regression"]
 
@@ -253,8 +253,9 @@ the logit is ``sigmoid(data) - label``.  One operator, where MXNet composes eigh
 def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
     floating("the sigmoid cross entropy", x)
     label = label.astype(x.dtype, copy=False)
-    out = _softplus(k.xp, x)
+    out = k.xp.maximum(x, 0)
     out -= x * label
+    out += k.xp.log1p(k.xp.exp(-k.xp.abs(x)))  # last, since it may be smaller than a digit of the others
     return out
 
 

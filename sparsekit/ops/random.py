@@ -286,7 +286,8 @@ def _(k: Any, g: Any, data: Any, drawn: Any, attrs: Any) -> Any:
     rows = data.reshape(-1, width)
     places = k.xp.clip(drawn.astype(np.int64), 0, width - 1).reshape(len(rows), -1)
     places = places + k.xp.arange(len(rows))[:, None] * width
-    sums = k.xp.bincount(places.reshape(-1), weights=g.reshape(-1), minlength=rows.size)
+    sums = k.xp.zeros(rows.size, np.float64)
+    k.xp.add.at(sums, places.reshape(-1), g.reshape(-1).astype(np.float64))  # bincount adds in any order on a GPU
     made = k.xp.where(sums == 0, 0, sums / rows.reshape(-1))
     return made.reshape(data.shape).astype(data.dtype)
 

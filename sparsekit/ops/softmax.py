@@ -62,12 +62,22 @@ def softmax_along(k: Any, x: Any, axis: int, log: bool = False, masked: bool = F
         return out
     power = x - (xp.where(xp.isneginf(largest), 0, largest) if masked else largest)
     if log:
-        power -= xp.log(xp.exp(power).sum(axis=axis, keepdims=True))
+        power -= _log_of_sum(xp, power, axis)
         return power
     xp.exp(power, out=power)
     total = power.sum(axis=axis, keepdims=True)
     power /= xp.where(total == 0, 1, total) if masked else total
     return power
+
+
+def _log_of_sum(xp: Any, power: Any, axis: int) -> Any:
+    """Logarithm of the sum of exponentials of numbers whose largest is 0; in float64 its digits next to 0 count too."""
+    powers = xp.exp(power)
+    if power.dtype != np.float64:
+        return xp.log(powers.sum(axis=axis, keepdims=True))
+    top = xp.expand_dims(power.argmax(axis=axis), axis)
+    xp.put_along_axis(powers, top, xp.take_along_axis(powers, top, axis) - 1, axis)  # 0, or nan
+    return xp.log1p(powers.sum(axis=axis, keepdims=True))
 
 
 def _masked(xp: Any, x: Any, length: Any, axis: int) -> Any:

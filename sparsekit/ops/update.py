@@ -32,7 +32,8 @@ _RULE = """
 
 With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores change, of the
 weight{states}: absent rows get no weight decay and their states rest.  ``lazy_update=False`` treats absent rows as
-zeros, which gives the dense result, and so does any step whose states have another storage type than the weight.  Everything is computed on stored rows alone where that is the same.
+zeros, which gives the dense result, and so does any step whose states have another storage type than the weight.
+Everything is computed on stored rows alone where that is the same.
 
 ``g`` is the gradient times ``rescale_grad``; ``clip_gradient`` bounds its absolute value, and is off when negative.
 {order}  The result is the new weight; the weight itself is written where ``out`` is the weight.{written}"""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import LearningRateError, SparsekitError, UnknownNameError
+from ..base.errors import DTypeError, LearningRateError, SparsekitError, UnknownNameError
 from ..base.naming import changed_settings, settings
 from ..core import device, hooks
 from ..core.dispatch import invoke, wrap
@@ -147,7 +147,15 @@ class Optimizer:
         if not self.sym_info:
             return {}
         attrs, names = self.sym_info
-        return {name: float(attrs[name][key]) for name in names if key in attrs.get(name, {})}
+        found = {}
+        for name in names:
+            if key in attrs.get(name, {}):
+                try:
+                    found[name] = float(attrs[name][key])
+                except ValueError:
+                    raise DTypeError(f"{name} declares {key[2:-2]} as {attrs[name][key]!r:.60}, which is no number.",
+                                     hint="mx.sym.Variable(name, lr_mult=0.5)") from None
+        return found
 
     # states
 

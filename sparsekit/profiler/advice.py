@@ -43,6 +43,10 @@ LESSONS = {
 #: The contexts that a copy names; one from or to numpy names one, and is of other values each time.
 _DEVICES = re.compile(r"\b[a-z]+\(\d+\)")
 
+#: What makes batches of arrays that are in memory, and the microseconds from which a batch of theirs is slow: a data set of
+#: the user's own may read files.
+IN_MEMORY, SLOW_BATCH = ("DataLoader", "NDArrayIter"), 5000
+
 #: Operators whose first input is the numbers of the rows that they look up.
 EMBEDDINGS = ("Embedding", "_embedding", "_contrib_SparseEmbedding")
 
@@ -249,6 +253,8 @@ def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
         made = record["outputs"][0] if record["outputs"] else None
         if record.get("became_dense") != hooks.NATURAL or made is None or given is None:
             continue
+        if any(not _sparse(array) and array["shape"] == made["shape"] for array in record["inputs"]):
+            continue  # it was as large and dense before: a csr mask that is added to dense scores costs nothing more
         extra = made["bytes"] - given["bytes"]
         if extra > 16 * SMALL:
             remedy = remedies.get((record["name"], record["line"])) or (
@@ -364,13 +370,15 @@ def _wide_indices(profile: Any) -> Iterator[Finding]:
 def _hardly_sparse(profile: Any) -> Iterator[Finding | _Met]:
     """A sparse format that takes more memory than the dense array."""
     first: dict[Any, dict[str, Any]] = {}
+    weights = {tuple(record["inputs"][0]["shape"]) for record in profile.operators("update")
+               if record["inputs"] and record["inputs"][0]["stype"] == "row_sparse"}
     for record in profile.operators():
         for array in record["inputs"]:
             dense = _as_dense(array)
             if not _sparse(array) or array["bytes"] <= max(dense, SMALL):
                 continue
-            if array["stype"] == "row_sparse" and record["lane"] in ("backward", "update"):
-                continue  # a gradient, of which full_rows tells
+            if array["stype"] == "row_sparse" and (record["lane"] in ("backward", "update") or tuple(array["shape"]) in weights):
+                continue  # a gradient, of which full_rows tells, or a weight, which holds all its rows
             extra = array["bytes"] - dense
             start = first.setdefault((array["stype"], tuple(array["shape"])), record)
             yield _Met(Finding("hardly_sparse", _at(start), f"A {array['stype']} array of {_shape(array)} with density "
@@ -440,9 +448,13 @@ def _compilation(profile: Any) -> Iterator[Finding]:
 @_rule
 def _reading(profile: Any) -> Iterator[Finding]:
     """A good part of the run is reading data."""
-    time = sum(row["self"] for row in profile.totals if row["lane"] == "io")
+    batched = [record["duration"] for record in profile.records if record["name"] in IN_MEMORY]
+    quick = bool(batched) and statistics.median(batched) < SLOW_BATCH
+    rows = [row for row in profile.totals if row["lane"] == "io" and not (quick and row["name"] in IN_MEMORY)]
+    time = sum(row["self"] for row in rows)
     if profile.wall and time > max(profile.wall * 0.3, 1000):
-        first = next((record for record in profile.records if record["lane"] == "io"), None)
+        names = {row["name"] for row in rows}
+        first = next((record for record in profile.records if record["lane"] == "io" and record["name"] in names), None)
         yield Finding("reading", _at(first) if first else "io lane", f"{words.share(time / profile.wall)} of the time is reading "
                       "batches.", "Read the file once with load_libsvm and keep the CSR matrix, or use DataLoader workers.",
                       words.duration(time), time, 1, LESSONS["reading"], first)
@@ -451,14 +463,15 @@ def _reading(profile: Any) -> Iterator[Finding]:
 @_rule
 def _between_operators(profile: Any) -> Iterator[Finding]:
     """Python between the operators takes longer than they do."""
-    records = [record for record in profile.operators("forward") if record["depth"] == 0]
-    if len(records) <= 100:
+    outer = [record for record in profile.records if record["depth"] == 0 and record["lane"] != "user"]
+    pairs = [(before, after) for before, after in itertools.pairwise(outer) if before["thread"] == after["thread"]
+             and before["kind"] == after["kind"] == "op" and before["lane"] == after["lane"] == "forward"]
+    if len(pairs) <= 100:
         return
-    gaps = [max(0.0, after["start"] - before["start"] - before["duration"])
-            for before, after in itertools.pairwise(records) if before["thread"] == after["thread"]]
-    # The middle one, which neither reading, updates nor other programs on the machine change much.
-    gap = statistics.median(gaps) if gaps else 0.0
-    median = statistics.median(record["duration"] for record in records)
+    records = [before for before, _ in pairs]
+    # The middle ones, which other programs on the machine change as little as can be.
+    gaps = [max(0.0, after["start"] - before["start"] - before["duration"]) for before, after in pairs]
+    gap, median = statistics.median(gaps), statistics.median(record["duration"] for record in records)
     if median < min(100, gap):
         idle = gap * len(gaps)
         yield Finding("between_operators", _at(records[0]), f"{words.count(len(records))} operators take "

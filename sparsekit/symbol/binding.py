@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context
+from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError
 from ..core.spec import Spec
 from ..ndarray.creation import zeros
@@ -116,9 +117,9 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: Any, type_dict: 
 
 def _dtype(dtype: Any, name: str) -> Any:
     try:
-        return np.dtype(dtype)
-    except TypeError:
-        raise DTypeError(f"type_dict gives {dtype!r} for {name}.", hint="it is an element type, as 'float32'.") from None
+        return element_type(dtype)
+    except DTypeError as error:
+        raise DTypeError(f"type_dict gives {dtype!r:.60} for {name}: {error.message}", hint=error.hint) from None
 
 
 def _stype(stype: Any, name: str) -> str:

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ..base.errors import DTypeError, ShapeError
+from ..base.dtypes import element_type
+from ..base.errors import ShapeError
 from .functions import F
 from .methods import split_v2 as _split
+from .shapes import declared, to_user
 from .symbol import Symbol
 
 __all__ = ["arange", "concatenate", "eye", "full", "histogram", "linspace", "ones", "split_v2", "zeros"]
 
 
 def _type(dtype: Any) -> str:
-    try:
-        return np.dtype(np.float32 if dtype is None else dtype).name
-    except TypeError:
-        raise DTypeError(f"{dtype!r} is no element type.", hint="'float32'") from None
+    return str(element_type(dtype).name)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    return tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
+    return to_user(declared(shape, "shape"))
 
 
 def zeros(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:

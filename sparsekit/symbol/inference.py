@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import ShapeError, SparsekitError, StorageTypeError
+from ..base.dtypes import element_type
+from ..base.errors import DTypeError, ShapeError, SparsekitError, StorageTypeError
 from ..core import infer as rules
 from ..core.dispatch import resolve
 from ..core.op import Call
@@ -200,7 +201,7 @@ def dtypes_of(heads: Iterable[Entry], given: dict[SymbolNode, Any]) -> dict[Entr
             if dtype is None and "__dtype__" in node.attrs:
                 dtype = values.dtype_of(node.attrs["__dtype__"])
             if dtype is not None:
-                known[node, 0] = np.dtype(dtype)
+                known[node, 0] = dtype
     operators = [node for node in nodes if node.call is not None]
     count = -1
     while count != len(known):
@@ -220,13 +221,16 @@ def _carry_types(node: SymbolNode, known: dict[Entry, Any]) -> None:
         if alike is None and op.dtype is rules.same:
             alike = known.get((node, 0))
         if op.name in ("Embedding", "_contrib_SparseEmbedding"):
-            alike = np.dtype(call.attrs["dtype"])
+            alike = element_type(call.attrs["dtype"])
         for place, entry in enumerate(node.inputs):
             if ins[place] is None and place != apart and alike is not None:
                 half = op.name == "BatchNorm" and place and alike == np.float16
                 known[entry] = ins[place] = np.dtype(np.float32) if half else alike
     if all(dtype is not None for dtype in ins) and (node, 0) not in known:
-        made = op.dtype(ins, call.attrs)
+        try:
+            made = op.dtype(ins, call.attrs)
+        except (TypeError, ValueError, SyntaxError, OverflowError) as error:
+            raise DTypeError(f"{_calls(node)} has no element type: {error}.", hint="check its dtype, as 'float32'.") from None
         made = made if isinstance(made, (list, tuple)) else [made] * call.outputs
         for place, dtype in enumerate(made):
             known[node, place] = np.dtype(dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..base import displays
 from ..base.config import config
+from ..base.dtypes import element_type
 from ..base.errors import DensificationError, DTypeError, ShapeError, StorageTypeError
 from ..core import hooks
 from ..core.dispatch import dense_kind, natural_remedy, remedy_for, resolve
@@ -68,8 +69,8 @@ def _element_type(name: str, fact: Any) -> Any:
     if isinstance(fact, (int, float)) or fact is None:
         raise DTypeError(f"{name} is given {fact!r}, which is no shape and no type.", hint=hint)
     try:
-        return np.dtype(fact)
-    except TypeError:
+        return element_type(fact)
+    except DTypeError:
         kind = StorageTypeError if isinstance(fact, str) else DTypeError
         raise kind(f"{name} is given {fact!r}, which is no storage type and no element type.", hint=hint) from None
 

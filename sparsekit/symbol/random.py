@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import element_type
 from ..base.errors import DTypeError
 from ..ops.random import DISTRIBUTIONS
 from .functions import F, make_function
@@ -22,7 +23,7 @@ __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalize
 
 def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, kwargs: dict[str, Any]) -> Symbol:
     symbols = [isinstance(value, Symbol) for value in parameters]
-    given = {**({} if dtype in (None, "None", "_Null") else {"dtype": np.dtype(dtype).name}), **kwargs}
+    given = {**({} if dtype in (None, "None", "_Null") else {"dtype": element_type(dtype).name}), **kwargs}
     if all(symbols):
         return getattr(F, f"_sample_{name}")(*parameters, **({} if shape is None else {"shape": shape}),
                                              **given)
@@ -77,14 +78,14 @@ def generalized_negative_binomial(mu: Any = 1, alpha: Any = 1, shape: Any = None
 
 def randint(low: int, high: int, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
     """Whole numbers drawn evenly from low up to, not including, high."""
-    given = {**({} if shape is None else {"shape": shape}), **({} if dtype is None else {"dtype": np.dtype(dtype).name})}
+    given = {**({} if shape is None else {"shape": shape}), **({} if dtype is None else {"dtype": element_type(dtype).name})}
     return F._random_randint(low=low, high=high, **given, **kwargs)
 
 
 def multinomial(data: Symbol, shape: Any = None, get_prob: bool = True, dtype: Any = "int32", **kwargs: Any) -> Symbol:
     """Places along the last axis of ``data``, drawn with the probabilities there, and their logarithms unless told not to."""
     sizes = {} if shape is None else {"shape": shape}
-    return F._sample_multinomial(data, get_prob=get_prob, dtype=np.dtype(dtype).name, **sizes, **kwargs)
+    return F._sample_multinomial(data, get_prob=get_prob, dtype=element_type(dtype).name, **sizes, **kwargs)
 
 
 def shuffle(data: Symbol, **kwargs: Any) -> Symbol:

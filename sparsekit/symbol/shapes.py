@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ShapeError
+from ..base.literal import literal
 from ..core import infer
 from ..core.op import Call
 from ..ops import recurrent
 from ..ops.update import Update
-from . import values
 
 __all__ = ["Partial", "complete", "declared", "from_user", "guess_inputs", "merged", "to_user"]
 
@@ -62,7 +62,7 @@ def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
 
 def declared(shape: Any, name: str) -> Partial:
     """A shape as declarations give it: also a number for one axis, or the text of a shape."""
-    found = values.parse(shape, (), name) if isinstance(shape, str) else shape
+    found = literal(shape.strip()) if isinstance(shape, str) else shape
     alone = hasattr(found, "__index__") and not isinstance(found, (bool, np.ndarray))
     return from_user((found,) if alone else found, name)
 

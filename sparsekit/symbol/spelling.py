@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.errors import UnknownNameError
+from ..base.literal import literal
 from ..core.op import Call, Op, registry
 
 __all__ = ["HIDDEN", "PASSED_OVER", "Spelling", "adjusted", "is_known", "output_names", "spelling_of"]
@@ -146,5 +147,6 @@ def adjusted(op: Op, attrs: dict[str, Any]) -> dict[str, Any]:
         return {**attrs, "indices": tuple(attrs.get("indices", ()))[1:]}  # MXNet's begin with the start of the first part
     if op.name.startswith("_random_") and not op.inputs:
         shape = attrs.get("shape")
+        shape = literal(shape) if isinstance(shape, str) else shape
         return {**attrs, "shape": (1,) if shape is None else tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)}
     return attrs

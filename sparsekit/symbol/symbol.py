@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context, current_context
+from ..base.dtypes import element_type
 from ..base.errors import (
     DTypeError,
     ParameterError,
@@ -272,9 +273,9 @@ class Symbol:
         given = {}
         for node, dtype in self._by_variable(args, kwargs, "types").items():
             try:
-                given[node] = np.dtype(dtype)
-            except TypeError:
-                raise DTypeError(f"{node.name} is given {dtype!r}, which is no element type.", hint="'float32'") from None
+                given[node] = element_type(dtype)
+            except DTypeError as error:
+                raise DTypeError(f"{node.name} is given {dtype!r:.60}: {error.message}", hint=error.hint) from None
         known = inference.dtypes_of(self._entries, given)
         return self._three(lambda entry: known[entry].type if entry in known else None)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import element_type
 from ..base.errors import DTypeError, FileFormatError
 from ..base.literal import literal
 from ..core.op import REQUIRED
@@ -71,10 +72,7 @@ def dtype_of(code: str) -> Any:
             return np.dtype(name)
     if code == "-1":
         return None
-    try:
-        return np.dtype(code)
-    except TypeError:
-        raise DTypeError(f"There is no element type {code[:40]!r}.", hint=f"known: {', '.join(DTYPE_CODES)}.") from None
+    return element_type(code)
 
 
 def stype_of(code: str) -> str | None:

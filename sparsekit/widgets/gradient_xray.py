@@ -206,7 +206,8 @@ def xray_payload(batches: Any, units: int | None = None, gradient: Any = None, u
     facts: dict[str, Any] = {
         "features": parts[0].columns, "units": _units(units, parts[-1], given, head),
         "value_bytes": np.dtype(parts[0].dtype).itemsize,
-        "index_bytes": np.dtype(parts[0].index_dtype).itemsize, "gradient": given, "upstream": head,
+        # The library numbers the rows of a gradient with int64, whatever the batch has.
+        "index_bytes": np.dtype(np.int64).itemsize, "gradient": given, "upstream": head,
     }  # fmt: skip
     steps = []
     for i, batch in enumerate(parts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import programs
@@ -205,15 +206,14 @@ def main():
     mx.nd.save("saved", arrays["old"])
     dump()
     allowed = {"saved", "trace.json", "program.py"}
-    plan = [(kernels, kernels_sound, 45), (save, save_sound, 45), (dump, dump_sound, 25), (digest, digest_sound, 30),
-            (threads, lambda: None, 25), (processes, processes_sound, 10)]
+    plan = [(kernels, kernels_sound, 50), (save, save_sound, 50), (dump, dump_sound, 25), (digest, digest_sound, 30),
+            (threads, lambda: None, 25), (processes, processes_sound, 8)]
     total, descriptors = 0, None
     for work, sound, quota in plan:
+        work()
         begun = time.perf_counter()
         work()
-        work()
-        took = (time.perf_counter() - begun) / 2
-        inside, attempts = 0, 0
+        took, inside, attempts = time.perf_counter() - begun, 0, 0
         while inside < quota:
             attempts += 1
             assert attempts < 20 * quota, (work.__name__, inside)
@@ -221,7 +221,7 @@ def main():
             caught = once(work, max(1e-6, draw.random() * took))
             assert caught == len(fired) - before, (work.__name__, "an interrupt was swallowed", lost)
             inside += caught
-            gc.collect()
+            took *= 1.02 if caught else 0.95  # how long it takes differs with what else the machine does
             sound()
             left = set(os.listdir(FOLDER)) - allowed
             assert not left, (work.__name__, left)
@@ -229,18 +229,19 @@ def main():
         total += inside
     kernels_sound()
     threads()
+    gc.collect()
     assert not lost, lost
     assert len(unstopped) <= 1
     assert len(os.listdir("/proc/self/fd")) < 60
     print(total)
 
-if __name__ == "__main__":
-    main()
+main()
 """
 
 
 def test_interrupts_of_kernels_files_profiles_and_loaders():
-    assert int(programs.run(ACTIVITIES, timeout=400, env={"SPARSEKIT_NUM_THREADS": "3"}).check()) >= 180
+    program = "if __name__ == '__main__':\n" + textwrap.indent(ACTIVITIES, "    ")  # which worker processes pass over
+    assert int(programs.run(program, timeout=400, env={"SPARSEKIT_NUM_THREADS": "3"}).check()) == 188
 
 
 IGNORED = """

@@ -41,6 +41,9 @@ PRODUCTS = {"matmul", "dot", "tensordot", "vdot", "inner", "einsum", "kron"}
 #: Functions that add up by atomics where places repeat: the order, and so the last digits, differ from run to run.
 ATOMIC = {"bincount", "histogram"}
 
+#: Functions that scan all elements in an order that differs from run to run, unless an axis is named.
+SCANS = {"cumsum", "cumprod"}
+
 SPECIAL_METHODS = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -362,6 +365,9 @@ def _function(real, name, parameters):
         if name in PRODUCTS:
             refuse_library("cuBLAS")
         counts["atomic"] += name in ATOMIC and "weights" in kwargs
+        if name in SCANS and (args[1] if len(args) > 1 else kwargs.get("axis")) is None:
+            kinds = (args[0].dtype, args[2] if len(args) > 2 else kwargs.get("dtype"))
+            counts["atomic"] += any(kind is not None and np.dtype(kind).kind == "f" for kind in kinds)
         if name in TAKING:
             given = args[0]
             if not isinstance(given, ndarray):

@@ -468,3 +468,23 @@ def test_libsvm_files(tmp_path):
     mod.fit(iterator, eval_metric="mse", num_epoch=40, optimizer_params={"learning_rate": 0.5})
     assert mod.get_params()[0]["weight"].stype == "row_sparse"
     assert mod.score(iterator, "mse")[0][1] < 0.01
+
+
+def test_backward_after_a_pass_of_prediction_has_the_gradients_of_that_pass():
+    """As in MXNet: without Dropout and averages they are those of training."""
+    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc"), name="softmax")
+    batch = mx.io.DataBatch([mx.nd.array([[1.0, 2], [3, 4]])], [mx.nd.array([0, 2])])
+    found = []
+    for is_train in (True, False):
+        module = mx.mod.Module(net)
+        module.bind([("data", (2, 2))], [("softmax_label", (2,))])
+        module.init_params(mx.init.One())
+        module.forward(batch, is_train=is_train)
+        if is_train:
+            module.backward()
+        else:
+            with pytest.warns(UserWarning, match="layers as in prediction"):
+                module.backward()
+        found.append([array[0].asnumpy() for array in module._exec_group.grad_arrays])
+    for training, prediction in zip(*found, strict=True):
+        np.testing.assert_array_equal(training, prediction)

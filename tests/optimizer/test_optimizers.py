@@ -243,6 +243,12 @@ def test_rates_by_schedule():
     assert optimizer.learning_rate == 0.5
     with pytest.raises(SparsekitError, match="lr_scheduler"):
         optimizer.set_learning_rate(1.0)
+    parameter = mx.gluon.Parameter("w", shape=(1,))
+    parameter.initialize()
+    trainer = mx.gluon.Trainer([parameter], optimizer)
+    for holder in (optimizer, trainer):  # MXNet raises a UserWarning, and programs expect one
+        with pytest.raises(UserWarning, match="lr_scheduler"):
+            holder.set_learning_rate(1.0)
 
 
 def test_a_rate_beside_a_schedule_is_said_to_count():

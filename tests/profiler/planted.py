@@ -308,7 +308,59 @@ PROGRAMS: dict[str, tuple[str, Callable[[bool], Step]]] = {
     "many small layers, not hybridized": ("between_operators", many_small_layers),
 }
 
-#: More clean programs, and wastes of the same kinds in other forms.
+def masked(_waste: bool) -> Step:
+    """A csr mask is added to scores that are dense anyhow."""
+    data, weight, mask = csr(), nd.ones((FEATURES, 512)), csr(features=512, stored=2)
+    return lambda: (nd.dot(data, weight) - mask).sum().asscalar()
+
+
+def loaded(_waste: bool) -> Step:
+    """Batches of a loader, a hybridized network, a metric."""
+    net = nn.HybridSequential()
+    net.add(nn.Dense(UNITS, in_units=FEATURES, weight_grad_stype="row_sparse"))
+    net.hybridize()
+    net.initialize()
+    trainer, loss = mx.gluon.Trainer(net.collect_params(), "sgd"), mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    batches = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(csr(rows=2 * ROWS), labels(2 * ROWS)), batch_size=ROWS)
+    metric = mx.metric.Accuracy()
+
+    def step() -> Any:
+        for x, y in batches:
+            with autograd.record():
+                scores = net(x)
+                value = loss(scores, y)
+            value.backward()
+            trainer.step(ROWS)
+            metric.update([y], [scores])
+        return metric.get()
+
+    return step
+
+
+def iterated(_waste: bool) -> Step:
+    """A module on csr batches of an iterator."""
+    weight = mx.sym.Variable("w_weight", stype="row_sparse", shape=(FEATURES, UNITS))
+    net = mx.sym.dot(mx.sym.Variable("data", stype="csr"), weight)
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(net, mx.sym.Variable("softmax_label")))
+    batches = mx.io.NDArrayIter(csr(rows=2 * ROWS), labels(2 * ROWS), ROWS, last_batch_handle="discard")
+    module.bind(batches.provide_data, batches.provide_label)
+    module.init_params()
+    module.init_optimizer(optimizer="sgd")
+
+    def step() -> Any:
+        batches.reset()
+        for batch in batches:
+            module.forward_backward(batch)
+            module.update()
+
+    return step
+
+
+#: Programs with nothing to advise on.
+CLEAN: dict[str, Callable[[bool], Step]] = {
+    "a csr mask on dense scores": masked, "a loader and a metric": loaded, "a module and an iterator": iterated}
+
+#: Wastes of the same kinds in other forms, with the clean form of each.
 MORE: dict[str, tuple[str, Callable[[bool], Step]]] = {
     "int64 components": ("wide_indices", wide_components),
     "data made dense in the loop": ("repeated_conversion", made_dense_each_time),

@@ -32,7 +32,7 @@ def epochs(mx, module, batches, metric, count, evaluate, row_ids=None, all_rows=
             mx.callback.Speedometer(64, 100)(mx.model.BatchEndParam(epoch=epoch, nbatch=number, eval_metric=metric, locals=None))
         if all_rows is not None:
             module.prepare(None, all_rows)
-        found.append(evaluate(epoch))
+        found.append(float(evaluate(epoch)))
         batches.reset()
     return found
 

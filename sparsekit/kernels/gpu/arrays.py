@@ -69,6 +69,19 @@ class Arrays:
             return matrix.T, 1, matrix.shape[0]
         return self._cupy.ascontiguousarray(matrix), matrix.shape[1], 1
 
+    def cumsum(self, array: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+        """``numpy.cumsum``, whose sums of floats are the same on every run: cupy's scan of all elements is not."""
+        return self._running(self._cupy.cumsum, array, axis, dtype, out)
+
+    def cumprod(self, array: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+        """``numpy.cumprod``, in the same way."""
+        return self._running(self._cupy.cumprod, array, axis, dtype, out)
+
+    def _running(self, function: Any, array: Any, axis: int | None, dtype: Any, out: Any) -> Any:
+        if axis is None and "f" in (array.dtype.kind, np.dtype(dtype or array.dtype).kind):
+            array, axis = array.reshape(-1), 0  # along an axis cupy adds block after block, in one order
+        return function(array, axis, dtype, out)
+
     def repeat(self, array: Any, repeats: Any, axis: int | None = None) -> Any:
         """``numpy.repeat``; counts that lie on the device stay there, but for their sum, which is the size of the result."""
         if not isinstance(repeats, self.ndarray) or repeats.ndim == 0 or axis is not None:

@@ -1,0 +1,107 @@
+"""Every operator in a block: as it is written, hybridized, and exported and read back, it gives the same to the bit.
+
+What runs on arrays runs as a program and as a symbol: values, storage types, gradients, and inputs that operators write to.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import SparsekitError, UnsupportedError
+from sparsekit.core.dispatch import wrap
+from sparsekit.core.op import registry
+from sparsekit.ndarray.functions import F as ARRAYS
+from sparsekit.storage import RowSparse, convert
+from sparsekit.symbol.functions import F as SYMBOLS
+
+STYPES = ("default", "row_sparse", "csr")
+OPS = {op.name: op for op in registry.values()}
+#: Combinations of storage types that an operator is tried with.
+COMBINATIONS = 4
+
+
+class Calls(mx.gluon.HybridBlock):
+    """One operator."""
+
+    def __init__(self, op, attrs):
+        super().__init__(prefix="calls_")
+        self.op, self.attrs = op, attrs
+
+    def hybrid_forward(self, F, *arrays):
+        return getattr(ARRAYS if F is mx.nd else SYMBOLS, self.op.name)(*arrays, **self.attrs)
+
+
+def cases():
+    for name, op in sorted(OPS.items()):
+        for number, (arrays, attrs) in enumerate(op.sample()):
+            if arrays:  # a block without arrays among its arguments does not know where to compute, in MXNet neither
+                yield pytest.param(op, arrays, attrs, id=f"{name}-{number}")
+
+
+def combinations(arrays):
+    allowed = [[stype for stype in STYPES if stype == "default" or (array.ndim == 2 and stype == "csr")
+                or (array.ndim >= 1 and stype == "row_sparse")] for array in arrays]
+    return list(itertools.product(*allowed))[:COMBINATIONS]
+
+
+def inputs_of(op, arrays, attrs, stypes):
+    """New arrays; a row_sparse weight of an update holds all its rows."""
+    written, made = op.written(op.bind(attrs).attrs), []
+    for place, (array, stype) in enumerate(zip(arrays, stypes, strict=True)):
+        whole = place in written and stype == "row_sparse"
+        store = (RowSparse(array.copy(), np.arange(len(array)), array.shape) if whole
+                 else convert(np.ascontiguousarray(array.copy()), stype))
+        made.append(wrap(store, mx.cpu()))
+    return made
+
+
+def described(array):
+    """An array to the bit."""
+    parts = [getattr(array._store, name) for name in getattr(array._store, "components", ())] or [array._store]
+    return array.stype, str(array.dtype), array.shape, *((str(part.dtype), part.tobytes()) for part in parts)
+
+
+def observed(block, arrays, record):
+    """Results, inputs as they are afterwards, and gradients; or the kind of the error."""
+    mx.random.seed(3)
+    floats = [array for array in arrays if array.dtype.kind == "f"] if record else []
+    for array in floats:
+        array.attach_grad()
+    try:
+        with mx.autograd.record() if record else mx.autograd.predict_mode():
+            made = block(*arrays)
+            made = made if isinstance(made, (list, tuple)) else [made]
+        heads = [one for one in made if one.dtype.kind == "f" and one._entry is not None] if record else []
+        if heads:
+            mx.autograd.backward(heads)
+    except SparsekitError as error:
+        return type(error).__name__
+    return [described(one) for one in made], [described(one) for one in arrays], [described(one.grad) for one in floats]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("op", "arrays", "attrs"), list(cases()))
+def test_as_written_hybridized_and_read_back(op, arrays, attrs, tmp_path):
+    for stypes in combinations(arrays):
+        given = [inputs_of(op, arrays, attrs, stypes) for _ in range(8)]
+        block = Calls(op, attrs)
+        for record in (True, False):
+            block.hybridize(False)
+            expected = observed(block, given.pop(), record)
+            block.hybridize()
+            for _ in range(2):
+                assert observed(block, given.pop(), record) == expected, (stypes, record)
+        if isinstance(expected, str) or op.name == "_split_v2":  # its files have a leading 0, which the function split_v2 adds
+            continue
+        if not expected[0]:
+            with pytest.raises(UnsupportedError, match="gives no arrays"):
+                block.export(str(tmp_path / "net"))
+            continue
+        files = block.export(str(tmp_path / "net"))
+        names = ["data"] if len(arrays) == 1 else [f"data{place}" for place in range(len(arrays))]
+        read = mx.gluon.SymbolBlock.imports(files[0], names, files[1])
+        assert observed(read, given.pop(), False)[0] == expected[0], stypes

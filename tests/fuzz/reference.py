@@ -249,7 +249,7 @@ add(
 )
 add(
     "clip",
-    lambda d: ([d.array()], {"a_min": d.choose([-1.0, 0.0, -3.0]), "a_max": d.choose([1.0, 0.0, 2.0])}),
+    lambda d: ([d.array()], {"a_min": d.choose([-1.0, 0.0, -3.0]), "a_max": d.choose([1.0, 0.5, 2.0])}),
     lambda x, a_min, a_max: np.where(np.isnan(x.astype(float)), x, np.clip(x, a_min, a_max)),
     dtype=first,
     smooth=True,

@@ -240,7 +240,12 @@ def inference(graph: Graph, values: dict[str, Any]) -> None:
         except SparsekitError as error:
             raise Found(Finding(method, last(graph), "refused", str(error), show(graph, method, given, results))) from error
         if found is None:
-            raise Found(Finding(method, last(graph), "decides nothing", "None", show(graph, method, given, results)))
+            alone = {node.op: mx.sym.Group([made[name] for name in node.results()]) for node in graph.nodes}
+            known = {
+                op: {name: one for name, one in given.items() if name in group.list_arguments()} for op, group in alone.items()
+            }
+            op = next((op for op, one in alone.items() if getattr(one, method)(**known[op])[1] is None), last(graph))
+            raise Found(Finding(method, op, "decides nothing", "None", show(graph, method, given, results)))
         for name, one in zip(results, found, strict=True):
             actual = getattr(values[name], what)
             if one is None or (np.dtype(one) if what == "dtype" else one) != actual:

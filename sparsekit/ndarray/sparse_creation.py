@@ -41,7 +41,7 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     dtype : optional
         The source's; float32 for lists.
     index_dtype : optional
-        Element type of the indices, int32 or int64.  By default that of an array of this library or of scipy, else int64.
+        Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
     dtype : optional
         The source's; float32 for lists.
     index_dtype : optional
-        Element type of the indices, int32 or int64.  By default that of an array of this library or of scipy, else int64.
+        Element type of the indices, int32 or int64.  By default that of an array of this library, else int64.
 
     Raises
     ------
@@ -241,10 +241,8 @@ def _csr_of_foreign(source: Any, dtype: Any) -> CSR:
     if found is source:
         found = found.copy()
     found.sum_duplicates()
-    narrow = found.indices.dtype == found.indptr.dtype == np.int32  # as scipy numbers what int32 can count
-    indices, indptr = ((found.indices.copy(), found.indptr.copy()) if narrow else
-                       (_index(found.indices, "indices"), _index(found.indptr, "indptr")))
-    return CSR(values_of(found.data, dtype), indices, indptr, shape_of(found.shape))
+    return CSR(values_of(found.data, dtype), _index(found.indices, "indices"), _index(found.indptr, "indptr"),
+               shape_of(found.shape))
 
 
 def _stored(column: Any) -> tuple[Any, Any]:

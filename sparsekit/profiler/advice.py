@@ -361,7 +361,7 @@ def _wide_indices(profile: Any) -> Iterator[Finding]:
                     and array["bytes"] <= _as_dense(array)):
                 seen.add(key)
                 yield Finding("wide_indices", _at(record), f"The indices of a {array['stype']} array of {_shape(array)} take "
-                              f"{words.bytes_(index_bytes)} as int64, and int32 can count them.",
+                              f"{words.bytes_(index_bytes)} as int64, the library's default as MXNet's; int32 can count them.",
                               "Make it with index_dtype='int32'.", f"{words.bytes_(index_bytes // 2)}", index_bytes // 2, 1,
                               LESSONS["wide_indices"], record)
 

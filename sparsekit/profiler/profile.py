@@ -337,7 +337,9 @@ class Profile:
         memory = there._memory_shown()
         places = [there.table(group_by=by, rows=MOST_LINES).plain() for by in ("cell", "line")
                   if any(record["line"] for record in there.records)]
-        del there
+        advice = there.advice()
+        advised = advice.table().plain() if len(advice) else repr(advice)
+        del there, advice
         sections: list[tuple[str, Any]] = [
             ("Summary", self.summary()), ("Timeline", {"timeline": self._brief(), "marks": self._instants()}),
             ("Memory", {"memory": memory}),
@@ -346,8 +348,7 @@ class Profile:
             sections.append(("By cell or file, and line", places))
         if self.densified:
             sections.append(("Became dense", self.ledger_table().plain()))
-        advice = self.advice()
-        sections.append(("Advice", advice.table().plain() if len(advice) else repr(advice)))
+        sections.append(("Advice", advised))
         displays.call("html_report", title, sections, path=path)
         return Path(path)
 

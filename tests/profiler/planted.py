@@ -167,10 +167,11 @@ def wide_indices(waste: bool) -> Step:
 
 
 def wide_components(waste: bool) -> Step:
-    """A matrix of components as int64, or one of scipy, whose int32 stays."""
+    """A matrix of components that are numbered with int64, as is the default, or with int32."""
     found = matrix(rows=2000, stored=40)
     parts = found.data, found.indices.astype(np.int64), found.indptr.astype(np.int64)
-    data, weight = nd.sparse.csr_matrix(parts if waste else found, shape=found.shape), nd.ones((FEATURES, 1))
+    data = nd.sparse.csr_matrix(parts, shape=found.shape, index_dtype=None if waste else "int32")
+    weight = nd.ones((FEATURES, 1))
     return lambda: nd.dot(data, weight).sum().asscalar()
 
 
@@ -228,7 +229,8 @@ def batch_read_each_time(waste: bool) -> Step:
 
 
 def batch_read_as_scipy(waste: bool) -> Step:
-    data, weight = csr(rows=1500, stored=30), nd.ones((FEATURES, UNITS))
+    # So large a part of all memory that its indices are int32.
+    data, weight = nd.sparse.csr_matrix(csr(rows=1500, stored=30), index_dtype="int32"), nd.ones((FEATURES, UNITS))
 
     def step() -> Any:
         total = data.asscipy().sum() if waste else data.sum().asscalar()

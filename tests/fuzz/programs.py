@@ -129,7 +129,7 @@ CREATION = {
 @family
 def misspelt(c: Choices) -> tuple[str, list[str]]:
     """A keyword that a function does not have is an error."""
-    word = c.choose(["dtpye", "outt", "shpae", "contex", "Axis", "keepdim", "_x"])
+    word = c.choose(["dtypes", "outs", "Shape", "contexts", "Axis", "keepdim", "_x"])
     value = c.choose(["1", "'float64'", "None"])
     if c.flip():
         name = c.choose(CREATION)

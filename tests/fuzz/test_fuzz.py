@@ -19,7 +19,7 @@ import run  # noqa: E402
 
 from sparsekit.core.op import find, registry  # noqa: E402
 
-SEED, SECONDS, FEWEST = 15, 60, 60
+SEED, SECONDS, FEWEST = 15, 60, 40
 
 
 @pytest.mark.slow

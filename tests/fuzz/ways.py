@@ -152,7 +152,11 @@ def agrees(got: Any, wanted: Any, kind: Any, entry: reference.Reference, scale: 
         eps, tiny = np.finfo(kind).eps, np.finfo(kind).tiny
         if kind == np.float64:
             eps = max(eps, 1e-12 / entry.ulps) if entry.ulps > 64 else eps
-        size = np.abs(wanted) if scale is None else np.maximum(np.abs(wanted), np.broadcast_to(scale, wanted.shape))
+        size = (
+            np.abs(wanted)
+            if scale is None or (entry.strict and kind == np.float64)
+            else np.maximum(np.abs(wanted), np.broadcast_to(scale, wanted.shape))
+        )
         close = np.abs(got.astype(np.longdouble) - wanted) <= entry.ulps * eps * size + 8 * tiny * eps + (
             tiny if kind == np.float16 else 0
         )
@@ -235,6 +239,13 @@ def inference(graph: Graph, values: dict[str, Any]) -> None:
             _, found, _ = getattr(group, method)(**given)
         except SparsekitError as error:
             raise Found(Finding(method, last(graph), "refused", str(error), show(graph, method, given, results))) from error
+        if found is None:
+            alone = {node.op: mx.sym.Group([made[name] for name in node.results()]) for node in graph.nodes}
+            known = {
+                op: {name: one for name, one in given.items() if name in group.list_arguments()} for op, group in alone.items()
+            }
+            op = next((op for op, one in alone.items() if getattr(one, method)(**known[op])[1] is None), last(graph))
+            raise Found(Finding(method, op, "decides nothing", "None", show(graph, method, given, results)))
         for name, one in zip(results, found, strict=True):
             actual = getattr(values[name], what)
             if one is None or (np.dtype(one) if what == "dtype" else one) != actual:
@@ -669,7 +680,11 @@ def slopes(graph: Graph, values: dict[str, Any]) -> None:
         arrays = [x.asnumpy() for x in given]
         if not all(np.isfinite(x.astype(float)).all() and np.abs(x.astype(float)).max(initial=0) < 1e3 for x in arrays):
             continue
-        if len(set(node.args)) < len(node.args) or any(x.dtype == np.float16 for x in given):
+        if (
+            len(set(node.args)) < len(node.args)
+            or not all(map(str.isidentifier, node.args))
+            or any(x.dtype == np.float16 for x in given)
+        ):
             continue
         if ("mod" in node.op or "%" in node.op) and (arrays[-1] == 0).any():
             continue  # a remainder of zero is zero, but its slope is taken to be 1, as in MXNet

@@ -115,8 +115,8 @@ def _brought_inside(values: Any, size: int, mode: str, what: str) -> Any:
             raise _refused(what, "infinity")
         return np.mod(cut, size).astype(np.int64)
     if mode is CLIP and outside.any():
-        indices.notice(what, f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis and names the nearest one",
-                       _HINT.format(last=size - 1))
+        problem = f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis and names the nearest one"
+        indices.notice(what, problem, _HINT.format(last=size - 1))
     made = np.where(cut >= size, 0, cut).astype(np.int64)
     return np.where(cut >= size, size - 1, np.maximum(made, 0))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, MutableMapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from .errors import (
     ConversionError,
@@ -20,7 +20,10 @@ __all__ = ["entries", "entry", "within_memory"]
 _NAMED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
 
-def entry(function: Any) -> Any:
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def entry(function: _F) -> _F:
     """A function that users call, or a class that they construct, whose errors are all named.
 
     Objects may raise anything where they are asked for their length, items, numbers or names.  What they raise is the
@@ -39,7 +42,7 @@ def entry(function: Any) -> Any:
         except Exception as error:
             raise _error(function.__qualname__.removesuffix(".__init__"), error) from error
 
-    return call
+    return cast(_F, call)
 
 
 def within_memory(function: Callable[..., Any]) -> Any:

@@ -28,7 +28,8 @@ def path_of(name: Any) -> str:
     try:
         path = os.fsdecode(name)
     except Exception:  # an object's own __fspath__ may raise anything
-        raise DTypeError(f"A file name is a str or a path, not {type(name).__name__}.", hint="give 'name.params'.") from None
+        raise DTypeError(f"A {type(name).__name__} is no file name: a file name is a str or a path.",
+                         hint="give 'name.params'.") from None
     try:
         fits = bool(path) and b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:

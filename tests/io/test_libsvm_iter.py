@@ -1,5 +1,6 @@
 """Batches from LibSVM files, against those that MXNet 1.9.1 gave."""
 
+import inspect
 import io
 import json
 from pathlib import Path
@@ -149,7 +150,7 @@ def test_batches_do_not_share_memory_with_later_epochs(limit):
 
 @pytest.mark.parametrize("limit", [1 << 30, 10_000], ids=["held", "streamed"])
 def test_chunks_are_cut_into_equal_batches(tmp_path, limit, monkeypatch):
-    monkeypatch.setattr(LibSVMIter.__init__.__globals__["LibSVMReader"].__init__, "__defaults__",
+    monkeypatch.setattr(inspect.unwrap(LibSVMIter.__init__).__globals__["LibSVMReader"].__init__, "__defaults__",
                         (True, None, False, "float32", False, 1, 0, 700))  # chunks of 700 bytes
     generator = np.random.default_rng(1)
     matrix = generator.random((500, 6)).astype(np.float32) * (generator.random((500, 6)) < 0.5)

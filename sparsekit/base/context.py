@@ -43,7 +43,7 @@ class Context:
         """The one object of that device."""
         if isinstance(device_type, Context):
             return device_type
-        if device_type != "gpu" and device_type not in HOST:
+        if not isinstance(device_type, str) or (device_type != "gpu" and device_type not in HOST):
             raise UnknownNameError.of("device type", device_type, ("gpu", *sorted(HOST)))
         key = (device_type, int(device_id))
         found = cls._known.get(key)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .errors import DTypeError, shown
 
-__all__ = ["ELEMENT_TYPES", "MOST_AXES", "element_type"]
+__all__ = ["ELEMENT_TYPES", "MOST_AXES", "element_type", "joint_type"]
 
 #: In the order of their numbers in MXNet's files.
 ELEMENT_TYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
@@ -34,3 +34,9 @@ def element_type(dtype: Any, default: Any = "float32") -> Any:
         raise DTypeError(f"Arrays hold real numbers or integers, not {found}.",
                          hint=f"cast to one of {', '.join(ELEMENT_TYPES)} first.")
     return found.newbyteorder("=")
+
+
+def joint_type(*dtypes: Any) -> Any:
+    """The element type that values of all these types meet in: numpy's, but int32 for int16, which arrays do not have."""
+    found = np.result_type(*dtypes)
+    return np.dtype(np.int32) if found == np.int16 else found

@@ -18,7 +18,7 @@ REMEMBERED = 4096
 
 
 class Layout:
-    """Context, kind of store and shape of an array: what decides how an operator runs on it.
+    """Context, kind of store, shape and element type of an array: what decides how an operator runs on it.
 
     Arrays alike share one object, so that a call finds its plan by identity.  Two equal layouts may
     still be different objects, after the memory of them was cleared.
@@ -28,29 +28,32 @@ class Layout:
     ctx : Context
     store_type : type
     shape : tuple of int
+    number : int
+        numpy's number of the element type.
     cls : type
         The array class.
     """
 
-    __slots__ = ("cls", "ctx", "shape", "store_type")
+    __slots__ = ("cls", "ctx", "number", "shape", "store_type")
 
-    def __init__(self, ctx: Any, store_type: type, shape: tuple[int, ...]) -> None:
-        self.ctx, self.store_type, self.shape = ctx, store_type, tuple(shape)
+    def __init__(self, ctx: Any, store_type: type, shape: tuple[int, ...], number: int) -> None:
+        self.ctx, self.store_type, self.shape, self.number = ctx, store_type, tuple(shape), number
         self.cls = array_types.get(store_type) or array_types[np.ndarray]  # a dense store may be cupy's
 
     def same(self, other: Layout) -> bool:
         """Whether both say the same."""
         return self is other or (
-            self.ctx is other.ctx and self.store_type is other.store_type and self.shape == other.shape)
+            self.ctx is other.ctx and self.store_type is other.store_type and self.shape == other.shape
+            and self.number == other.number)
 
 
-_layouts: dict[tuple[Any, type, tuple[int, ...]], Layout] = {}
+_layouts: dict[tuple[Any, type, tuple[int, ...], int], Layout] = {}
 _new = object.__new__
 
 
 def layout_of(store: Any, ctx: Any) -> Layout:
     """The layout of a store on a context."""
-    key = (ctx, type(store), store.shape)
+    key = (ctx, type(store), store.shape, store.dtype.num)
     found = _layouts.get(key)
     if found is None:
         if len(_layouts) >= REMEMBERED:

@@ -31,7 +31,7 @@ from . import hooks
 from .arrays import array_types, require_arrays, wrap
 from .device import beside, placed
 from .graph import Node
-from .op import REMEMBERED, Call, Op, Rule, find
+from .op import REMEMBERED, Call, Op, Rule, find, joining
 
 __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "convert_store", "dense_kind", "densified", "fits", "invoke",
            "made_dense", "named_error", "natural_remedy", "note", "plan_for", "remedy_for", "resolve", "run", "wrap",
@@ -76,19 +76,27 @@ class Plan:
         empty if no input is sparse, if no result is dense, or if the row says why that is asked for.
     makes_dense : bool
         Whether the kernel's own (first) result is dense, before it is cast.
+    ufunc : str
+        Function of ``k.xp`` that a call may go to directly; empty if none is.
     """
 
-    __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "makes_dense", "op", "rule", "stype", "takes_out")
+    __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "makes_dense", "op", "rule", "stype", "takes_out",
+                 "ufunc")
 
     def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any, dense: str = "") -> None:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
         self.fallback, self.cast, self.dense = fallback, cast, dense
-        self.function, self.takes_out = rule.function, rule.takes_out
+        self.function, self.takes_out, self.ufunc = rule.function, rule.takes_out, rule.ufunc
         self.stype, self.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"
 
     def with_function(self, function: Any) -> Plan:
         """The plan, with another kernel."""
         self.function = function
+        return self
+
+    def joined(self, places: slice) -> Plan:
+        """The plan, with a kernel that gets the inputs at these places in their joint element type."""
+        self.function, self.takes_out, self.ufunc = joining(self.function, places), False, ""
         return self
 
 
@@ -131,14 +139,16 @@ def made_dense(stores: Sequence[Any], sizes: Sequence[int]) -> Any:
     return max(held, key=lambda store: math.prod(store.shape), default=None)
 
 
-def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context) -> Plan:
-    """Make the plan of a call for these storage types on this device."""
+def plan_for(call: Call, stypes: tuple[str, ...], ctx: Context, places: slice | None = None) -> Plan:
+    """Make the plan of a call for these storage types on this device; ``places`` as ``Op.meeting`` gives them."""
     if ctx.device_type == "trace":
         noted: Plan = ctx.plan(call, stypes)  # type: ignore[attr-defined]
         return noted
     rule, fallback, cast = resolve(call.op, stypes, call.attrs)
     plan = Plan(call, rule, fallback, cast, for_device(ctx.device_type), dense_kind(call, rule, fallback, stypes))
-    return plan.with_function(placed(rule.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
+    if places is not None:
+        plan.joined(places)
+    return plan.with_function(placed(plan.function, call.op.name, ctx)) if ctx.device_type == "gpu" else plan
 
 
 def _describe(call: Call, stores: Any) -> str:
@@ -363,10 +373,11 @@ def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exceptio
 def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
-    types = (ctx, *map(type, stores))
+    places = call.op.meeting([store.dtype for store in stores]) if len(stores) > 1 else None
+    types = (ctx, places is None, *map(type, stores))
     plan = call.plans.get(types)
     if plan is None:
-        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)
+        plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx, places)
     if plan.makes_dense and shapes is not None:
         _check_size(plan, stores, shapes if call.outputs > 1 else [shapes])
     return plan
@@ -413,8 +424,8 @@ def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> Non
         return  # whether there is room for it is asked anew each time
     layouts = tuple([array._layout for array in inputs])
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
-    simple = plan.rule.ufunc and len(layouts) == 2 and plan.k.device == "cpu"
-    direct = getattr(plan.k.xp, plan.rule.ufunc) if simple else None
+    simple = plan.ufunc and len(layouts) == 2 and plan.k.device == "cpu"
+    direct = getattr(plan.k.xp, plan.ufunc) if simple else None
     call.ready[key] = (plan, direct or plan.function, None if direct else plan.k, plan.attrs, layout)
 
 

@@ -7,23 +7,34 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import joint_type
 from ..base.errors import ShapeError
 
-__all__ = ["EVERY", "axes_of", "broadcast", "broadcast_shapes", "dot", "fixed", "reduced", "same", "same_shape", "unchanged"]
+__all__ = ["EVERY", "apart", "axes_of", "broadcast", "broadcast_shapes", "dot", "fixed", "reduced", "same", "same_shape",
+           "unchanged"]
 
 Shape = tuple[int, ...]
 
 
 def same(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
-    """The element type numpy gives the inputs together; float32 without inputs."""
+    """The element type that the inputs meet in; float32 without inputs."""
     if not dtypes:
         return np.dtype(attrs.get("dtype") or np.float32)
     first = dtypes[0]
-    return first if all(dtype == first for dtype in dtypes) else np.result_type(*dtypes)
+    return first if all(dtype == first for dtype in dtypes) else joint_type(*dtypes)
 
 
 #: All inputs of an operator, as those that meet in one element type.
 EVERY = slice(None)
+
+
+#: numpy lets these two meet in int16, which arrays do not have.
+_BYTES = {np.dtype(np.int8).num, np.dtype(np.uint8).num}
+
+
+def apart(dtypes: list[Any]) -> bool:
+    """Whether numpy's functions would compute on these in a type that arrays do not have."""
+    return {dtype.num for dtype in dtypes} >= _BYTES
 
 
 def fixed(dtypes: list[Any], attrs: dict[str, Any]) -> Any:

@@ -94,6 +94,9 @@ class Rule:
                      for name, value in when.items()}
         self.function, self.ufunc, self.asked = function, "", asked
         self.takes_out = "out" in _parameters(function)
+        if self.takes_out and "out" not in _optional(function):
+            raise SparsekitError(f"The kernel of the rule row {pattern!r} has an input named 'out'.",
+                                 hint="out=None is the buffer that a kernel may write its result to; name the input otherwise.")
 
     def takes(self, stypes: tuple[str, ...]) -> bool:
         """Whether these storage types fit the row."""
@@ -128,8 +131,15 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
+def _optional(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of a function's parameters that have defaults."""
+    code: Any = function.__code__
+    count, more = len(function.__defaults__ or ()), function.__kwdefaults__ or ()  # type: ignore[attr-defined]
+    return (*code.co_varnames[code.co_argcount - count: code.co_argcount], *more)
+
+
 def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callable[..., Any]:
-    """The kernel, given the inputs at ``places`` in the one element type that numpy gives them together."""
+    """The kernel, given the inputs at ``places`` in the one element type that they meet in."""
 
     def run(k: Any, *given: Any) -> Any:
         met = given[:-1][places]
@@ -139,7 +149,7 @@ def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callab
                 break
         else:
             return function(k, *given)
-        dtype = np.result_type(*[store.dtype for store in met])
+        dtype = infer.same([store.dtype for store in met], {})
         stores = list(given[:-1])
         stores[places] = [store if store.dtype == dtype else store.astype(dtype) for store in met]
         return function(k, *stores, given[-1])
@@ -186,8 +196,9 @@ class Op:
     instead : str
         For an operator without gradient: what to use where one is needed.
     joined : slice, optional
-        Inputs whose values meet in one element type, numpy's for all of them.  A row with a sparse input gets them
-        in that type; dense rows are numpy's functions, which do the same, or use ``joining``.
+        Inputs whose values meet in one element type, ``joint_type`` of all of them.  A row with a sparse input gets them
+        in that type; dense rows are numpy's functions, which do the same, or use ``joining``.  Where numpy's would
+        give a type that arrays do not have, every row gets them in that type.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
     **attrs
@@ -269,6 +280,13 @@ class Op:
             call.plans.clear()
             call.ready.clear()
             call.recorded = self.recorded
+
+    def meeting(self, dtypes: list[Any]) -> slice | None:
+        """The inputs that a row must get in their joint type, because numpy's is one that arrays do not have."""
+        places = self.joined
+        if places is None and self.dtype is infer.same and not self.mutates:
+            places = infer.EVERY
+        return places if places is not None and infer.apart(dtypes[places]) else None
 
     @property
     def recorded(self) -> bool:

@@ -74,7 +74,7 @@ class _Instruction:
     def code(self) -> tuple[Any, ...]:
         """The instruction as the loop reads it; the last item is itself if a plain call is not enough."""
         plan, places = self.plan, self.places
-        direct = getattr(plan.k.xp, plan.rule.ufunc) if plan.rule.ufunc and len(places) == 2 else None
+        direct = getattr(plan.k.xp, plan.ufunc) if plan.ufunc and len(places) == 2 else None
         special = self.general or self.buffer is not None or self.target is not None or self.spent
         return (direct or plan.function, None if direct else plan.k, plan.attrs, len(places), *(*places, -1, -1)[:2], places,
                 self.place, self if special else None)
@@ -154,7 +154,8 @@ class Program:
             self._kept = {*kept, *(head.slot for head in self.heads)}
 
     def _plan(self, step: Step) -> Plan:
-        return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx)
+        places = step.call.op.meeting([store.dtype for store in step.inputs])
+        return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx, places)
 
     def _give_targets(self, instructions: list[_Instruction]) -> None:
         """Note which instruction may write into the gradient buffer of an input."""

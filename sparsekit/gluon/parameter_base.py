@@ -19,6 +19,7 @@ from ..base.errors import (
     ShapeError,
     StorageTypeError,
     UnknownNameError,
+    shown,
 )
 from ..core import device, hooks
 from ..core.dispatch import wrap
@@ -56,10 +57,10 @@ def _sizes(name: str, shape: Any) -> tuple[int, ...]:
     """A shape as an argument gives it: numbers, of which 0 and -1 are not known yet, or one number."""
     try:
         found = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
-    except TypeError:
+    except Exception:  # of an object's own
         found = (-2,)
     if any(size < -1 for size in found):
-        raise ShapeError(f"Parameter {name} cannot have shape {shape!r:.80}.",
+        raise ShapeError(f"Parameter {name} cannot have shape {shown(shape, 80)}.",
                          hint="give whole numbers, as shape=(2, 3); 0 and -1 stand for sizes not known yet.")
     return found
 

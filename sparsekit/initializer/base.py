@@ -245,4 +245,4 @@ def create(*args: Any, **kwargs: Any) -> Any:
     UnknownNameError
         If no initializer has that name.
     """
-    return _registry.create(*(("uniform",) if args == (None,) else args), **kwargs)
+    return _registry.create(*(("uniform",) if len(args) == 1 and args[0] is None else args), **kwargs)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError
+from ..base.errors import DTypeError, named
 from ..core.dispatch import invoke, wrap
 from ..core.op import REMEMBERED, find
 
@@ -49,7 +49,10 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     def with_number(lhs: Any, rhs: Any, out: Any) -> Any:
         left, right = hasattr(lhs, "_layout"), hasattr(rhs, "_layout")
         if not (left or right) and out is None and isinstance(lhs, _NUMBERS) and isinstance(rhs, _NUMBERS):
-            return _OF_NUMBERS[name](lhs, rhs)
+            try:
+                return _OF_NUMBERS[name](lhs, rhs)
+            except OverflowError as error:
+                raise named(error, f"{name} of two numbers failed") from error
         if left and isinstance(rhs, _NUMBERS):
             return invoke(calls.get(rhs) or _bound(scalar_op, rhs, calls), (lhs,), out)
         if right and isinstance(lhs, _NUMBERS):

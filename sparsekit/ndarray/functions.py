@@ -58,6 +58,7 @@ _TURNED = ((1, 0), (1, -2), (-1, 0), (-1, -2))
 
 def transposed(data: Any, axes: Any = (), out: Any = None) -> Any:
     """The axes in another order; a row_sparse matrix turned gives csr, where its rows have a place."""
-    if getattr(data, "stype", "") == "row_sparse" and data.ndim == 2 and tuple(axes or (1, 0)) in _TURNED:
+    axes = () if axes is None else tuple(axes) if isinstance(axes, (list, np.ndarray)) and np.ndim(axes) else axes
+    if getattr(data, "stype", "") == "row_sparse" and data.ndim == 2 and (not axes or axes in _TURNED):
         return F._turned(data, out=out)
-    return F.transpose(data, axes=axes or (), out=out)
+    return F.transpose(data, axes=axes, out=out)

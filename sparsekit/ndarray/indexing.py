@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError, RowIndexError, ShapeError
+from ..base.errors import DTypeError, RowIndexError, ShapeError, shown
 from ..core import hooks
 
 __all__ = ["assignable", "numpy_key", "split_key"]
 
 
-def split_key(key: Any) -> tuple[tuple[Any, ...], list[Any]]:
+def split_key(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[Any]]:
     """A key as a hashable attribute, in which ``("array", i)`` stands for the i-th of the index arrays given with it.
 
-    Slices travel as ``("slice", start, stop, step)``; see ``ops.index.decode``.  Masks become the places where
-    they are true.  Arrays of floats are indices too, since MXNet's arrays are float32 unless told otherwise.
+    Slices travel as ``("slice", start, stop, step)``; see ``ops.index.decode``.  Masks become the places where they are
+    true, and have the sizes of the axes of ``shape`` that they stand for.  Arrays of floats are indices too, since MXNet's
+    arrays are float32 unless told otherwise.
     """
     arrays: list[Any] = []
     parts: list[Any] = []
+    masks: list[tuple[int, Any]] = []
     for part in key if isinstance(key, tuple) else (key,):
         if part is None:
             parts.append(None)
@@ -32,13 +34,28 @@ def split_key(key: Any) -> tuple[tuple[Any, ...], list[Any]]:
         elif isinstance(part, (int, np.integer)) and not isinstance(part, bool):
             parts.append(int(part))
         else:
-            for places in _places(part):
+            found = _array(part)
+            if found.dtype == bool:
+                masks.append((len(parts), found.shape))
+            for places in found.nonzero() if found.dtype == bool else (found,):
                 if places.ndim == 0:
                     parts.append(int(places))
                 else:
                     parts.append(("array", len(arrays)))
                     arrays.append(places)
+    if masks:
+        _check_masks(parts, masks, shape)
     return tuple(parts), arrays
+
+
+def _check_masks(parts: list[Any], masks: list[tuple[int, Any]], shape: tuple[int, ...]) -> None:
+    spare = len(shape) - sum(part is not None and part != "..." for part in parts)
+    for place, sizes in masks:
+        before = parts[:place]
+        start = sum(part is not None and part != "..." for part in before) + (max(spare, 0) if "..." in before else 0)
+        if sizes != shape[start: start + len(sizes)]:
+            raise RowIndexError(f"A mask of shape {sizes} does not fit axis {start} of an array of shape {shape}.",
+                                hint="a mask has as many entries as the axes that it stands for.")
 
 
 def _bound(part: slice, name: str) -> int | None:
@@ -52,8 +69,8 @@ def _bound(part: slice, name: str) -> int | None:
     return bound
 
 
-def _places(part: Any) -> Any:
-    """The index arrays that one part of a key stands for: several for a mask of several axes."""
+def _array(part: Any) -> Any:
+    """The array of indices, or the mask, that one part of a key is."""
     store = list(part) if isinstance(part, range) else getattr(part, "_store", part)
     if hooks.state.tracing and hasattr(part, "_store"):
         from ..core.trace import refuse  # needs the array classes, and is not needed before a block is traced
@@ -67,13 +84,15 @@ def _places(part: Any) -> Any:
         found = np.asarray(store.get() if hasattr(store, "get") else unmasked(store))
     except ValueError as error:
         raise RowIndexError(f"{part!r} is no index: {error}.", hint="lists in lists must be of equal lengths.") from None
+    if found.dtype == bool and not found.ndim:
+        raise RowIndexError(f"{shown(part)} is no index.", hint="a mask has as many entries as the axes that it stands for.")
     if found.dtype == bool:
-        return found.nonzero()
+        return found
     if not found.size:
         found = found.astype(np.int64)
     if found.dtype.kind not in "iuf":
         raise RowIndexError(f"An array of {found.dtype} is no index.", hint="use integers, or booleans for a mask.")
-    return (found.astype(np.int64),)
+    return found.astype(np.int64)
 
 
 def stacked(arrays: list[Any]) -> Any:
@@ -87,9 +106,9 @@ def stacked(arrays: list[Any]) -> Any:
         raise ShapeError(f"Index arrays of shapes {shapes} do not broadcast.", hint="they must pair up.") from None
 
 
-def numpy_key(key: Any) -> Any:
+def numpy_key(key: Any, shape: tuple[int, ...]) -> Any:
     """A key with everything in it as numpy takes it."""
-    parts, arrays = split_key(key)
+    parts, arrays = split_key(key, shape)
     return tuple(
         slice(*part[1:]) if isinstance(part, tuple) and part[0] == "slice" else
         arrays[part[1]] if isinstance(part, tuple) else Ellipsis if isinstance(part, str) else part for part in parts)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..base.errors import DTypeError, GradientError, ShapeError, UnsupportedError
+import numpy as np
+
+from ..base.errors import DTypeError, GradientError, ShapeError, UnsupportedError, shown
 from ..core import hooks
 from ..core.arrays import require_arrays
 from ..core.dispatch import invoke
@@ -49,7 +51,9 @@ def _shape_argument(shape: tuple[Any, ...], given: Any, name: str) -> tuple[int,
     """A shape or an order of axes, given as one tuple, as numbers, or by name."""
     if shape and given is not None:
         raise ShapeError(f"The {name} was given twice, {shape} and {given}.", hint="give it once.")
-    wanted = given if given is not None else shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    if given is None:
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)) else shape
+    wanted = given.tolist() if isinstance(given, np.ndarray) else given
     return tuple(wanted) if isinstance(wanted, (tuple, list)) else (wanted,)
 
 
@@ -80,7 +84,11 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
         raise DTypeError(f"reshape takes no argument {next(iter(kwargs))!r}.", hint="it takes shape and reverse.")
     if not wanted and self.shape:
         raise ShapeError(f"An array of shape {self.shape} cannot be reshaped to ().", hint="use (1,) for one element.")
-    return invoke(_viewed(self.shape, wanted, reverse), (self,))
+    try:
+        call = _viewed(self.shape, wanted, reverse)
+    except TypeError:  # what cannot be remembered, such as arrays and, before Python 3.12, slices
+        raise ShapeError(f"{shown(wanted)} is no shape.", hint="give a tuple of numbers, such as (2, -1).") from None
+    return invoke(call, (self,))
 
 
 def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:

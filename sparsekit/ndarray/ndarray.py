@@ -12,7 +12,7 @@ import numpy as np
 from ..base.context import HOST, Context, num_gpus, require
 from ..base.dtypes import element_type
 from ..base.entry import entry
-from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, SparsekitError, UnsupportedError
+from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, SparsekitError, UnsupportedError, shown
 from ..core import device, hooks
 from ..core.arrays import Layout, array_types, wrap
 from ..core.dispatch import convert_store, invoke, written_dense
@@ -392,13 +392,13 @@ class NDArray(NumpyProtocol, Interchange):
         """
         xp = for_device(self._ctx.device_type).xp
         with device.current(self._ctx):
-            made = empty_store(xp, check_stype(stype or self.stype), self.shape, self.dtype)
+            made = empty_store(xp, check_stype(self.stype if stype is None else stype), self.shape, self.dtype)
         self._mark(wrap(made, self._ctx), grad_req)
 
     def _mark(self, grad: NDArray, grad_req: str) -> None:
         """Become a variable with this gradient buffer."""
-        if grad_req not in ("write", "add", "null"):
-            raise SparsekitError(f"grad_req={grad_req!r} is unknown.", hint="it is 'write', 'add' or 'null'.")
+        if not isinstance(grad_req, str) or grad_req not in ("write", "add", "null"):
+            raise SparsekitError(f"grad_req={shown(grad_req)} is unknown.", hint="it is 'write', 'add' or 'null'.")
         if grad.shape != self.shape:
             raise ShapeError(f"The gradient buffer has shape {grad.shape}, the variable {self.shape}.",
                              hint="they must agree.")
@@ -448,7 +448,7 @@ class NDArray(NumpyProtocol, Interchange):
             except IndexError:
                 raise RowIndexError(f"Index {key} is outside axis 0, which has {self.shape[0]} entries.",
                                     hint="indices run from -size to size - 1.") from None
-        parts, arrays = split_key(key)
+        parts, arrays = split_key(key, self.shape)
         if not arrays:
             return invoke(find("_getitem").bind({"key": parts}), (self,))
         places = device.onto(stacked(arrays), self._ctx)
@@ -475,7 +475,7 @@ class NDArray(NumpyProtocol, Interchange):
             value = value.reshape(())
         try:
             with device.current(self._ctx):
-                key_here, value = self._on_my_device(numpy_key(key), value)
+                key_here, value = self._on_my_device(numpy_key(key, self.shape), value)
                 hooks.quietly(operator.setitem, self._store, key_here, value)
             if start:
                 hooks.copied("numpy", self._ctx, start, value.nbytes)

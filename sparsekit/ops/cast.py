@@ -42,7 +42,7 @@ def _(F: Any, g: Any, _data: Any, _out: Any, attrs: Any, want: Any) -> Any:
 
 def check_stype(stype: Any) -> str:
     """``stype`` if it names a storage type, else the named error."""
-    if stype not in STYPES:
+    if not isinstance(stype, str) or stype not in STYPES:
         raise UnknownNameError.of("storage type", stype, STYPES)
     return str(stype)
 

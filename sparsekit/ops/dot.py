@@ -216,7 +216,7 @@ def _right_gradient(F: Any, g: Any, lhs: Any, rhs: Any, turn_left: bool, turn_ri
 def _declare_high_rank(side: str, einsum: Any) -> None:
     """Gradients of products with vectors or more than two axes, by one general contraction."""
     op = Op(f"_dot_{side}_gradient", "g lhs rhs", transpose_a=False, transpose_b=False, cost=cost.dot_gradient,
-            dtype=lambda dtypes, attrs: np.result_type(dtypes[0], dtypes[2 if side == "left" else 1]),
+            dtype=lambda dtypes, attrs: infer.same([dtypes[0], dtypes[2 if side == "left" else 1]], attrs),
             shape=lambda shapes, attrs: shapes[1 if side == "left" else 2],
             sample=lambda: [([np.ones((4,), np.float32), samples.grid(), samples.grid(1, 5)[0]], {})],
             doc=f"Gradient of a dot product for its {side} side, for any number of axes.")

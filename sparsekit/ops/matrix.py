@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ShapeError
+from ..base.errors import ShapeError, shown
 from ..core import cost, infer
 from ..core.op import REQUIRED, SHAPE_ONLY, Op
 from ..storage import RowSparse
@@ -30,8 +30,8 @@ def target_shape(shape: tuple[int, ...], wanted: Any, reverse: bool = False) -> 
     """
     try:
         codes = [int(code) for code in (wanted if isinstance(wanted, (tuple, list)) else (wanted,))]
-    except (TypeError, ValueError):
-        raise ShapeError(f"{wanted!r} is no shape.", hint="give a tuple of numbers, such as (2, -1).") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ShapeError(f"{shown(wanted)} is no shape.", hint="give a tuple of numbers, such as (2, -1).") from None
     if reverse:
         return tuple(reversed(target_shape(tuple(reversed(shape)), list(reversed(codes)))))
     try:

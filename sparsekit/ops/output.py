@@ -130,20 +130,20 @@ softmax_output_backward.attrs = SOFTMAX_OUTPUT
 
 
 @softmax_output_backward.forward("default, default -> default")
-def _(k: Any, out: Any, label: Any, attrs: Any) -> Any:
-    xp, kind = k.xp, out.dtype
-    if out.shape == label.shape:
-        return ((wide(out) - label) * attrs["grad_scale"]).astype(kind, copy=False)
-    view, axis = _rows(out.shape, attrs)
+def _(k: Any, result: Any, label: Any, attrs: Any) -> Any:
+    xp, kind = k.xp, result.dtype
+    if result.shape == label.shape:
+        return ((wide(result) - label) * attrs["grad_scale"]).astype(kind, copy=False)
+    view, axis = _rows(result.shape, attrs)
     label = label.reshape((*view[:axis], 1, *view[axis + 1:]))
     hit = label.astype(np.int64) == xp.arange(view[axis]).reshape(along(axis, view))
     alpha = attrs["smooth_alpha"]
     wanted = xp.where(hit, 1 - alpha, alpha / max(1, view[axis] - 1)) * xp.any(hit, axis=axis, keepdims=True) if alpha else hit
-    made = wide(out).reshape(view) - wanted
+    made = wide(result).reshape(view) - wanted
     valid = label != attrs["ignore_label"]
     if attrs["use_ignore"]:
         made = made * valid
-    return (made * (attrs["grad_scale"] / _divisor(view, valid, attrs))).reshape(out.shape).astype(kind, copy=False)
+    return (made * (attrs["grad_scale"] / _divisor(view, valid, attrs))).reshape(result.shape).astype(kind, copy=False)
 
 
 def _divisor(view: tuple[int, ...], valid: Any, attrs: dict[str, Any]) -> float:

@@ -130,6 +130,8 @@ def _in_type(F: Any, g: Any, want: Any) -> Any:
     """The gradient of a part in the storage type of the whole's buffer, so that the whole never becomes dense."""
     if want is None or want.stype in (None, "default", g.stype) or g.stype != "default":
         return g
+    if want.stype == "csr" and len(g.shape) != 2:
+        return g  # of a part that only a fallback gives: csr has two axes
     return F.cast_storage(g, stype=want.stype)
 
 

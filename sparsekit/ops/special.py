@@ -13,7 +13,7 @@ from ..core.op import Op, find, registry
 from . import samples
 from .binary import _sum_to, broadcasting
 from .scalar import with_scalar
-from .unary import from_scipy, on_data, unary
+from .unary import from_scipy, on_data, real, unary
 
 __all__ = ["function_of"]
 
@@ -46,6 +46,7 @@ function_of("_polygamma", lambda xp, x, attrs: _polygamma(xp, attrs["order"], x)
 
 def _smooth(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
     square = float(attrs["scalar"]) ** 2
+    x = real(x)
     size = xp.abs(x)
     return xp.where(size < 1 / square, 0.5 * square * x * x, size - 0.5 / square) if square else 0.5 * square * x * x
 
@@ -68,11 +69,11 @@ def _hard_gradient(F: Any, g: Any, x: Any, attrs: dict[str, Any]) -> Any:
     return g * (F._greater_scalar(line, scalar=0) * F._lesser_scalar(line, scalar=1)) * attrs["alpha"]
 
 
-function_of("hard_sigmoid", lambda xp, x, attrs: xp.clip(x * attrs["alpha"] + attrs["beta"], 0, 1), _hard_gradient,
+function_of("hard_sigmoid", lambda xp, x, attrs: xp.clip(real(x) * attrs["alpha"] + attrs["beta"], 0, 1), _hard_gradient,
             lambda: [([samples.grid()], {}), ([samples.grid()], {"alpha": 0.5})],
             "``alpha * x + beta``, bounded to 0 … 1.", alpha=0.2, beta=0.5)
 
-function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * x + attrs["b"]) * x + attrs["c"],
+function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * real(x) + attrs["b"]) * real(x) + attrs["c"],
             lambda F, g, x, attrs: g * (F.cast_storage(x, stype="default") * (2 * attrs["a"]) + attrs["b"]),
             lambda: [([samples.grid()], {"a": 1.5, "b": -2.0, "c": c}) for c in (0.5, 0.0)],
             "``a x² + b x + c``; a csr array keeps its storage type where ``c`` is 0.", a=0.0, b=0.0, c=0.0)
@@ -80,7 +81,7 @@ function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * x + attrs["
 
 @find("_contrib_quadratic").forward("csr -> csr", c=0)
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    made = (attrs["a"] * x.data + attrs["b"]) * x.data
+    made = (attrs["a"] * real(x.data) + attrs["b"]) * real(x.data)
     return on_data(x, made.astype(x.dtype, copy=False))
 
 

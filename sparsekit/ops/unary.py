@@ -16,7 +16,7 @@ from ..storage import CSR, RowSparse
 from . import samples
 from .limits import filled
 
-__all__ = ["from_scipy", "on_data", "unary"]
+__all__ = ["from_scipy", "on_data", "real", "unary"]
 
 
 def on_data(store: Any, data: Any) -> Any:
@@ -105,7 +105,13 @@ def _sigmoid(xp: Any, x: Any) -> Any:
     return xp.reciprocal(y, out=y)
 
 
+def real(x: Any) -> Any:
+    """Integers as float64, in which a formula may negate them or add to them: -x of uint8 and 1 + x of int8 wrap."""
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
+
+
 def _softplus(xp: Any, x: Any) -> Any:
+    x = real(x)
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
@@ -130,7 +136,7 @@ unary("relu", lambda xp, x: xp.maximum(x, 0), lambda F, g, _x, y: F._relu_backwa
       doc="Rectified linear unit, ``max(x, 0)``.")
 unary("sigmoid", _sigmoid, lambda F, g, _x, y: F._sigmoid_backward(g, y), doc="Logistic function, ``1 / (1 + exp(-x))``.")
 unary("softrelu", _softplus, lambda F, g, x, _y: F._softrelu_backward(g, x), doc="Softplus, ``log(1 + exp(x))``.")
-unary("softsign", lambda xp, x: x / (1 + xp.abs(x)), lambda F, g, x, _y: g / F.square(F.abs(x) + 1), zero=True,
+unary("softsign", lambda xp, x: real(x) / (1 + xp.abs(real(x))), lambda F, g, x, _y: g / F.square(F.abs(x) + 1), zero=True,
       doc="``x / (1 + |x|)``.")
 unary("exp", lambda xp, x: xp.exp(x), lambda F, g, _x, y: g * y, doc="Exponential.")
 unary("expm1", lambda xp, x: xp.expm1(x), lambda F, g, _x, y: g * (F.cast_storage(y, stype="default") + 1), zero=True,

@@ -46,3 +46,13 @@ def test_a_gradient_declared_after_a_call_is_used_by_the_next(twice):
         y = call(x)
     y.backward()
     assert np.array_equal(x.grad.asnumpy(), [2.0, 2.0])
+
+
+def test_the_name_out_is_kept_for_the_buffer(twice):
+    with pytest.raises(mx.SparsekitError, match="input named 'out'"):
+        twice.forward("csr -> csr")(lambda k, out, attrs: out)
+    twice.forward("csr -> csr")(lambda k, x, attrs, out=None: x)
+    result, label = mx.nd.ones((1, 1)), mx.nd.zeros((1,))
+    made = mx.nd.ones((1, 1))
+    mx.nd._internal._softmax_output_backward(result, label, out=made)
+    assert made.asscalar() == 0

@@ -10,14 +10,22 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import IndexWarning, StorageFallbackWarning
-from sparsekit.core import spec
+from sparsekit.core import infer, spec
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
 from sparsekit.storage import convert, densify, stype_of
 
 STYPES = ("default", "row_sparse", "csr")
 TYPES = tuple(map(np.dtype, ("float16", "float32", "float64", "int32", "int64")))
+BYTES = tuple(itertools.permutations(map(np.dtype, ("int8", "uint8"))))  # which meet in int16 in numpy
 CPU = mx.cpu()
+
+
+def joint(*given):
+    """numpy's element type of all of them together, or the smallest of arrays that holds it."""
+    found = np.result_type(*given)
+    return np.dtype(np.int32) if found == np.int16 else found
+
 
 #: Each call draws, or the operator is a step of an optimizer, which has types of its own and refuses others by name.
 OPS = {op.name: op for op in registry.values()
@@ -31,10 +39,10 @@ def can_be(array, stype):
 def combinations(count):
     """One type for all, and every pair of types with either in each of the first three places."""
     if count < 3:
-        return list(itertools.product(TYPES, repeat=count))
+        return [*itertools.product(TYPES, repeat=count), *BYTES[: 2 * (count - 1)]]
     mixed = [tuple(one if place == at else other for place in range(count))
              for at in range(3) for one, other in ((TYPES[1], TYPES[2]), (TYPES[2], TYPES[1]), (TYPES[3], TYPES[1]),
-                                                   (TYPES[0], TYPES[1]))]
+                                                   (TYPES[0], TYPES[1]), *BYTES)]
     return [(kind,) * count for kind in TYPES] + mixed
 
 
@@ -56,6 +64,8 @@ def rows():
 def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes):
     call, ran = op.bind(attrs), 0
     for types in combinations(len(arrays)):
+        if types[0].itemsize == 1 and op.dtype is not infer.same and op.joined is None:
+            continue  # whose samples need not be numbers of uint8
         stores = [convert(np.ascontiguousarray(array.astype(kind)), stype)
                   for array, kind, stype in zip(arrays, types, stypes, strict=True)]
         with warnings.catch_warnings():
@@ -104,7 +114,7 @@ def numbers(shape, dtype, zeros):
 def test_arithmetic_is_numpys_to_the_bit(name, left, right, pattern):
     """Every pair of element types, with either side broadcast; a divisor has no zeros, since absent ones are not divided."""
     expected_of = NUMPY[name]
-    for turned, (one, two) in itertools.product((False, True), itertools.product(TYPES, repeat=2)):
+    for turned, (one, two) in itertools.product((False, True), [*itertools.product(TYPES, repeat=2), *BYTES]):
         shapes = ((4, 5), SHAPES[pattern])[:: -1 if turned else 1]
         if any(stype == "csr" and len(shape) != 2 for stype, shape in zip((left, right), shapes, strict=True)):
             continue
@@ -116,7 +126,7 @@ def test_arithmetic_is_numpys_to_the_bit(name, left, right, pattern):
                                   f"_{name}")(*arrays)
         with np.errstate(all="ignore"):
             expected = expected_of(first, second)
-        assert made.dtype == expected.dtype == np.result_type(first, second), (one, two, turned)
+        assert made.dtype == joint(expected) == joint(first, second), (one, two, turned)
         np.testing.assert_array_equal(densify(made._store), expected, err_msg=f"{one} {two} {turned}")
 
 
@@ -125,14 +135,14 @@ def test_arithmetic_is_numpys_to_the_bit(name, left, right, pattern):
 def test_operators_of_several_arrays_take_one_type_in_every_order(name, stypes):
     numpys = {"add_n": lambda *given: given[0] + given[1] + given[2], "concat": lambda *given: np.concatenate(given, 1),
               "stack": lambda *given: np.stack(given), "where": lambda test, *given: np.where(test != 0, *given)}[name]
-    for types in list(itertools.permutations(TYPES, 3))[::7]:
+    for types in [*list(itertools.permutations(TYPES, 3))[::7], *((one, one, two) for one, two in BYTES)]:
         given = [numbers((4, 5), kind, True) for kind in types]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StorageFallbackWarning)
             made = getattr(mx.nd, name)(*[wrap(convert(values, stype), CPU) for values, stype in zip(given, stypes, strict=True)])
-        joined = np.result_type(*given[1:] if name == "where" else given)
+        joined = joint(*given[1:] if name == "where" else given)
         expected = numpys(*given) if name == "where" else numpys(*[values.astype(joined) for values in given])
-        assert made.dtype == joined == expected.dtype, types
+        assert made.dtype == joined == joint(expected), types
         np.testing.assert_array_equal(densify(made._store), expected, err_msg=f"{types}")
 
 
@@ -145,3 +155,56 @@ def test_the_cases_that_were_found():
     condition = mx.nd.array([[1.0], [0.0]]).tostype("row_sparse")
     half, single = mx.nd.array([[1.0], [1.0]], dtype="float16"), mx.nd.array([[1e6], [1e6]])
     assert mx.nd.where(condition, half, single).asnumpy().max() == 1e6
+
+
+def _results(one, two):
+    """What operators give for two arrays of these types, however they are run."""
+    left, right = (mx.nd.array([[100, -3], [200, 7]][kind == "uint8"], dtype=kind).reshape((1, 2)) for kind in (one, two))
+    net = mx.gluon.nn.HybridLambda("elemwise_add")
+    net.hybridize()
+    out = mx.nd.zeros((1, 2), dtype="int32")
+    mx.nd.elemwise_add(left, right, out=out)
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    executor = (a + b).bind(mx.cpu(), {"a": left, "b": right})
+    return [left + right, left + right, net(left, right), net(left, right), out, executor.forward()[0],
+            mx.nd.dot(left, right, transpose_b=True), mx.nd.concat(left, right, dim=0)]
+
+
+@pytest.mark.parametrize(("one", "two"), [("int8", "uint8"), ("uint8", "int8")])
+def test_signed_and_unsigned_bytes_meet_in_a_type_of_arrays_also_after_calls_of_other_types(one, two):
+    _results("float32", "float32")
+    left, right = (np.array([[[100, -3], [200, 7]][kind == "uint8"]]) for kind in (one, two))
+    *sums, product, both = _results(one, two)
+    for made in sums:
+        assert made.dtype == np.int32
+        assert np.array_equal(made.asnumpy(), left + right)
+    assert product.dtype == both.dtype == np.int32
+    assert product.asscalar() == (left @ right.T).item()
+    assert np.array_equal(both.asnumpy(), np.concatenate([left, right]))
+    assert mx.nd.zeros((1,), dtype=sums[0].dtype).astype(sums[0].dtype).dtype == np.int32
+    assert (_results("float32", "float32")[0]).dtype == np.float32
+
+
+EXACT = {
+    "softrelu": lambda x: np.logaddexp(0, x), "softsign": lambda x: x / (1 + np.abs(x)),
+    "smooth_l1": lambda x: np.where(np.abs(x) < 1, x * x / 2, np.abs(x) - 0.5),
+    "hard_sigmoid": lambda x: np.clip(0.2 * x + 0.5, 0, 1), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64"])
+@pytest.mark.parametrize("name", EXACT)
+def test_formulas_of_integers_do_not_wrap(name, dtype):
+    limits = np.iinfo(dtype)
+    whole = np.array([max(limits.min, -1000) + 1, 0, 1, 2, 9, min(limits.max, 1000)], dtype)
+    made = getattr(mx.nd, name)(mx.nd.array(whole, dtype=dtype))
+    with np.errstate(over="ignore"):
+        expected = EXACT[name](whole.astype(np.float64))
+    np.testing.assert_array_equal(made.asnumpy(), expected.astype(dtype))
+
+
+def test_a_quadratic_of_unsigned_integers_takes_negative_factors():
+    for stype in ("default", "csr"):
+        x = mx.nd.array([[3, 0, 20]], dtype="uint8").tostype(stype)
+        made = mx.nd.contrib.quadratic(x, a=1, b=-2, c=0)
+        assert (made.stype, made.asnumpy().tolist()) == (stype, [[3, 0, 360 - 256]])

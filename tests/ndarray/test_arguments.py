@@ -241,3 +241,26 @@ def test_padding_behind_the_lengths_of_labels_does_not_count():
     for padding in ([0, 99], [-7, 55], [0, 0, 0, 0, 0]):
         made = nd.ctc_loss(data, nd.array([[1, *padding]]), label_lengths=nd.array([1]), use_label_lengths=True)
         assert made.asscalar() == expected
+
+
+@pytest.mark.parametrize("odd", [
+    lambda x: x.tostype(x), lambda x: x.tostype(None), lambda x: x.reshape(float("inf")), lambda x: x.reshape(slice(1)),
+    lambda x: x.reshape(np.array(["a"])), lambda x: x.attach_grad(x), lambda x: x.attach_grad(stype=x), lambda x: mx.Context(x),
+    lambda x: mx.nd.ones((1,), ctx=x), lambda x: mx.nd.transpose(x, axes=float("nan")), lambda x: x.transpose(np.array([1, 2])),
+    lambda x: mx.nd.linspace(0, 1, None), lambda x: mx.nd.zeros((1,), dtype="\ud800"),
+    lambda x: mx.nd.maximum(np.float32(1), 10**400),
+    lambda x: mx.gluon.data.ArrayDataset(None), lambda x: mx.gluon.Parameter("a", shape=(2,), init=np.array([1, 2])).initialize(),
+    lambda x: mx.gluon.Parameter("a", shape=type("A", (), {"__iter__": lambda self: 1 / 0})())])
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_odd_arguments_are_refused_by_what_they_are_given_for(odd, stype):
+    with pytest.raises(mx.SparsekitError) as refused:
+        odd(mx.nd.ones((2, 2)).tostype(stype))
+    assert "equal takes" not in str(refused.value)
+
+
+def test_an_order_of_axes_and_a_shape_may_be_arrays_of_numpy():
+    x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
+    for stype in ("default", "row_sparse"):
+        assert x.tostype(stype).transpose(np.array([1, 0])).asnumpy().tolist() == [[1, 4], [2, 5], [3, 6]]
+        assert mx.nd.transpose(x.tostype(stype), axes=np.array([1, 0])).asnumpy().tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert x.reshape(np.array([3, -1])).shape == (3, 2)

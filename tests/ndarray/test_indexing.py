@@ -228,3 +228,37 @@ def test_a_recorded_array_is_not_assigned_to(x):
     x.attach_grad()
     with mx.autograd.record(), pytest.raises(GradientError):
         x[:] = 0
+
+
+@pytest.mark.parametrize("key", [
+    (0, [True, False, True]), (slice(None), [True] * 3), (..., [True] * 3), ([True, False, True], [True, False, True]),
+    (None, 0, [True]), (0, np.ones((3, 4), bool)), (np.ones((4, 3), bool),), ([True] * 4, 0), np.array(True)], ids=repr)
+def test_a_mask_has_the_sizes_of_its_axes(key):
+    values = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    x = mx.nd.array(values)
+    with pytest.raises(mx.SparsekitError) as refused:
+        x[key]
+    assert isinstance(refused.value, IndexError)
+    with pytest.raises(mx.SparsekitError):
+        x[key] = 5
+    assert np.array_equal(x.asnumpy(), values)
+
+
+@pytest.mark.parametrize("key", [
+    (0, [True, False, True, True]), (..., [True, False, True, True]), ([True, False, True], ...), (None, slice(None), [True] * 4),
+    ([True, False, True], [False, True, True, False]), (np.arange(12).reshape(3, 4) > 4,)], ids=repr)
+def test_masks_among_other_keys_are_numpys(key):
+    values = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    assert np.array_equal(mx.nd.array(values)[key].asnumpy(), values[key])
+
+
+@pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
+@pytest.mark.filterwarnings("ignore::sparsekit.base.errors.StorageFallbackWarning")
+def test_what_take_gives_has_a_gradient(stype):
+    x = mx.nd.array([[0, 1.0], [2, 0]]).tostype(stype)
+    x.attach_grad()
+    for kind in ("csr", "row_sparse"):
+        with mx.autograd.record():
+            y = mx.nd.take(x, mx.nd.array([[0, 1], [1, 1]], dtype="int32").tostype(kind))
+        y.backward()
+        assert (x.grad.stype, x.grad.asnumpy().tolist()) == (stype, [[1, 1], [3, 3]])

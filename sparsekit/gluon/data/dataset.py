@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.arguments import unmasked
 from ...base.dtypes import ELEMENT_TYPES
+from ...base.entry import entry
 from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError
 from ...io.array_iter import rows_of
 from ...ndarray import NDArray, array
@@ -168,6 +169,7 @@ class ArrayDataset(Dataset):
     ('csr', (1, 2), np.float32(6.0))
     """
 
+    @entry
     def __init__(self, *args: Any) -> None:
         if not args:
             raise ShapeError("An ArrayDataset needs at least one array.", hint="ArrayDataset(data, label), for example.")

@@ -170,8 +170,9 @@ def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
     if not beyond and not _by_nature(node, storage, graph, elements if len(known) == len(results) else None):
         return None
     remedy = "take a slice first, or raise sparsekit.config.densify_limit" if beyond else natural_remedy(call.op)
-    return {"what": "the result" if storage.fallback else "the result, dense by nature",
-            "bytes": size if len(known) == len(results) else None, "refused": beyond or config.densify == "error", "remedy": remedy}
+    what = "the result" if storage.fallback else "the result, dense by nature"
+    return {"what": what, "bytes": size if len(known) == len(results) else None,
+            "refused": beyond or config.densify == "error", "remedy": remedy}
 
 
 def _beyond_limit(op: Op, dense: Sequence[Partial], size: int, elements: int) -> bool:

@@ -46,3 +46,15 @@ def test_a_gradient_declared_after_a_call_is_used_by_the_next(twice):
         y = call(x)
     y.backward()
     assert np.array_equal(x.grad.asnumpy(), [2.0, 2.0])
+
+
+def test_a_negative_zero_is_not_taken_for_zero():
+    """As a key of a dictionary it equals zero, and calls are remembered by their attributes."""
+    one = mx.nd.ones((1,))
+    for zero in (0.0, -0.0, 0, -0.0, 0.0):
+        sign = np.copysign(1, np.float64(zero))
+        assert np.copysign(1, mx.nd.full((1,), zero).asnumpy()) == sign
+        assert (one / zero).asnumpy() == sign * np.inf
+        assert mx.nd.broadcast_div(one, mx.nd.full((1,), zero)).asnumpy() == sign * np.inf
+        with np.errstate(divide="ignore"):
+            assert mx.nd._internal._rdiv_scalar(mx.nd.full((1,), zero), scalar=1).asnumpy() == sign * np.inf

@@ -8,13 +8,18 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from .undisturbed import acting
+
 __all__ = ["across_fork", "load"]
 
 _locks: list[Callable[[], Any]] = []
 
 #: Held by who imports a part of the library that is imported when it is first used.  Python has a lock for each module,
 #: which a child finds taken for ever if another thread was importing it.
-_importing = threading.RLock()
+_importing = threading.Lock()
+
+#: The thread that holds it; a part may import another, also in work that is done undisturbed in another thread.
+_importer = 0
 
 
 class _Forking(threading.local):
@@ -47,22 +52,35 @@ def load(name: str, package: str | None = None) -> Any:
     package : str, optional
         What a relative name is relative to.
     """
-    with _importing:
+    global _importer
+    if _importer == acting():
         return importlib.import_module(name, package)
+    with _importing:  # nothing before it: an interrupt between taking a lock and the block would leave it taken
+        _importer = acting()
+        try:
+            return importlib.import_module(name, package)
+        finally:
+            _importer = 0
 
 
 def _before() -> None:
+    global _importer
     held = []
     # The imports last: who holds another lock may have something to import.
-    for lock in (*[given() for given in _locks], _importing):
+    for lock in (*[given() for given in _locks], None if _importer == acting() else _importing):
         if lock is not None:
             lock.acquire()
             held.append(lock)
+    if held and held[-1] is _importing:
+        _importer = acting()
     _forking.held = tuple(held)
 
 
 def _after() -> None:
+    global _importer
     held, _forking.held = _forking.held, ()
+    if held and held[-1] is _importing:
+        _importer = 0
     for lock in reversed(held):
         lock.release()
 

@@ -7,7 +7,24 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["undisturbed"]
+__all__ = ["acting", "undisturbed"]
+
+
+class _Acting(threading.local):
+    """For which thread the calling thread works: another one, while it does that one's undisturbed work."""
+
+    thread: int | None = None
+
+
+_acting = _Acting()
+
+
+def acting() -> int:
+    """The thread that the calling one works for, itself by default.
+
+    A lock that a thread holds while it has work done undisturbed must let that work pass: its owner is who this says.
+    """
+    return threading.get_ident() if _acting.thread is None else _acting.thread
 
 
 def undisturbed(work: Callable[[], Any]) -> Any:
@@ -24,15 +41,19 @@ def undisturbed(work: Callable[[], Any]) -> Any:
     if threading.current_thread() is not threading.main_thread():
         return work()
     outcome: list[tuple[bool, Any]] = []
+    caller = acting()
     begun, once, done = False, _thread.allocate_lock(), _thread.allocate_lock()
 
     def run() -> None:
         if not once.acquire(False):
             return  # begun twice: a signal came when the first had begun and nobody knew
+        before, _acting.thread = _acting.thread, caller
         try:
             outcome.append((True, work()))
         except BaseException as error:
             outcome.append((False, error))
+        finally:
+            _acting.thread = before
 
     raised: BaseException | None = None
     done.acquire()

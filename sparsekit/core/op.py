@@ -6,6 +6,7 @@ the fallback, ``nd``, the gradient, the profiler's label and the test sweep.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -134,7 +135,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 def _optional(function: Callable[..., Any]) -> tuple[str, ...]:
     """Names of a function's parameters that have defaults."""
     code: Any = function.__code__
-    count, more = len(function.__defaults__ or ()), function.__kwdefaults__ or ()  # type: ignore[attr-defined]
+    count, more = len(function.__defaults__ or ()), function.__kwdefaults__ or ()
     return (*code.co_varnames[code.co_argcount - count: code.co_argcount], *more)
 
 
@@ -311,9 +312,13 @@ class Op:
             key = tuple(attrs.items())
             found = self._calls.get(key)
         if found is None:
+            if _negative_zero(attrs):
+                return Call(self, self._complete(attrs))
             if len(self._calls) >= REMEMBERED:
                 self._calls.clear()
             found = self._calls[key] = Call(self, self._complete(attrs))
+        elif found.zero and _negative_zero(attrs):
+            return Call(self, self._complete(attrs))
         return found
 
     def _complete(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -367,12 +372,15 @@ class Call:
         How many arrays the kernel gives, and how many of them the caller.
     recorded : bool
         Whether the call has a place in a graph; a step that only writes to its inputs has none.
+    zero : bool
+        Whether an attribute is zero, which as a key equals the negative one.
     """
 
-    __slots__ = ("attrs", "op", "outputs", "plans", "ready", "recorded", "visible")
+    __slots__ = ("attrs", "op", "outputs", "plans", "ready", "recorded", "visible", "zero")
 
     def __init__(self, op: Op, attrs: dict[str, Any]) -> None:
         self.op, self.attrs = op, attrs
+        self.zero = any(value == 0 for value in attrs.values() if type(value) in (int, float, bool))
         try:
             self.outputs: int = operator.index(op.outputs(attrs)) if callable(op.outputs) else op.outputs
         except TypeError as error:
@@ -425,6 +433,10 @@ def _sizes(shape: Any) -> tuple[int, ...]:
         raise ShapeError(f"its result would have the shape {shown(sizes)}.",
                          hint=f"a shape has at most {MOST_AXES} sizes, none of them negative.")
     return sizes
+
+
+def _negative_zero(attrs: dict[str, Any]) -> bool:
+    return any(type(value) is float and value == 0 and math.copysign(1, value) < 0 for value in attrs.values())
 
 
 def _hashable(value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import time
+import weakref
 from typing import Any
 
 import numpy as np
@@ -56,6 +58,10 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     return on(brought(source_array, values_of(source_array, dtype, own), start), ctx)
 
 
+#: numpy arrays that are read-only because their memory is an array's here: id -> weak reference.
+_shared: dict[int, weakref.ref[Any]] = {}
+
+
 @strict
 def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
     """An array over the memory of a numpy array.
@@ -84,12 +90,14 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
         raise DTypeError("Numbers in the byte order of other machines cannot be shared.", hint="pass zero_copy=False.")
     if not ndarray.flags.c_contiguous:
         raise ShapeError("An array that is not C-contiguous cannot be shared.", hint="pass zero_copy=False, or a copy of it.")
-    try:
-        ndarray.flags.writeable = True  # it may have been shared before
-    except ValueError:
-        raise ShapeError("An array over read-only memory cannot be shared.", hint="pass zero_copy=False.") from None
+    known = _shared.get(id(ndarray))
+    if not ndarray.flags.writeable and (known is None or known() is not ndarray):
+        raise ShapeError("An array over read-only memory cannot be shared.", hint="pass zero_copy=False.")
+    ndarray.flags.writeable = True  # it is not where it has been shared before
     shared = ndarray.view(np.ndarray)
     ndarray.flags.writeable = False
+    key = id(ndarray)
+    _shared[key] = weakref.ref(ndarray, functools.partial(_shared.pop, key))
     return wrap(shared, Context("cpu", 0))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..base.arguments import strict
 from ..base.context import Context
 from ..base.entry import entries
-from ..base.errors import DTypeError, ShapeError, SparsekitError
+from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError
 from ..base.rng import using
 from ..core.dispatch import invoke
 from ..core.op import find, registry
@@ -225,6 +225,9 @@ def flat(name: str) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         out, rng, _ = kwargs.pop("out", None), kwargs.pop("rng", None), kwargs.pop("name", None)
         given = op.arguments(args, kwargs)[1]
+        unknown = [key for key in given if key not in op.attrs]
+        if unknown:
+            raise ArgumentError.of(f"argument of {name}", unknown[0], (*op.inputs, *op.attrs, "out", "name"))
         shape, dtype, ctx = given.pop("shape", None), given.pop("dtype", None), given.pop("ctx", None)
         if shape is None and out is None:
             raise ShapeError(f"{name} needs a shape.", hint=f"{name}(…, shape=(2, 3)).")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ full.attrs = {"shape": REQUIRED, "value": 0.0, "dtype_": "float32"}
 @full.forward(" -> default")
 def _(k: Any, attrs: Any) -> Any:
     shape = _shape((), attrs)
-    if attrs["value"] == 0:
+    if attrs["value"] == 0 and math.copysign(1, attrs["value"]) > 0:
         return zeros(shape, attrs["dtype_"]) if k.xp is np else k.xp.zeros(shape, attrs["dtype_"])
     return k.xp.full(shape, attrs["value"], attrs["dtype_"])
 

@@ -188,7 +188,7 @@ fill.gradient(lambda F, g, _lhs, mhs, rhs, _out, attrs, want: (
 
 one_hot = Op("one_hot", "indices", cost=cost.none, dtype=infer.fixed,
              shape=lambda shapes, attrs: (*shapes[0], int(attrs["depth"])),
-             sample=lambda: [([np.array([0, 2, 7, -1], np.float32)], {"depth": 4, "on_value": 2.0, "off_value": -1.0})],
+             sample=lambda: [([np.array([0.5, 2.25, 7.5, -1.5], np.float32)], {"depth": 4, "on_value": 2.0, "off_value": -1.0})],
              doc="A vector of ``depth`` values for each index: ``on_value`` at that place, ``off_value`` elsewhere; only "
                  "``off_value`` for an index outside.")
 one_hot.attrs = {"depth": REQUIRED, "on_value": 1.0, "off_value": 0.0, "dtype": "float32"}

@@ -167,11 +167,20 @@ def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
              if shape is not None and complete(shape) and dtype is not None]
     size, elements = max(known, default=(0, 0))
     beyond = _beyond_limit(call.op, dense, size, elements)
+    if storage.fallback and not _outgrows(node, storage, graph, elements):
+        return None  # what falls back is said of its inputs
     if not beyond and not _by_nature(node, storage, graph, elements if len(known) == len(results) else None):
         return None
     remedy = "take a slice first, or raise sparsekit.config.densify_limit" if beyond else natural_remedy(call.op)
-    return {"what": "the result" if storage.fallback else "the result, dense by nature",
-            "bytes": size if len(known) == len(results) else None, "refused": beyond or config.densify == "error", "remedy": remedy}
+    what = "the result" if storage.fallback else "the result, dense by nature"
+    return {"what": what, "bytes": size if len(known) == len(results) else None,
+            "refused": beyond or config.densify == "error", "remedy": remedy}
+
+
+def _outgrows(node: SymbolNode, storage: NodeStorage, graph: _Graph, elements: int) -> bool:
+    """Whether a result has more elements than each sparse input, which is made dense before."""
+    shapes = [graph.shapes.get(entry) for entry, stype in zip(node.inputs, storage.inputs, strict=True) if stype != "default"]
+    return all(shape is not None and complete(shape) and math.prod(shape) < elements for shape in shapes)
 
 
 def _beyond_limit(op: Op, dense: Sequence[Partial], size: int, elements: int) -> bool:

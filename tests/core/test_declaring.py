@@ -56,3 +56,15 @@ def test_the_name_out_is_kept_for_the_buffer(twice):
     made = mx.nd.ones((1, 1))
     mx.nd._internal._softmax_output_backward(result, label, out=made)
     assert made.asscalar() == 0
+
+
+def test_a_negative_zero_is_not_taken_for_zero():
+    """As a key of a dictionary it equals zero, and calls are remembered by their attributes."""
+    one = mx.nd.ones((1,))
+    for zero in (0.0, -0.0, 0, -0.0, 0.0):
+        sign = np.copysign(1, np.float64(zero))
+        assert np.copysign(1, mx.nd.full((1,), zero).asnumpy()) == sign
+        assert (one / zero).asnumpy() == sign * np.inf
+        assert mx.nd.broadcast_div(one, mx.nd.full((1,), zero)).asnumpy() == sign * np.inf
+        with np.errstate(divide="ignore"):
+            assert mx.nd._internal._rdiv_scalar(mx.nd.full((1,), zero), scalar=1).asnumpy() == sign * np.inf

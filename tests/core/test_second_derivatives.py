@@ -68,6 +68,8 @@ def test_gradients_of_gradients_by_projection(op, arrays, attrs, places):
     random = np.random.default_rng(3)
     with mx.autograd.train_mode():
         made = outputs(op, tuple(wrap(array.copy(), CPU) for array in arrays), attrs)
+    if not made:
+        return  # integers only, to which no gradient comes
     weights = [np.where(np.isfinite(array.asnumpy()), random.standard_normal(array.shape), 0) for array in made]
     along = [random.standard_normal(arrays[place].shape) for place in places]
     if op.name in ONCE or "_pdf_" in op.name:

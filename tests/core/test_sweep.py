@@ -235,6 +235,8 @@ def test_inferred_gradients_are_those_that_arrive(op, arrays, attrs, stypes):
         warnings.simplefilter("ignore", StorageFallbackWarning)
         with mx.autograd.record():
             results = [result for result in listed(invoke(op.bind(attrs), inputs)) if result.dtype.kind == "f"]
+        if not results:
+            return  # integers only, to which no gradient comes
         heads = [wrap(np.ones(result.shape, result.dtype), CPU) for result in results]
         got = mx.autograd.grad(results, [inputs[place] for place in places], heads)
     specs = spec.gradient_specs(op, attrs, tuple(

@@ -3,8 +3,8 @@
 An example that hands over a function or a class of its own has no record; ``test_docstrings.py`` runs those, too.
 """
 
-import gzip
 import json
+import lzma
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ import sparsekit as mx
 from . import calls
 from .tally import REQUIRED, Tally
 
-RECORD = json.loads(gzip.decompress((Path(__file__).parents[1] / "golden" / "docstring_calls.json.gz").read_bytes()))
+RECORD = json.loads(lzma.decompress((Path(__file__).parents[1] / "golden" / "docstring_calls.json.xz").read_bytes()))
 
 
 def test_the_calls_give_what_mxnet_gives(capsys):

@@ -10,8 +10,8 @@ What MXNet gives is recorded, by ``tests/oracle/record_docstrings.py``. Where th
 that the examples made, from their record.
 """
 
-import gzip
 import json
+import lzma
 import os
 import warnings
 from pathlib import Path
@@ -23,7 +23,7 @@ import sparsekit as mx
 from . import collect, run, scope
 from .tally import REQUIRED, Tally
 
-GOLDEN = json.loads(gzip.decompress((Path(__file__).parents[1] / "golden" / "docstrings.json.gz").read_bytes()))
+GOLDEN = json.loads(lzma.decompress((Path(__file__).parents[1] / "golden" / "docstrings.json.xz").read_bytes()))
 
 @pytest.fixture(scope="module")
 def examples():

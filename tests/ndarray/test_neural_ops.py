@@ -24,6 +24,9 @@ DELIBERATE = {
     "mx.nd.SoftmaxActivation(cube)": "MXNet's gradient takes a sample for one softmax, its value each last axis",
 }
 
+#: What MXNet takes and this library refuses by name: NaN names no row.
+STRICT = {"mx.nd.Embedding(mx.nd.array([np.nan]), w, input_dim=4, output_dim=3)": "NaN is no position"}
+
 #: Good to so much only: MXNet sums float32 in one go, and halves in halves.
 LOOSE = {"float16": 2e-3, "float32": 2e-5, "float64": 2e-5, "int32": 0, "int64": 0, "uint8": 0}
 
@@ -82,6 +85,10 @@ def differentiated(case):
 
 @pytest.mark.parametrize("case", of_kind(lambda case: "error" not in case["result"] and not differentiated(case)))
 def test_value_is_mxnets(case):
+    if case["expression"] in STRICT:
+        with pytest.raises(mx.MXNetError, match=STRICT[case["expression"]]):
+            eval(case["expression"], namespace())
+        return
     result = eval(case["expression"], namespace())
     expected = case["result"]
     if expected.get("kind") == "tuple":  # a shape
@@ -95,7 +102,8 @@ def test_value_gradients_and_states_are_mxnets(case):
     names = namespace()
     for name in case["variables"]:
         names[name].attach_grad()
-    with mx.autograd.record():
+    with mx.autograd.record(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", mx.base.IndexWarning)  # of ids outside the weight, which MXNet clips without a word
         out = eval(case["expression"], names)
     outs = out if isinstance(out, list) else [out]
     mx.autograd.backward(outs, [names["head"](array) for array in outs])
@@ -268,13 +276,13 @@ def test_embedding_gradient_stores_the_rows_looked_up(name):
 def test_embedding_of_no_indices_and_of_those_far_outside():
     weight = mx.nd.array(np.arange(8).reshape(4, 2))
     assert mx.nd.Embedding(mx.nd.zeros((0, 3)), weight, input_dim=4, output_dim=2).shape == (0, 3, 2)
-    far = mx.nd.array([2.0**62, -(2.0**62), np.nan, -np.inf], dtype="float64")
-    with mx.autograd.record():
-        weight.attach_grad()
+    far = mx.nd.array([2.0**62, -(2.0**62), np.inf, -np.inf], dtype="float64")
+    weight.attach_grad()
+    with mx.autograd.record(), pytest.warns(mx.base.IndexWarning, match="outside"):
         out = mx.nd.Embedding(far, weight, input_dim=4, output_dim=2)
     out.backward()
-    np.testing.assert_array_equal(out.asnumpy(), weight.asnumpy()[[3, 0, 0, 0]])
-    np.testing.assert_array_equal(weight.grad.asnumpy()[:, 0], [3, 0, 0, 1])
+    np.testing.assert_array_equal(out.asnumpy(), weight.asnumpy()[[3, 0, 3, 0]])
+    np.testing.assert_array_equal(weight.grad.asnumpy()[:, 0], [2, 0, 0, 2])
 
 
 def every_path(scores, label, blank):

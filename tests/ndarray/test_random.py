@@ -188,7 +188,7 @@ def test_zipfian_classes_and_their_expectations():
 
 @pytest.mark.parametrize(("name", "parameters"), [
     ("uniform", (1, 0)), ("uniform", (0, np.inf)), ("uniform", (np.nan, 1)), ("normal", (0, -1)), ("normal", (0, np.nan)),
-    ("gamma", (0, 1)), ("gamma", (1, -1)), ("exponential", (0,)), ("exponential", (-2.0,)), ("poisson", (-1,)),
+    ("gamma", (-1, 1)), ("gamma", (1, -1)), ("exponential", (0,)), ("exponential", (-2.0,)), ("poisson", (-1,)),
     ("poisson", (1e30,)), ("poisson", (np.nan,)), ("negative_binomial", (0, 0.5)), ("negative_binomial", (2, 0)),
     ("negative_binomial", (2, 1.5)), ("generalized_negative_binomial", (-1, 1)), ("generalized_negative_binomial", (1, -1)),
 ])

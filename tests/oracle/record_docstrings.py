@@ -4,11 +4,11 @@ The examples are not recorded: a result goes by a hash of its example's text. A 
 error; one that gives something else with another seed is recorded without its numbers. The calls that the examples make are
 recorded beside, as data::
 
-    python tests/oracle/record_docstrings.py tests/golden/docstrings.json.gz tests/golden/docstring_calls.json.gz
+    python tests/oracle/record_docstrings.py tests/golden/docstrings.json.xz tests/golden/docstring_calls.json.xz
 """
 
-import gzip
 import json
+import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +61,7 @@ def record_from(first):
 
 
 def save(target, found):
-    with gzip.GzipFile(target, "wb", mtime=0) as file:
+    with lzma.open(target, "wb", preset=9 | lzma.PRESET_EXTREME) as file:
         file.write(json.dumps(found, sort_keys=True, separators=(",", ":")).encode())
 
 

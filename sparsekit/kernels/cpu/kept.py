@@ -11,6 +11,7 @@ import functools
 import hashlib
 import importlib
 import os
+import pickle  # numba hands compiled code out in this form; like byte code, it is code and no data
 import re
 import sys
 from collections.abc import Callable
@@ -105,9 +106,7 @@ class Kept:
                 content = _content(folder / entry[0])
                 if content[:DIGEST] == hashlib.sha256(content[DIGEST:]).digest() and content.startswith(entry[1], DIGEST):
                     rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
-                    # Compiled code is numba's own, and so is the form that it is kept in.
-                    numbas: Any = importlib.import_module("numba.core.caching").pickle
-                    return rebuild(target_context, *numbas.loads(memoryview(content)[2 * DIGEST:]))
+                    return rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
         except Exception as error:  # whatever is wrong with what was kept, the kernel can be compiled
             _Trouble.reason = _Trouble.reason or f"what was kept cannot be read: {error}"
         return None

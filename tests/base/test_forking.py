@@ -1,0 +1,64 @@
+"""Parts of the library that import each other when they are first used."""
+
+import subprocess
+import sys
+import textwrap
+import threading
+
+from sparsekit.base import forking
+from sparsekit.base.undisturbed import acting, undisturbed
+
+#: Names of the package whose modules import optional packages while they are imported themselves.
+LAZY = ("widgets.TimelineWidget", "profiler.diff", "widgets.inspect", "gluon.data.DataLoader", "kernels.warm", "course.predict")
+
+
+def run(program):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120)
+
+
+def test_a_part_may_import_another_undisturbed():
+    """The import runs in another thread, and the lock of imports is held by the one that waits for it."""
+    def part():
+        return undisturbed(lambda: forking.load("json.tool"))
+
+    found = []
+    thread = threading.Thread(target=lambda: found.append(forking.load("json.tool").__name__), daemon=True)
+    with forking._importing:
+        forking._importer = acting()
+        try:
+            assert part().__name__ == "json.tool"
+            assert undisturbed(part).__name__ == "json.tool"
+            thread.start()
+            thread.join(0.1)
+            assert not found  # another thread waits
+        finally:
+            forking._importer = 0
+    thread.join(30)
+    assert found == ["json.tool"]
+
+
+def test_whatever_is_asked_for_first_can_be_imported():
+    for name in LAZY:
+        part, _, attribute = name.rpartition(".")
+        ended = run(f"""
+            import importlib
+            getattr(importlib.import_module("sparsekit.{part}"), "{attribute}")
+        """)
+        assert ended.returncode == 0, (name, ended.stderr)
+
+
+def test_a_child_forked_while_importing_can_import():
+    ended = run("""
+        import os, sys, types
+        from sparsekit.base import forking
+
+        def body():
+            child = os.fork()
+            if not child:
+                os._exit(forking.load("json.tool").__name__ != "json.tool")
+            sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+        sys.meta_path.insert(0, types.SimpleNamespace(find_spec=lambda name, *_: body() if name == "of_a_test" else None))
+        forking.load("of_a_test")
+    """)
+    assert ended.returncode == 0, ended.stderr

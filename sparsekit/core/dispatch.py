@@ -364,6 +364,8 @@ def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
     types = (ctx, *map(type, stores))
+    if call.op.settle is not None:
+        call = call.settled([store.shape for store in stores])
     plan = call.plans.get(types)
     if plan is None:
         plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx)

@@ -102,7 +102,8 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return transposed(k, x) if attrs["axes"] in _EXCHANGED else x.copy()
 
 
-@find("transpose").forward("row_sparse -> row_sparse", axes=Only("rows first", lambda axes: isinstance(axes, tuple) and axes[:1] == (0,)))
+@find("transpose").forward("row_sparse -> row_sparse",
+                           axes=Only("rows first", lambda axes: isinstance(axes, tuple) and axes[:1] == (0,)))
 def _(k: Any, x: Any, attrs: Any) -> Any:
     shape = tuple(x.shape[axis] for axis in attrs["axes"])
     return RowSparse(k.xp.array(x.data.transpose(attrs["axes"]), order="C"), x.indices, shape, check=False)

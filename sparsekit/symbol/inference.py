@@ -87,7 +87,8 @@ class _Knowledge:
                              f"{self.described(node)}.", hint="elementwise operators need equal shapes; broadcast_* "
                              "take shapes that broadcast.") from None
         for entry, shape in zip(node.inputs, guesses, strict=False):  # what would have no values stays unknown, as in MXNet
-            self.learn(entry, shape and tuple(None if isinstance(size, int) and size < 1 else size for size in shape), _calls(node))
+            known = shape and tuple(None if isinstance(size, int) and size < 1 else size for size in shape)
+            self.learn(entry, known, _calls(node))
 
     def _output(self, node: SymbolNode) -> Partial:
         """What is known of the first output; of equal parts, what is known of any of them."""

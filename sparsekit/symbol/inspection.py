@@ -170,8 +170,8 @@ def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
     if not beyond and not _by_nature(node, storage, graph, elements if len(known) == len(results) else None):
         return None
     remedy = "take a slice first, or raise sparsekit.config.densify_limit" if beyond else natural_remedy(call.op)
-    return {"what": "the result" if storage.fallback else "the result, dense by nature",
-            "bytes": size if len(known) == len(results) else None, "refused": beyond or config.densify == "error", "remedy": remedy}
+    return {"what": "the result" if storage.fallback else "the result, dense by nature", "remedy": remedy,
+            "bytes": size if len(known) == len(results) else None, "refused": beyond or config.densify == "error"}
 
 
 def _beyond_limit(op: Op, dense: Sequence[Partial], size: int, elements: int) -> bool:

@@ -270,7 +270,8 @@ def inference(graph: Graph, values: dict[str, Any]) -> None:
             continue
         texts = [re.sub(r";.*", "", text) for text in re.split(r" \| |, (?=default|csr|row_sparse)", str(row[3]))]
         wanted = {
-            f"{values[name].stype} {' × '.join(map(str, values[name].shape)) or 'scalar'} {values[name].dtype}" for name in results
+            f"{values[name].stype} {' × '.join(map(str, values[name].shape)) or 'scalar'} {values[name].dtype}"
+            for name in results
         }
         for text in texts:
             if text not in wanted:

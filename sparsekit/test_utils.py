@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .base.context import Context, num_gpus
+from .base.entry import within_memory
 from .base.errors import DataFileError, ShapeError
 from .core.dispatch import wrap
 from .gluon import utils
@@ -48,6 +49,7 @@ def rand_shape_2d(dim0: int = 10, dim1: int = 10) -> tuple[int, int]:
     return int(generator().integers(1, dim0 + 1)), int(generator().integers(1, dim1 + 1))
 
 
+@within_memory
 def rand_ndarray(shape: Any, stype: str = "default", density: float | None = None, dtype: Any = None,
                  ctx: Context | None = None, rng: Any = None, **_more: Any) -> Any:
     """An array of random values: dense from -1 to 1, sparse from 0 to 1.

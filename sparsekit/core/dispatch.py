@@ -375,6 +375,8 @@ def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
     places = call.op.meeting([store.dtype for store in stores]) if len(stores) > 1 else None
     types = (ctx, places is None, *map(type, stores))
+    if call.op.settle is not None:
+        call = call.settled([store.shape for store in stores])
     plan = call.plans.get(types)
     if plan is None:
         plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx, places)

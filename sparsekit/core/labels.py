@@ -16,7 +16,7 @@ _SCALAR = "_scalar"
 
 #: Operators of other names than the functions, methods or brackets that call them.
 _NAMES = {
-    "_getitem": "indexing", "_index": "indexing", "_setitem_zeros": "assignment", "_view": "reshape", "_turned": "transpose",
+    "_getitem": "indexing", "_index": "indexing", "_setitem_zeros": "assignment", "_view": "reshape",
     "_sparse_retain": "retain", "_sparse_adagrad_update": "sparse.adagrad_update", "_shuffle": "random.shuffle",
     "_embedding": "Embedding", "_dot_left_gradient": "the gradient of dot", "_dot_right_gradient": "the gradient of dot",
     "_slice_assign_scalar": "slice_assign_scalar", "_backward_gather_nd": "the gradient of gather_nd",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,6 +225,7 @@ class Op:
         self.asked = asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else ""
         self.shape, self.dtype, self.sample, self.joined = shape, dtype, sample, joined
         self.rules: list[Rule] = []
+        self.settle: Callable[[dict[str, Any], int], dict[str, Any]] | None = None
         self.gradient_function: Callable[..., Any] | None = None
         self.saves_inputs = self.saves_outputs = True
         self._calls: dict[Any, Call] = {}
@@ -390,6 +391,16 @@ class Call:
         self.recorded = op.recorded
         self.plans: dict[Any, Any] = {}
         self.ready: dict[Any, Any] = {}
+
+    def settled(self, shapes: Sequence[Any]) -> Call:
+        """The call whose rule row runs for inputs of these shapes, None for those that are not known.
+
+        An operator has ``settle(attrs, ndim)`` where its row depends on how many axes the first input has.
+        """
+        settle = self.op.settle
+        if settle is None or not shapes or shapes[0] is None:
+            return self
+        return self.op.bind(settle(self.attrs, len(shapes[0])))
 
     def infer_shape(self, shapes: list[tuple[int, ...]]) -> Any:
         """Output shape for these input shapes, a list for several outputs; None if values decide it.

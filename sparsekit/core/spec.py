@@ -45,6 +45,7 @@ class Spec(NamedTuple):
 
 def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
     """What ``call`` would give for such inputs."""
+    call = call.settled([spec.shape for spec in inputs])
     rule, fallback, cast = resolve(call.op, tuple(spec.stype for spec in inputs), call.attrs)
     shapes = call.infer_shape([spec.shape for spec in inputs])
     dtype = call.op.dtype([spec.dtype for spec in inputs], call.attrs)
@@ -87,6 +88,7 @@ class _Arithmetic:
 def _makes_dense(call: Call, specs: tuple[Spec, ...], made: Spec | tuple[Spec, ...]) -> bool:
     """Whether a call within a gradient rule makes a sparse array dense: by a fallback, by nature, or by a conversion."""
     stypes = tuple(spec.stype for spec in specs)
+    call = call.settled([spec.shape for spec in specs])
     rule, fallback, _ = resolve(call.op, stypes, call.attrs)
     results = [made] if isinstance(made, Spec) else list(made)[: call.visible]
     sizes = [math.prod(spec.shape) for spec in results if spec.stype == "default"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.arguments import strict
 from ..base.errors import ShapeError
-from .functions import F, transposed
+from .functions import F
 from .methods import split_v2 as _split
 from .ndarray import NDArray
 
@@ -35,7 +35,7 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
         order.insert(target, axis)
     if sorted(order) != list(range(ndim)):
         raise ShapeError(f"axes {sources} and places {targets} repeat.", hint="name each once.")
-    return transposed(tensor, tuple(order))
+    return F.transpose(tensor, axes=tuple(order))
 
 
 @strict
@@ -45,7 +45,7 @@ def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None =
     A csr matrix gives csr, and so does a row_sparse one; a row_sparse array of more axes stays so where its first axis
     stays the first.
     """
-    return transposed(data, axes, out)
+    return F.transpose(data, axes=axes or (), out=out)
 
 
 @strict

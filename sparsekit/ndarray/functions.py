@@ -14,7 +14,7 @@ from ..core.function import make_function
 from ..core.op import Call, find
 from ..ops.update import Update
 
-__all__ = ["F", "transposed"]
+__all__ = ["F"]
 
 
 def invoke_update(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Any = None) -> Any:
@@ -50,15 +50,3 @@ class Functions:
 
 
 F: Any = Functions()
-
-
-#: The order of two axes that exchanges them, from either end.
-_TURNED = ((1, 0), (1, -2), (-1, 0), (-1, -2))
-
-
-def transposed(data: Any, axes: Any = (), out: Any = None) -> Any:
-    """The axes in another order; a row_sparse matrix turned gives csr, where its rows have a place."""
-    axes = () if axes is None else tuple(axes) if isinstance(axes, (list, np.ndarray)) and np.ndim(axes) else axes
-    if getattr(data, "stype", "") == "row_sparse" and data.ndim == 2 and (not axes or axes in _TURNED):
-        return F._turned(data, out=out)
-    return F.transpose(data, axes=axes, out=out)

@@ -16,7 +16,7 @@ from ..core.op import find
 from ..ops.matrix import target_shape
 from . import arithmetic
 from .arguments import shape_of
-from .functions import F, transposed
+from .functions import F
 from .ndarray import NDArray
 
 __all__ = ["METHODS", "attach"]
@@ -96,7 +96,7 @@ def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
     order: Any = _shape_argument(axes, kwargs.pop("axes", None), "order of axes")
     if kwargs:
         raise DTypeError(f"transpose takes no argument {next(iter(kwargs))!r}.", hint="it takes axes.")
-    return transposed(self, () if order == (None,) else order)
+    return F.transpose(self, axes=() if order == (None,) else order)
 
 
 def broadcast_to(self: NDArray, shape: Any) -> NDArray:
@@ -139,7 +139,7 @@ def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axi
     if not isinstance(indices_or_sections, (tuple, list)):
         raise DTypeError(f"split_v2 was given a {type(indices_or_sections).__name__}.",
                          hint="give a number of parts, or a tuple of places to cut at.")
-    return F._split_v2(self, indices=tuple(indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
+    return F._split_v2(self, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
 
 
 def slice_assign(self: NDArray, rhs: NDArray, begin: Any, end: Any, step: Any = ()) -> NDArray:

@@ -15,7 +15,7 @@ from ..core.arrays import wrap
 from ..storage.memory import handed_out
 from . import arithmetic
 from .arguments import is_sparse
-from .functions import F, transposed
+from .functions import F
 
 __all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol", "matmul", "operand"]
 
@@ -245,7 +245,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "shape": lambda a: a.shape, "ndim": lambda a: a.ndim, "size": _size,
     "copy": _elementwise("identity"), "ones_like": _elementwise("ones_like"), "zeros_like": _elementwise("zeros_like"),
     "linalg.norm": _norm, "fix": _elementwise("fix"),
-    "clip": _elementwise("clip", "a_min", "a_max"), "transpose": lambda a, axes=None: transposed(a, axes or ()),
+    "clip": _elementwise("clip", "a_min", "a_max"), "transpose": lambda a, axes=None: F.transpose(a, axes=axes or ()),
     "squeeze": _elementwise("squeeze", "axis"), "expand_dims": _elementwise("expand_dims", "axis"),
     "swapaxes": lambda a, axis1, axis2: F.swapaxes(a, dim1=axis1, dim2=axis2), "reshape": _reshape,
     "ravel": lambda a: F.reshape(a, shape=(-1,)), "tile": _elementwise("tile", "reps"),

@@ -239,6 +239,9 @@ def _csr_of_foreign(source: Any, dtype: Any) -> CSR:
         raise ShapeError(f"A csr array has two dimensions; the source has shape {source.shape}.",
                          hint="reshape it to (rows, columns) first.")
     found = source.tocsr()
+    if not all(hasattr(found, part) for part in ("data", "indices", "indptr", "shape", "sum_duplicates")):
+        raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(found).__name__}, which is no csr matrix.",
+                         hint="give a matrix of scipy, or its components (data, indices, indptr).")
     if found is source:
         found = found.copy()
     found.sum_duplicates()

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ShapeError
-from ..core import cost
-from ..core.op import Op, find
+from ..core.op import find
 from ..storage import CSR, RowSparse, convert, densify
 from ..storage.convert import row_ids
-from . import samples
 from .binary import add_csr, add_row_sparse, index_type
 from .limits import check_room, dense_inside, dense_of
 from .neural import biased
@@ -87,25 +85,31 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return reshaped_rows(k, x, _target("expand_dims", x, attrs))
 
 
+#: Orders of the axes of a matrix that exchange them; the empty one reverses the axes of any array.
+_EXCHANGED = ((), None, (1, 0), (1, -2), (-1, 0), (-1, -2))
+
+
+def _written_out(attrs: dict[str, Any], ndim: int) -> dict[str, Any]:
+    """The attributes with the order of the axes written out for arrays that are no matrices, which cannot be csr."""
+    return attrs if ndim == 2 or attrs["axes"] else {**attrs, "axes": tuple(reversed(range(ndim)))}
+
+
+find("transpose").settle = _written_out
+
+
 @find("transpose").forward("csr -> csr")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return transposed(k, x) if tuple(axis % 2 for axis in attrs["axes"] or (1, 0)) == (1, 0) else x.copy()
+    return transposed(k, x) if attrs["axes"] in _EXCHANGED else x.copy()
 
 
-@find("transpose").forward("row_sparse -> row_sparse", axes=Only("rows first", lambda axes: bool(axes) and axes[0] == 0))
+@find("transpose").forward("row_sparse -> row_sparse",
+                           axes=Only("rows first", lambda axes: isinstance(axes, tuple) and axes[:1] == (0,)))
 def _(k: Any, x: Any, attrs: Any) -> Any:
     shape = tuple(x.shape[axis] for axis in attrs["axes"])
     return RowSparse(k.xp.array(x.data.transpose(attrs["axes"]), order="C"), x.indices, shape, check=False)
 
 
-turned = Op("_turned", "data", shape=lambda shapes, attrs: tuple(reversed(shapes[0])), cost=cost.none, sample=samples.one(),
-            doc="A row_sparse matrix with its axes exchanged, as csr: its stored rows become columns.")
-turned.gradient(lambda F, g, _data, _out, attrs, want: F.transpose(g))
-turned.forward("default -> default")(lambda k, x, attrs: x.T.copy())
-turned.forward("csr -> csr")(lambda k, x, attrs: transposed(k, x))
-
-
-@turned.forward("row_sparse -> csr")
+@find("transpose").forward("row_sparse -> csr", axes=_EXCHANGED)
 def _(k: Any, x: Any, attrs: Any) -> Any:
     made = convert(k.xp.ascontiguousarray(x.data.T), "csr", k.xp)
     return CSR(made.data, x.indices[made.indices], made.indptr, (x.shape[1], x.shape[0]), check=False)

@@ -145,9 +145,12 @@ def _bounds(size: int, attrs: dict[str, Any]) -> list[int]:
             raise ShapeError(f"an axis of size {size} does not split into {count} equal parts.",
                              hint="split_v2 takes the places to split at.")
         return list(range(0, size + 1, size // count)) if size else [0] * (count + 1)
-    bounds = [0, *attrs["indices"], size]
+    bounds = [*(attrs["indices"] or (0,)), size]
+    if bounds[0] != 0:
+        raise ShapeError(f"indices={tuple(attrs['indices'])} do not begin with 0, where the first part begins.",
+                         hint="split_v2() takes the places to cut at, without that 0.")
     if any(low > high for low, high in itertools.pairwise(bounds)):
-        raise ShapeError(f"an axis of size {size} cannot be split at {tuple(attrs['indices'])}.",
+        raise ShapeError(f"an axis of size {size} cannot be split at {tuple(attrs['indices'][1:])}.",
                          hint="give ascending places from 0 to the size.")
     return bounds
 
@@ -199,9 +202,9 @@ splitting(Op("SliceChannel", "data", num_outputs=REQUIRED, axis=1, squeeze_axis=
              doc="Equal parts along ``axis``, as a list of arrays; just the array if there is one part."))
 
 splitting(Op("_split_v2", "data", indices=(), axis=0, squeeze_axis=False, sections=0, shape=_parts, cost=cost.none,
-             outputs=lambda attrs: attrs["sections"] or len(attrs["indices"]) + 1,
-             sample=lambda: [([samples.grid()], {"indices": (1, 3)}), ([samples.grid()], {"sections": 5, "axis": 1})],
-             doc="Parts along ``axis``: ``sections`` equal ones, or cut before each of ``indices``."))
+             outputs=lambda attrs: attrs["sections"] or max(1, len(attrs["indices"])),
+             sample=lambda: [([samples.grid()], {"indices": (0, 1, 3)}), ([samples.grid()], {"sections": 5, "axis": 1})],
+             doc="Parts along ``axis``: ``sections`` equal ones, or those that begin at ``indices``, the first of which is 0."))
 
 unsplit = Op("_unsplit", "*parts", shape=lambda shapes, attrs: attrs["shape"], cost=cost.none,
              sample=lambda: [([samples.grid(), samples.grid(seed=1)],

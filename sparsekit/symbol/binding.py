@@ -75,7 +75,7 @@ class _Facts:
         missing = {node: np.dtype(np.float32) for node in order(heads) if node.call is None and (node, 0) not in self.dtypes}
         if missing:
             self.dtypes = dtypes_of(heads, {**missing, **dtypes})
-        self.stypes, self.storages = storage_of(heads, stypes)
+        self.stypes, self.storages = storage_of(heads, stypes, self.shapes)
 
     def spec(self, entry: Entry) -> Spec:
         """All that is known of one array."""

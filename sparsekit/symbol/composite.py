@@ -129,7 +129,7 @@ class Graph:
         """Storage types in which the gradients of the variables arrive."""
         shapes = shapes_of(self.heads, {node: spec.shape for node, spec in zip(self.leaves, given, strict=True)})
         dtypes = dtypes_of(self.heads, {node: spec.dtype for node, spec in zip(self.leaves, given, strict=True)})
-        stypes, _ = storage_of(self.heads, {node: spec.stype for node, spec in zip(self.leaves, given, strict=True)})
+        stypes, _ = storage_of(self.heads, {node: spec.stype for node, spec in zip(self.leaves, given, strict=True)}, shapes)
         entries = [(node, place) for node in self.nodes for place in range(1 if node.call is None else node.call.outputs)]
         specs = {entry: Spec(to_user(shapes.get(entry)), dtypes.get(entry, np.dtype(np.float32)), stypes[entry])
                  for entry in entries}

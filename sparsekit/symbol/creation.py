@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import element_type
+from ..base.entry import entries
 from ..base.errors import ShapeError
 from .functions import F
 from .methods import split_v2 as _split
@@ -82,3 +83,6 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
 def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> Symbol:
     """Symbols joined along an axis that exists."""
     return F.concat(*arrays, dim=axis)
+
+
+entries(globals(), __all__)

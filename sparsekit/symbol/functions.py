@@ -16,6 +16,9 @@ from .symbol import Symbol
 
 __all__ = ["F", "entry_of", "make_function"]
 
+#: Outputs of one operator, beyond which their list alone would take more memory than any array.
+MOST_OUTPUTS = 1 << 20
+
 
 def entry_of(value: Any, what: str) -> Entry:
     """The one output of a symbol that is an input."""
@@ -68,6 +71,8 @@ def make_function(name: str, label: str | None = None) -> Callable[..., Any]:
         inputs, attrs = split_arguments(op, args, kwargs)
         hidden = {key: attrs.pop(key) for key in list(attrs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
         node = make_node(spelling, hint, inputs, attrs, name, {**(attr or {}), **hidden} if hidden else attr)
+        if node.visible > MOST_OUTPUTS:
+            raise ShapeError(f"{label} would have {node.visible:,} outputs.", hint=f"a symbol has at most {MOST_OUTPUTS:,}.")
         return Symbol([(node, place) for place in range(node.visible)])
 
     function.__name__ = function.__qualname__ = label

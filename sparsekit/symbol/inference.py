@@ -86,8 +86,9 @@ class _Knowledge:
             raise ShapeError(f"{_calls(node)} cannot take shapes that differ, {error.message}: it has "
                              f"{self.described(node)}.", hint="elementwise operators need equal shapes; broadcast_* "
                              "take shapes that broadcast.") from None
-        for entry, shape in zip(node.inputs, guesses, strict=False):
-            self.learn(entry, shape, _calls(node))
+        for entry, shape in zip(node.inputs, guesses, strict=False):  # what would have no values stays unknown, as in MXNet
+            known = shape and tuple(None if isinstance(size, int) and size < 1 else size for size in shape)
+            self.learn(entry, known, _calls(node))
 
     def _output(self, node: SymbolNode) -> Partial:
         """What is known of the first output; of equal parts, what is known of any of them."""
@@ -259,8 +260,12 @@ class NodeStorage(NamedTuple):
     cast: str | None
 
 
-def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str]) -> tuple[dict[Entry, str], list[NodeStorage]]:
+def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str], shapes: dict[Entry, Partial] | None = None
+               ) -> tuple[dict[Entry, str], list[NodeStorage]]:
     """The storage type of every entry, and of each operator how it comes by them.
+
+    A few operators give another storage type for matrices than for arrays of other axes; without ``shapes`` their inputs
+    are taken to be matrices.
 
     Raises
     ------
@@ -273,7 +278,8 @@ def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str]) -> tuple[di
         if node.call is None:
             known[node, 0] = given.get(node) or declared_stype(node) or "default"
             continue
-        call, stypes = node.call, tuple(known[entry] for entry in node.inputs)
+        call = node.call.settled([(shapes or {}).get(entry) for entry in node.inputs])
+        stypes = tuple(known[entry] for entry in node.inputs)
         try:
             rule, fallback, cast = resolve(call.op, stypes, call.attrs)
         except StorageTypeError as error:

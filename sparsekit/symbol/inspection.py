@@ -92,7 +92,7 @@ class _Graph:
         missing = {node: np.dtype(np.float32) for node in self.nodes if node.call is None and (node, 0) not in self.dtypes}
         if missing:
             self.dtypes = dtypes_of(heads, {**missing, **dtypes})
-        self.stypes, storages = storage_of(heads, stypes)
+        self.stypes, storages = storage_of(heads, stypes, self.shapes)
         self._check_axes()
         self.storages = {storage.node: storage for storage in storages}
 

@@ -143,8 +143,6 @@ def adjusted(op: Op, attrs: dict[str, Any]) -> dict[str, Any]:
     """The registry's attributes, where it takes them otherwise than MXNet."""
     if op.name == "_arange" and attrs.get("stop") is None:
         return {**attrs, "start": 0, "stop": attrs.get("start", 0)}
-    if op.name == "_split_v2" and not attrs.get("sections"):
-        return {**attrs, "indices": tuple(attrs.get("indices", ()))[1:]}  # MXNet's begin with the start of the first part
     if op.name.startswith("_random_") and not op.inputs:
         shape = attrs.get("shape")
         shape = literal(shape) if isinstance(shape, str) else shape

@@ -19,6 +19,7 @@ from ..base.errors import (
     StorageTypeError,
     UnknownNameError,
     UnsupportedError,
+    shown,
 )
 from . import binding, files, inference, values
 from .calls import checked_attributes
@@ -245,10 +246,12 @@ class Symbol:
         ShapeError
             If shapes contradict each other; it names the operators.
         """
-        found = self.infer_shape_partial(*args, **kwargs)
+        known = self._shapes(args, kwargs)
+        found = self._three(lambda entry: to_user(known.get(entry)))
         names = [*self.list_arguments(), *self.list_auxiliary_states()]
         unknown = [(name, shape) for name, shape in zip(names, [*found[0], *found[2]], strict=True) if not shape or 0 in shape]
-        if not unknown and all(shape and 0 not in shape for shape in found[1]):
+        # An output without axes is known, a variable without axes is one of which nothing is known.
+        if not unknown and all(known.get(entry) is not None and 0 not in to_user(known[entry]) for entry in self._entries):
             return found
         lines = "".join(f"\n\t{name}: {shape}" for name, shape in unknown)
         warnings.warn("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
@@ -257,9 +260,12 @@ class Symbol:
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known."""
-        given = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
-        known = inference.shapes_of(self._entries, given)
+        known = self._shapes(args, kwargs)
         return self._three(lambda entry: to_user(known.get(entry)))
+
+    def _shapes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Entry, Any]:
+        given = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
+        return inference.shapes_of(self._entries, given)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """Element types of arguments, outputs and auxiliary states, from those given; all None if some cannot be decided."""
@@ -292,6 +298,7 @@ class Symbol:
         ----------
         *args, **kwargs : {"default", "row_sparse", "csr"}
             By position or by name; of the rest what the variables declare, "default" if they declare nothing.
+            Where the number of axes matters and no declared shape tells it, arrays are taken to be matrices.
 
         Raises
         ------
@@ -300,10 +307,13 @@ class Symbol:
         """
         given = self._by_variable(args, kwargs, "storage types")
         for node, stype in given.items():
-            if stype not in values.STYPE_CODES:
-                raise StorageTypeError(f"{node.name} is given {stype!r}, which is no storage type.",
+            if not isinstance(stype, str) or stype not in values.STYPE_CODES:
+                raise StorageTypeError(f"{node.name} is given {shown(stype)}, which is no storage type.",
                                        hint=f"known: {', '.join(values.STYPE_CODES)}.")
-        known, _ = inference.storage_of(self._entries, given)
+        shapes = None
+        if any(node.call is not None and node.call.op.settle is not None for node in order(self._entries)):
+            shapes = inference.shapes_of(self._entries, {}, lenient=True)
+        known, _ = inference.storage_of(self._entries, given, shapes)
         return self._three(lambda entry: known[entry])
 
     def graph(self, *args: Any, **kwargs: Any) -> Any:

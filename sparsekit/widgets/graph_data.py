@@ -247,7 +247,7 @@ def _fallbacks(operators: Sequence[Node]) -> str:
         verb = "has a result that is" if len(natural) == 1 else "have results that are"
         words.append(f"{format_count(len(natural))} {verb} dense by nature, {cost([n.result for n in natural if n.result])}: "
                      f"{', '.join(node.name for node in natural[:3])}{' …' if len(natural) > 3 else ''}.")
-    refused = sum(one.refused for node in operators for one in node.alarms)
+    refused = sum(any(one.refused for one in node.alarms) for node in operators)
     if refused:
         words.append(f"{format_count(refused)} of these would raise: more than the limit allows.")
     return " ".join(words)

@@ -98,6 +98,47 @@ def test_a_batch_of_absurd_size_is_refused_and_a_large_one_repeats_the_rows():
     assert (batch.label[0].asnumpy().tolist(), batch.pad, batch.index.tolist()) == ([1, 2] * 3 + [1], 5, [0, 1] * 3 + [0])
 
 
+SPARSE_LIMITED = """
+    import numpy as np
+    import scipy.sparse
+    import sparsekit as mx
+
+    nd, rows = mx.nd, 10**9
+    one = nd.sparse.row_sparse_array(([[1.0]], [3]), shape=(rows, 1))
+    thin = scipy.sparse.coo_matrix(([1.0], ([0], [0])), shape=(rows, 1))
+    calls = {
+        "zeros": lambda: nd.sparse.zeros("csr", (rows, 3)), "empty": lambda: nd.sparse.empty("csr", (rows, 3)),
+        "nd.zeros": lambda: nd.zeros((rows, 3), stype="csr"), "nd.empty": lambda: nd.empty((rows, 3), stype="csr"),
+        "of a shape": lambda: nd.sparse.csr_matrix((rows, 3)),
+        "of places": lambda: nd.sparse.csr_matrix(([1.0], ([0], [0])), shape=(rows, 1)),
+        "of components": lambda: nd.sparse.csr_matrix(([], [], np.broadcast_to(np.int64(0), (rows + 1,))), shape=(rows, 1)),
+        "of scipy": lambda: nd.sparse.csr_matrix(thin), "array": lambda: nd.sparse.array(thin),
+        "rows of scipy": lambda: nd.sparse.row_sparse_array(thin), "csr of rows": lambda: nd.sparse.csr_matrix(one),
+        "tostype": lambda: one.tostype("csr"), "cast_storage": lambda: nd.cast_storage(one, "csr"),
+        "sparse.cast_storage": lambda: nd.sparse.cast_storage(one, "csr"), "asscipy": lambda: one.asscipy(),
+        "asnumpy": lambda: one.asnumpy(), "slice": lambda: one[np.broadcast_to(np.int64(3), (rows,))],
+        "retain": lambda: nd.sparse.retain(one, np.broadcast_to(np.int64(3), (rows,))),
+        "simple_bind": lambda: mx.sym.Variable("x", stype="csr").simple_bind(mx.cpu(), x=(rows, 2)),
+        "initialize": lambda: mx.gluon.Parameter("w", shape=(rows, 2), stype="csr").initialize(),
+        "rand_ndarray": lambda: mx.test_utils.rand_ndarray((rows, 2), "csr"),
+        "ArrayDataset": lambda: mx.gluon.data.ArrayDataset(thin),
+    }
+    for name, call in calls.items():
+        try:
+            call()
+            print(name, "was made")
+        except mx.InsufficientMemoryError as error:
+            assert "Hint:" in str(error), error
+        except BaseException as error:
+            print(name, type(error).__name__, error)
+    print("done")
+"""
+
+
+def test_sparse_arrays_that_get_no_memory_raise_a_named_error_whatever_makes_them():
+    assert programs.run(SPARSE_LIMITED, memory=3000 * programs.MIB).check().splitlines() == ["done"]
+
+
 FRAME = """
     import numpy as np
     import pandas as pd

@@ -19,6 +19,8 @@ HELD = [
     "random.multinomial", "random.shuffle", "Context", "cpu", "NDArrayIter", "CSVIter", "LibSVMIter", "astype", "tostype",
     "copyto",
     "attach_grad", "as_in_context", "load_trace", "to_html", "save_trace", "save_parameters", "load_parameters",
+    "metric.TopKAccuracy", "metric.F1", "metric.Perplexity", "metric.CrossEntropy", "metric.MSE", "metric.PearsonCorrelation",
+    "metric.Loss", "sym.linspace", "sym.split_v2", "infer_storage_type", "infer_type", "ArrayDataset",
 ]
 
 

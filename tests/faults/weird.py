@@ -112,6 +112,22 @@ def started(block, *inputs):
     return block(*inputs)
 
 
+def module():
+    return mx.mod.Module(sym.FullyConnected(sym.Variable("data"), num_hidden=2, name="fc"), label_names=None)
+
+
+def bound():
+    made = module()
+    made.bind([("data", (2, 2))])
+    return made
+
+
+def ready():
+    made = bound()
+    made.init_params()
+    return made
+
+
 X = nd.array([[1.0, 0.0], [0.0, 2.0]])
 ONE = {"data": X}
 
@@ -191,6 +207,30 @@ CALLS = {
     "TopK": (mx.metric.TopKAccuracy, {}),
     "Accuracy.update": (lambda labels, preds: mx.metric.Accuracy().update(labels, preds), {"labels": [nd.array([0, 1])],
     "preds": [X]}),
+    **{f"metric.{name}": (lambda labels, preds, kind=name: mx.metric.create(kind).update(labels, preds),
+                          {"labels": [nd.array([0, 1])], "preds": [X]})
+       for name in ("TopKAccuracy", "F1", "Perplexity", "CrossEntropy", "MSE", "PearsonCorrelation", "Loss")},
+    "metric.CompositeEvalMetric": (mx.metric.CompositeEvalMetric, {"metrics": ["acc"]}),
+    "metric.CustomMetric": (mx.metric.CustomMetric, {"feval": len}),
+    **{f"optimizer.{name}": (getattr(mx.optimizer, name), {"learning_rate": 0.1})
+       for name in ("SGD", "Adam", "AdaGrad", "Ftrl", "RMSProp")},
+    "SGD.update": (lambda index, weight, grad, state: mx.optimizer.SGD().update(index, weight, grad, state),
+                   {"index": 0, "weight": X.copy(), "grad": X, "state": None}),
+    "set_lr_mult": (lambda args_lr_mult: mx.optimizer.SGD().set_lr_mult(args_lr_mult), {"args_lr_mult": {}}),
+    "Module.bind": (lambda **given: module().bind(**given), {"data_shapes": [("data", (2, 2))]}),
+    "Module.init_params": (lambda **given: bound().init_params(**given), {}),
+    "Module.init_optimizer": (lambda **given: ready().init_optimizer(**given), {}),
+    "Module.forward": (lambda data_batch: ready().forward(data_batch), {"data_batch": io.DataBatch([X])}),
+    "Module.set_params": (lambda **given: bound().set_params(**given), {"arg_params": {}, "aux_params": {}}),
+    "Module.save_checkpoint": (lambda prefix, epoch: ready().save_checkpoint(prefix, epoch), {"prefix": "made", "epoch": 1}),
+    "DataBatch": (io.DataBatch, {"data": [X]}), "FilterSampler": (gluon.data.FilterSampler, {"fn": bool, "dataset": [0, 1]}),
+    "sym.full": (sym.full, {"shape": (2,), "val": 1}), "sym.arange": (sym.arange, {"start": 0, "stop": 3}),
+    "sym.linspace": (sym.linspace, {"start": 0, "stop": 1, "num": 3}), "sym.eye": (sym.eye, {"N": 2}),
+    "sym.split_v2": (sym.split_v2, {"ary": sym.Variable("x"), "indices_or_sections": 2}),
+    "sym.concatenate": (sym.concatenate, {"arrays": [sym.Variable("x")]}),
+    "sym.histogram": (sym.histogram, {"a": sym.Variable("x"), "bins": 3, "range": (0, 1)}),
+    "infer_storage_type": (lambda x: sym.Variable("x").infer_storage_type(x=x), {"x": "csr"}),
+    "infer_type": (lambda x: sym.Variable("x").infer_type(x=x), {"x": "float32"}),
     "optimizer.create": (mx.optimizer.create, {"name": "sgd"}), "SGD": (mx.optimizer.SGD, {}), "Adam": (mx.optimizer.Adam, {}),
     "FactorScheduler": (mx.lr_scheduler.FactorScheduler, {"step": 2}),
     "MultiFactorScheduler": (mx.lr_scheduler.MultiFactorScheduler, {"step": [2, 3]}),
@@ -250,6 +290,8 @@ def main(part, parts, amount, seed, *names):
     calls = 0
     count = len(objects())
     np.seterr(all="ignore")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # messages may hold text that no file can
     warnings.simplefilter("ignore")
     for name in names or list(CALLS)[int(part)::int(parts)]:
         function, good = CALLS[name]

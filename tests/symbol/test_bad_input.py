@@ -243,3 +243,11 @@ def test_any_document_gives_a_symbol_or_a_named_error(document):
         S.load_json(json.dumps(document))
     except FileFormatError as error:
         assert error.hint  # noqa: PT017 - either way is right
+
+
+@pytest.mark.parametrize("make", [
+    lambda: mx.sym.split_v2(mx.sym.Variable("x"), 1 << 62),
+    lambda: mx.sym.SliceChannel(mx.sym.Variable("x"), num_outputs=1 << 62)])
+def test_outputs_without_number_are_refused(make):
+    with pytest.raises(mx.ShapeError, match="outputs"):
+        make()

@@ -139,3 +139,76 @@ def test_a_contradiction_names_both_operators():
         for refuse in (both.infer_shape, both.infer_shape_partial, lambda both=both: both.simple_bind(mx.cpu())):
             with pytest.raises(mx.ShapeError, match=r"turned.*\(3, 2\)|\(3, 2\).*turned"):
                 refuse()
+
+
+@pytest.mark.parametrize("axes", [None, (1, 0), (-1, 0), (1, -2), (0, 1), (2, 1, 0), (0, 2, 1), (0,)])
+@pytest.mark.parametrize("shape", [(4,), (4, 3), (4, 3, 2)])
+@pytest.mark.parametrize("stype", ["default", "csr", "row_sparse"])
+def test_transpose_has_one_storage_type_on_arrays_when_bound_and_in_a_block(stype, shape, axes, monkeypatch):
+    monkeypatch.setattr(mx.config, "densify", "allow")
+    if (stype == "csr" and len(shape) != 2) or (axes and len(axes) != len(shape)):
+        return  # no such array, or no order of its axes
+    attrs = {} if axes is None else {"axes": axes}
+    dense = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    dense[1] = 0
+    x, symbol = mx.nd.array(dense).tostype(stype), mx.sym.transpose(mx.sym.Variable("x"), **attrs)
+    net = mx.gluon.nn.HybridLambda(lambda F, x: F.transpose(x, **attrs))
+    net.hybridize()
+    bound = symbol.simple_bind(mx.cpu(), x=shape, stype_dict={"x": stype})
+    made = [mx.nd.transpose(x, **attrs), mx.nd.sparse.transpose(x, **attrs), bound.forward(x=x)[0],
+            symbol.eval(x=x)[0], net(x), net(x)]
+    assert {one.stype for one in made} == {made[0].stype}
+    for one in made:
+        np.testing.assert_array_equal(one.asnumpy(), dense.transpose(axes))
+    assert symbol.graph(x=x).rows[-1][3].startswith(made[0].stype)
+    declared = mx.sym.transpose(mx.sym.Variable("x", shape=shape), **attrs)
+    for one in (declared, symbol) if len(shape) == 2 else (declared,):  # without shapes, arrays are taken to be matrices
+        assert one.infer_storage_type(x=stype)[1] == [made[0].stype]
+    if stype == "row_sparse" and axes is None:
+        assert made[0].stype == {1: "row_sparse", 2: "csr", 3: "default"}[len(shape)]
+
+
+def test_a_result_without_axes_is_known():
+    """As in MXNet 1.9.1."""
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    close = mx.sym.contrib.allclose(a, b)
+    assert close.infer_shape(a=(2,), b=(2,)) == ([(2,), (2,)], [()], [])
+    assert mx.nd.contrib.allclose(mx.nd.ones(2), mx.nd.ones(2)).shape == ()
+    with pytest.warns(UserWarning, match="Cannot decide"):
+        assert close.infer_shape() == (None, None, None)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_a_variable_that_would_have_no_rows_is_not_decided(rows):
+    """Of a joined array of ``rows`` rows all are taken, or more than all."""
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    net = mx.sym.elemwise_add(mx.sym.concat(x, y, dim=0), mx.sym.Variable("z", shape=(2, 3)))
+    with pytest.warns(UserWarning, match="Cannot decide"):
+        assert net.infer_shape(x=(rows, 3)) == (None, None, None)
+    with pytest.raises(mx.ShapeError, match=r"cannot decide shapes for y: \(0, 3\)"):
+        net.simple_bind(mx.cpu(), x=(rows, 3))
+    assert net.infer_shape(x=(1, 3))[0] == [(1, 3), (1, 3), (2, 3)]
+
+
+def test_split_v2_by_its_internal_name_takes_mxnets_indices():
+    """They begin with 0; the function adds it."""
+    x = mx.nd.array(np.arange(20).reshape(4, 5))
+    for places in ((), (1, 3), (2,)):
+        wanted = np.split(x.asnumpy(), places)
+        symbol = mx.sym._internal._split_v2(mx.sym.Variable("a"), indices=(0, *places))
+        assert len(symbol) == len(wanted)
+        made = mx.nd._internal._split_v2(x, indices=(0, *places))
+        for parts in (made, mx.nd.split_v2(x, places), symbol.eval(a=x), mx.sym.split_v2(mx.sym.Variable("a"), places).eval(a=x),
+                      mx.sym.load_json(symbol.tojson()).eval(a=x)):
+            parts = parts if isinstance(parts, list) else [parts]
+            assert [part.asnumpy().tolist() for part in parts] == [part.tolist() for part in wanted]
+    for wrong in (lambda: mx.nd._internal._split_v2(x, indices=(1, 3)),
+                  lambda: mx.sym._internal._split_v2(mx.sym.Variable("a"), indices=(1, 3)).infer_shape(a=(4, 5))):
+        with pytest.raises(mx.ShapeError, match="begin with 0"):
+            wrong()
+
+
+@pytest.mark.parametrize("odd", [[], {}, 3, "dense", np.ones(2), object()])
+def test_a_storage_type_that_is_none_is_named(odd):
+    with pytest.raises(mx.StorageTypeError, match="a is given"):
+        mx.sym.Variable("a").infer_storage_type(a=odd)

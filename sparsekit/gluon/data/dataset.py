@@ -174,7 +174,7 @@ class ArrayDataset(Dataset):
         if not args:
             raise ShapeError("An ArrayDataset needs at least one array.", hint="ArrayDataset(data, label), for example.")
         given = [as_rows(one) for one in args]
-        lengths = [len(one) for one in given]
+        lengths = [_length_of(one) for one in given]
         if len(set(lengths)) > 1:
             raise ShapeError(f"The arrays have different lengths: {', '.join(map(str, lengths))}.",
                              hint="an example is one row of each.")
@@ -186,6 +186,14 @@ class ArrayDataset(Dataset):
 
     def __len__(self) -> int:
         return self._length
+
+
+def _length_of(source: Any) -> int:
+    try:
+        return len(source)
+    except TypeError:
+        raise DTypeError(f"A {type(source).__name__} has no length, so it is no column of a data set.",
+                         hint="give arrays, lists or data sets of equal length.") from None
 
 
 def batch_of(dataset: Any, rows: Any) -> Any:

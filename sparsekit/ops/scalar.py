@@ -11,7 +11,7 @@ import numpy as np
 from ..core import infer
 from ..core.op import REQUIRED, Op
 from . import samples
-from .binary import modulo, power
+from .binary import divide, modulo, power
 from .limits import filled
 from .unary import on_data
 
@@ -30,9 +30,12 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
     op = Op(name, "data", shape=infer.unchanged, sample=samples.scalars(*values, low=low), doc=doc, aliases=aliases,
             scalar=REQUIRED)
 
+    def of(xp: Any, values: Any, attrs: Any) -> Any:
+        return function(xp, values, _fitting(attrs["scalar"], values.dtype))
+
     @op.forward("default -> default")
     def _(k: Any, x: Any, attrs: Any, out: Any = None) -> Any:
-        result = function(k.xp, x, attrs["scalar"])
+        result = of(k.xp, x, attrs)
         return result if result.dtype == x.dtype else result.astype(x.dtype)
 
     if keeps is not None:
@@ -40,15 +43,26 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
         for stype in ("row_sparse", "csr"):
             @op.forward(f"{stype} -> {stype}", **when)
             def _(k: Any, x: Any, attrs: Any) -> Any:
-                return on_data(x, function(k.xp, x.data, attrs["scalar"]).astype(x.dtype, copy=False))
+                return on_data(x, of(k.xp, x.data, attrs).astype(x.dtype, copy=False))
 
     if keeps is not True:
         @op.forward("row_sparse|csr -> default")
         def _(k: Any, x: Any, attrs: Any) -> Any:
-            return filled(k, x, name, lambda values: function(k.xp, values, attrs["scalar"]).astype(x.dtype, copy=False))
+            return filled(k, x, name, lambda values: of(k.xp, values, attrs).astype(x.dtype, copy=False))
 
     op.gradient(gradient)
     return op
+
+
+def _fitting(scalar: Any, dtype: Any) -> Any:
+    """The scalar as an integer, if integers are computed with and their type holds it.
+
+    Calls are remembered by their attributes, and 2, 2.0 and True are one key; and a float would round large integers.
+    """
+    if dtype.kind not in "iu" or not isinstance(scalar, (int, float)) or not float(scalar).is_integer():
+        return scalar
+    bounds = np.iinfo(dtype)
+    return int(scalar) if bounds.min <= scalar <= bounds.max else float(scalar)
 
 
 class Beyond:
@@ -66,6 +80,11 @@ class Beyond:
 
     def __repr__(self) -> str:
         return self.side
+
+
+def _whole(x: Any, s: Any) -> bool:
+    """Whether both are integers."""
+    return x.dtype.kind in "iu" and isinstance(s, int)
 
 
 def _power(xp: Any, x: Any, s: Any) -> Any:
@@ -86,10 +105,10 @@ with_scalar("_rminus_scalar", lambda xp, x, s: s - x,
             lambda F, g, _data, _out, attrs, want: F.negative(g), "``scalar - data``.", keeps=(0,))
 with_scalar("_mul_scalar", lambda xp, x, s: x * s,
             lambda F, g, _data, _out, attrs, want: F._mul_scalar(g, scalar=attrs["scalar"]), "``data * scalar``.", keeps=True)
-with_scalar("_div_scalar", lambda xp, x, s: x / s,
+with_scalar("_div_scalar", lambda xp, x, s: divide(xp, x, xp.asarray(s, x.dtype)) if _whole(x, s) else x / s,
             lambda F, g, _data, _out, attrs, want: F._div_scalar(g, scalar=attrs["scalar"]), "``data / scalar``.",
             keeps=Beyond("nonzero"))
-with_scalar("_rdiv_scalar", lambda xp, x, s: s / x,
+with_scalar("_rdiv_scalar", lambda xp, x, s: divide(xp, xp.asarray(s, x.dtype), x) if _whole(x, s) else s / x,
             lambda F, g, data, out, attrs, want: F.negative(g * out / data), "``scalar / data``.", low=0.5)
 with_scalar("_mod_scalar", modulo,
             lambda F, g, data, _out, attrs, want: g if data.dtype.kind == "f" else F.zeros_like(g),

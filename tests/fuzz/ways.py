@@ -39,6 +39,10 @@ class Finding(NamedTuple):
 REFUSED = {("take", "ShapeError")}  # a csr array with indices of two dimensions
 
 
+#: Said where a csr array would have to broadcast to more axes than it can have.
+BEYOND_A_MATRIX = "csr arrays have two dimensions; call tostype('default') first"
+
+
 class Refused(Exception):
     """A graph holds a call that is refused by design."""
 
@@ -124,7 +128,7 @@ def plain(graph: Graph) -> dict[str, Any]:
         return build(mx.nd, graph, inputs_of(graph))
     except Exception as error:
         node = getattr(error, "node", None)
-        if node and (node.function, type(error).__name__) in REFUSED:
+        if node and ((node.function, type(error).__name__) in REFUSED or BEYOND_A_MATRIX in str(error)):
             raise Refused from error
         kind = f"refused: {type(error).__name__}" if isinstance(error, SparsekitError) else f"bare {type(error).__name__}"
         raise Found(Finding("plain", node.op if node else "input", kind, str(error), (*graph.lines(),))) from error
@@ -695,6 +699,8 @@ def slopes(graph: Graph, values: dict[str, Any]) -> None:
             continue
         if ("mod" in node.op or "%" in node.op) and (arrays[-1] == 0).any():
             continue  # a remainder of zero is zero, but its slope is taken to be 1, as in MXNet
+        if "hypot" in node.op and all((array == 0).any() for array in arrays):
+            continue  # at the tip of the cone there is no slope, and head gradients that add up to zero hide that
         copies = {arg: x.copy() for arg, x in zip(node.args, given, strict=True)}
         places = [place for place, x in enumerate(given) if x.dtype.kind == "f"]
         for place in places:

@@ -156,7 +156,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 elemwise_div = elemwise("elemwise_div", "Quotient of two arrays of one shape; absent entries of the divisor are zeros.", low=0.5)
 elemwise_div.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
     want[0] and F.elemwise_div(g, rhs),
-    want[1] and F.negative(F.elemwise_div(F.elemwise_mul(g, lhs), F.square(rhs)))))
+    want[1] and F.negative(F.elemwise_div(F.elemwise_div(F.elemwise_mul(g, lhs), rhs), rhs))))  # rhs * rhs may be 0
 
 
 @elemwise_div.forward("default, default -> default")
@@ -212,7 +212,7 @@ broadcast_div = broadcasting(
     "broadcast_div", _divide,
     lambda F, g, lhs, rhs, _out, attrs, want: (
         want[0] and _sum_to(F, F.broadcast_div(g, rhs), lhs),
-        want[1] and F.negative(_sum_to(F, F.broadcast_div(F.broadcast_mul(g, lhs), F.square(rhs)), rhs))),
+        want[1] and F.negative(_sum_to(F, F.broadcast_div(F.broadcast_div(F.broadcast_mul(g, lhs), rhs), rhs), rhs))),
     "Quotient with broadcasting.", low=0.5)
 
 

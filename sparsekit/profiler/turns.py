@@ -22,10 +22,14 @@ from .table import Table
 __all__ = ["Comparison", "compare", "ratio_interval"]
 
 #: Probability with which all intervals of one comparison together hold.  A program compared with itself is called
-#: different in at most one of a hundred comparisons.
+#: different in at most one of a hundred comparisons by chance.
 CONFIDENCE = 0.99
 
 SAME = "no detectable difference"
+
+#: Smallest difference that is claimed.  Two copies of one program differ by one or two percent on a quiet machine, as their
+#: arrays lie at other addresses; that is measured reliably, and says nothing of the program.
+LEAST = 0.05
 
 #: Programs whose times are within this factor have the same number of calls in a turn.
 ALIKE = 4
@@ -56,7 +60,7 @@ class Turn(NamedTuple):
 
 
 def compare(programs: Mapping[str, Callable[[], Any]], rounds: int = 20, *, turn: float = 0.002,
-            confidence: float = CONFIDENCE, seed: int = 0, profile: bool = True) -> Comparison:
+            confidence: float = CONFIDENCE, least: float = LEAST, seed: int = 0, profile: bool = True) -> Comparison:
     """Run programs in turns and say which is slower than the first, by how much, or that no difference can be detected.
 
     A round is a block in which each program has two turns: all of them in an order drawn at random, then all of them in
@@ -81,6 +85,10 @@ def compare(programs: Mapping[str, Callable[[], Any]], rounds: int = 20, *, turn
         Seconds that a turn should last; a program is called several times if one call takes less.
     confidence : float
         Probability with which all intervals together hold (Bonferroni), from 0.5 to below 1.
+    least : float
+        Smallest difference that is claimed, as a share: a program is called slower if its whole interval lies above
+        ``1 + least``, and faster if it lies below ``1 / (1 + least)``.  Two copies of one program differ by one or two
+        percent, as their arrays lie at other addresses.
     seed : int
         Of the order of turns.
     profile : bool
@@ -103,7 +111,7 @@ def compare(programs: Mapping[str, Callable[[], Any]], rounds: int = 20, *, turn
     >>> print(found.summary())
     """
     names, functions = _checked(programs)
-    _check_numbers(rounds, turn, confidence)
+    _check_numbers(rounds, turn, confidence, least)
     each = 1 - (1 - confidence) / (len(names) - 1)
     fewest = _fewest(each)
     if rounds < fewest:
@@ -119,7 +127,7 @@ def compare(programs: Mapping[str, Callable[[], Any]], rounds: int = 20, *, turn
         order = random.sample(range(len(functions)), len(functions))
         blocks.append([Turn(place, _turn(functions[place], calls[place])) for place in (*order, *reversed(order))])
     profiles = [_profiled(function) for function in functions] if profile else []
-    return Comparison(names, calls, blocks, confidence, profiles)
+    return Comparison(names, calls, blocks, confidence, profiles, least)
 
 
 def _checked(programs: Any) -> tuple[list[str], list[Callable[[], Any]]]:
@@ -133,7 +141,7 @@ def _checked(programs: Any) -> tuple[list[str], list[Callable[[], Any]]]:
     return [str(name) for name in programs], list(programs.values())
 
 
-def _check_numbers(rounds: Any, turn: Any, confidence: Any) -> None:
+def _check_numbers(rounds: Any, turn: Any, confidence: Any, least: Any) -> None:
     if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)):
         raise ProfilerError(f"rounds must be an integer, got {rounds!r}.", hint="20 is the default.")
     if rounds > MOST_ROUNDS:
@@ -144,6 +152,8 @@ def _check_numbers(rounds: Any, turn: Any, confidence: Any) -> None:
                             hint="0.002 is the default.")
     if not isinstance(confidence, (int, float)) or isinstance(confidence, bool) or not 0.5 <= confidence < 1:
         raise ProfilerError(f"confidence must be from 0.5 to below 1, got {confidence!r}.", hint="0.99 is the default.")
+    if not isinstance(least, (int, float)) or isinstance(least, bool) or not 0 <= least < math.inf:
+        raise ProfilerError(f"least must be a finite share that is not negative, got {least!r}.", hint="0.05 is the default.")
 
 
 def _wait() -> None:
@@ -261,12 +271,13 @@ class Comparison:
         Every turn as it was taken.
     profiles : list of Profiler
         One profiled call of each program, if asked for.
-    confidence : float
+    confidence, least : float
+        As asked for.
     """
 
     def __init__(self, names: list[str], calls: list[int], blocks: list[list[Turn]], confidence: float,
-                 profiles: list[Any]) -> None:
-        self.confidence, self.blocks, self.profiles = confidence, blocks, profiles
+                 profiles: list[Any], least: float = LEAST) -> None:
+        self.confidence, self.blocks, self.profiles, self.least = confidence, blocks, profiles, least
         times = np.array([[_of(block, place) for place in range(len(names))] for block in blocks])
         each = 1 - (1 - confidence) / (len(names) - 1)
         self.rows: list[dict[str, Any]] = []
@@ -276,7 +287,7 @@ class Comparison:
                                    "ratio": None, "low": None, "high": None, "verdict": "the first", "ratios": ratios}
             if place:
                 row["ratio"], row["low"], row["high"] = ratio_interval(ratios, each)
-                row["verdict"] = "slower" if row["low"] > 1 else "faster" if row["high"] < 1 else SAME
+                row["verdict"] = "slower" if row["low"] > 1 + least else "faster" if row["high"] < 1 / (1 + least) else SAME
             row["finding"] = _finding(row)
             if profiles:
                 row.update(_counts(profiles[place]))
@@ -300,7 +311,8 @@ class Comparison:
         first = self.rows[0]
         said = [_sentence(row, first["name"]) for row in self.rows[1:]]
         said.append(f"{len(self.blocks)} rounds in turns; {self.confidence:.0%} confidence"
-                    + (" for all intervals together." if len(self.rows) > 2 else "."))
+                    f"{' for all intervals together' if len(self.rows) > 2 else ''}; "
+                    f"differences below {self.least:.0%} are not claimed.")
         return " ".join(said)
 
     def table(self) -> Table:

@@ -1,7 +1,7 @@
 """Fuzzes sparsekit: ``python tests/fuzz/run.py --minutes 60 --seed 7``.
 
 Case n of a seed is the same on every machine.  Each is a random graph (``graphs.py``), run in every way (``ways.py``)
-and held to numpy and scipy (``reference.py``), or a random program (``programs.py``).  What is found is made smaller,
+and held to numpy and scipy (``reference.py``), or a random program (``families.py``).  What is found is made smaller,
 printed as a program to paste, and printed once for each kind.  The exit status is 1 if there is a finding.
 """
 
@@ -26,8 +26,8 @@ HERE = Path(__file__).resolve().parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
 
+import families  # noqa: E402
 import numpy as np  # noqa: E402
-import programs  # noqa: E402
 import reference  # noqa: E402
 import worker  # noqa: E402
 from graphs import make  # noqa: E402
@@ -126,7 +126,7 @@ class Fuzzer:
 
     def kind_of(self, rng: np.random.Generator) -> str:
         """Which family a case belongs to."""
-        names = self.only or ("graph", *programs.families)
+        names = self.only or ("graph", *families.families)
         if "graph" in names and (len(names) == 1 or rng.integers(100) < GRAPHS):
             return "graph"
         rest = [name for name in names if name != "graph"]
@@ -154,27 +154,27 @@ class Fuzzer:
 
     def outcome(self, name: str, text: str) -> dict[str, str] | None:
         """How a program ends."""
-        if name in programs.DANGEROUS:
+        if name in families.DANGEROUS:
             return self.process.run(text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return worker.outcome(text)
 
     def _program(self, name: str, rng: np.random.Generator, number: int) -> Report | None:
-        choices = programs.Choices(rng)
-        label, text = programs.program(name, choices)
+        choices = families.Choices(rng)
+        label, text = families.program(name, choices)
         result = self.outcome(name, text)
         if result is None or self._known(key := _key(name, label, result)):
             return None
         if self.shrink:
 
             def shows(given: tuple[int, ...]) -> bool:
-                label, text = programs.program(name, programs.Choices(given=given))
+                label, text = families.program(name, families.Choices(given=given))
                 found = self.outcome(name, text)
                 return found is not None and _key(name, label, found) == key
 
-            given = smallest(tuple(choices.made), programs.smaller_choices, shows, self.patience)
-            label, text = programs.program(name, programs.Choices(given=given))
+            given = smallest(tuple(choices.made), families.smaller_choices, shows, self.patience)
+            label, text = families.program(name, families.Choices(given=given))
             result = self.outcome(name, text) or result
         return Report(key, number, f"{result['kind']}: {result['message']}", text)
 
@@ -218,7 +218,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7, help="which sequence of cases (7)")
     parser.add_argument("--start", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--cases", type=int, default=10**12, help="stop after so many cases")
-    parser.add_argument("--only", nargs="*", default=[], choices=["graph", *programs.families], help="families to run (all)")
+    parser.add_argument("--only", nargs="*", default=[], choices=["graph", *families.families], help="families to run (all)")
     parser.add_argument(
         "--operators", nargs="*", default=[], choices=list(reference.table), metavar="NAME", help="draw graphs of these"
     )

@@ -12,8 +12,8 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for the modules beside this one, which are no tests
 
+import families  # noqa: E402
 import graphs  # noqa: E402
-import programs  # noqa: E402
 import reference  # noqa: E402
 import run  # noqa: E402
 
@@ -83,15 +83,15 @@ def test_a_crash_is_reported_and_the_next_program_runs():
         process.close()
 
 
-@pytest.mark.parametrize("name", programs.families)
+@pytest.mark.parametrize("name", families.families)
 def test_programs_are_python_and_get_smaller(name):
     for number in range(10):
-        choices = programs.Choices(np.random.default_rng([SEED, number]))
-        label, text = programs.program(name, choices)
+        choices = families.Choices(np.random.default_rng([SEED, number]))
+        label, text = families.program(name, choices)
         compile(text, label, "exec")
-        assert programs.program(name, programs.Choices(given=tuple(choices.made))) == (label, text)
-        for given in list(programs.smaller_choices(tuple(choices.made)))[:5]:
-            compile(programs.program(name, programs.Choices(given=given))[1], name, "exec")
+        assert families.program(name, families.Choices(given=tuple(choices.made))) == (label, text)
+        for given in list(families.smaller_choices(tuple(choices.made)))[:5]:
+            compile(families.program(name, families.Choices(given=given))[1], name, "exec")
 
 
 def test_one_command_runs_it():

@@ -1,4 +1,5 @@
 import atexit
+import sys
 
 import pytest
 
@@ -16,6 +17,7 @@ from sparsekit.profiler.magics import _split, load_ipython_extension
 @pytest.fixture
 def shell(library, tmp_path, monkeypatch):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # IPython puts a module of its own there
     InteractiveShell.clear_instance()
     made = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     load_ipython_extension(made)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
-import logging
 import os
 import re
 import sys
@@ -20,7 +19,6 @@ from ...base.environment import thread_count
 from ...base.errors import DTypeError, MissingPackageError
 from ...base.forking import across_fork, load
 from ...base.undisturbed import undisturbed
-from .kept import Kept, warn_if_not_kept
 
 __all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch", "single_precision"]
 
@@ -91,6 +89,7 @@ _numba: list[Any] = []
 def _imported() -> Any:
     if _numba:  # by another thread, which this one waited for
         return _numba[0]
+    logging = importlib.import_module("logging")
     logger = logging.getLogger("numba")
     if logger.level == logging.NOTSET:  # else the user has chosen what numba says
         logger.setLevel(logging.WARNING)  # at DEBUG, one kernel is some thousand lines
@@ -151,16 +150,17 @@ class Kernel:
         module = numba()
         if module.config.DISABLE_JIT:
             return self._interpreted
+        kept: Any = load("sparsekit.kernels.cpu.kept")  # with what only a compiled kernel needs
         made = module.njit(**{"nogil": True, **self._options, "cache": False})(self._function)
         if self._options.get("cache", True):
-            made._cache = Kept(self._function)
+            made._cache = kept.Kept(self._function)
         compile_signature, name = made.compile, self._function.__name__
 
         def compile_and_tell(signature: Any) -> Any:
             if any(isinstance(kind, module.types.Array) and not kind.mutable for kind in signature):
                 raise _ReadOnly
             compiled = _whole(name, lambda: compile_signature(signature))
-            warn_if_not_kept()
+            kept.warn_if_not_kept()
             return compiled
 
         made.compile = compile_and_tell

@@ -10,12 +10,16 @@ from .charts import Plot
 from .display import Display
 from .svg import Drawing, fit, wrap
 from .theme import ALARM, INK, MUTED, SERIES
-from .units import format_duration, format_ratio, number
+from .units import format_duration, number
 
 __all__ = ["turns_figure"]
 
 WIDTH, LEFT, RIGHT = 1000.0, 220.0, 200.0
 ROW = 58.0
+#: Ratios that are marked on the axis, with their inverses, and pixels from one to the next at least.
+STEPS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, *(10.0**power for power in range(1, 13)))
+APART = 56.0
+
 SLOWER, FASTER, SAME = ALARM, SERIES[3], SERIES[0]
 
 
@@ -58,22 +62,22 @@ def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
 
 def _axis(plot: Plot, top: float, height: float, first: str, low: float, high: float) -> None:
     drawing = plot.drawing
-    for tick in _ticks(low, high):
+    for tick in _ticks(plot, low, high):
         x = plot.x(tick)
         drawing.line(x, top, x, top + height, stroke_width=0.7)
-        drawing.text(x, top + height + 16, format_ratio(tick), size=10.5, fill=MUTED, text_anchor="middle")
+        drawing.text(x, top + height + 16, f"{tick:,.0f}×" if tick >= 100 else f"{tick:.3g}×", size=10.5, fill=MUTED, text_anchor="middle")
     drawing.line(plot.x(1.0), top - 8, plot.x(1.0), top + height, stroke=INK, stroke_width=1.4)
     drawing.text(plot.x(1.0), top - 14, fit(f"as long as {first}", 240, 11.5), size=11.5, text_anchor="middle")
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Round ratios between the ends, at most nine."""
-    steps = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 1e4, 1e5, 1e6)
-    both = sorted({*steps, *(1 / step for step in steps)})
-    inside = [tick for tick in both if low / 1.05 <= tick <= high * 1.05]
-    while len(inside) > 9:
-        inside = [tick for place, tick in enumerate(inside) if tick == 1.0 or place % 2]
-    return inside
+def _ticks(plot: Plot, low: float, high: float) -> list[float]:
+    """Round ratios between the ends: 1 first, then those that have room for their label."""
+    both = {1 / step for step in STEPS} | {*STEPS}
+    kept: list[float] = []
+    for tick in sorted(both, key=lambda tick: (abs(math.log10(tick)) % 1 > 1e-9, abs(math.log(tick)))):
+        if low / 1.05 <= tick <= high * 1.05 and all(abs(plot.x(tick) - plot.x(other)) >= APART for other in kept):
+            kept.append(tick)
+    return sorted(kept)
 
 
 def _program(plot: Plot, row: Mapping[str, Any], interval: str, top: float) -> None:
@@ -86,5 +90,5 @@ def _program(plot: Plot, row: Mapping[str, Any], interval: str, top: float) -> N
     left, right = plot.x(max(number(row["low"]), plot.across[0])), plot.x(min(number(row["high"], math.inf), plot.across[1]))
     drawing.line(left, middle + 16, right, middle + 16, stroke=color, stroke_width=4.0, stroke_linecap="round")
     drawing.line(plot.x(row["ratio"]), middle + 10, plot.x(row["ratio"]), middle + 22, stroke=INK, stroke_width=2.0)
-    drawing.text(WIDTH - RIGHT + 14, middle + 1, fit(row["finding"], RIGHT - 20, 13), size=13, font_weight="bold")
+    drawing.text(WIDTH - RIGHT + 14, middle + 1, fit(row["finding"], RIGHT - 20, 12), size=12, font_weight="bold")
     drawing.text(WIDTH - RIGHT + 14, middle + 17, interval, size=11, fill=MUTED)

@@ -65,7 +65,8 @@ def _axis(plot: Plot, top: float, height: float, first: str, low: float, high: f
     for tick in _ticks(plot, low, high):
         x = plot.x(tick)
         drawing.line(x, top, x, top + height, stroke_width=0.7)
-        drawing.text(x, top + height + 16, f"{tick:,.0f}×" if tick >= 100 else f"{tick:.3g}×", size=10.5, fill=MUTED, text_anchor="middle")
+        label = f"{tick:,.0f}×" if tick >= 100 else f"{tick:.3g}×"
+        drawing.text(x, top + height + 16, label, size=10.5, fill=MUTED, text_anchor="middle")
     drawing.line(plot.x(1.0), top - 8, plot.x(1.0), top + height, stroke=INK, stroke_width=1.4)
     drawing.text(plot.x(1.0), top - 14, fit(f"as long as {first}", 240, 11.5), size=11.5, text_anchor="middle")
 

@@ -45,7 +45,7 @@ def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None =
     A csr matrix gives csr, and so does a row_sparse one; a row_sparse array of more axes stays so where its first axis
     stays the first.
     """
-    return F.transpose(data, axes=axes or (), out=out)
+    return F.transpose(data, axes=() if axes is None else axes, out=out)
 
 
 @strict

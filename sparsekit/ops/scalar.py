@@ -55,14 +55,12 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
 
 
 def _fitting(scalar: Any, dtype: Any) -> Any:
-    """The scalar as an integer, if integers are computed with and their type holds it.
+    """A whole number as an integer, if integers are computed with; numpy refuses one that their type does not hold.
 
     Calls are remembered by their attributes, and 2, 2.0 and True are one key; and a float would round large integers.
     """
-    if dtype.kind not in "iu" or not isinstance(scalar, (int, float)) or not float(scalar).is_integer():
-        return scalar
-    bounds = np.iinfo(dtype)
-    return int(scalar) if bounds.min <= scalar <= bounds.max else float(scalar)
+    whole = dtype.kind in "iu" and isinstance(scalar, (int, float)) and float(scalar).is_integer()
+    return int(scalar) if whole else scalar
 
 
 class Beyond:

@@ -15,7 +15,7 @@ from sparsekit.base.errors import ProfilerError
 from sparsekit.profiler.turns import SAME, Comparison, Turn, _cut, _fewest, ratio_interval
 
 COMPARISONS = 200
-QUICK = {"rounds": 16, "turn": 0.0005, "profile": False}
+QUICK = {"rounds": 24, "turn": 0.0005, "profile": False}
 
 
 def units(count):

@@ -344,7 +344,7 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
             _check_out(call, out)
         result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
         for store in result if type(result) is tuple else (result,):
-            element_type(store.dtype)  # numpy gives objects where a number is no number of 64 bits
+            element_type(store.dtype)  # numpy gives objects where a number does not fit in 64 bits
     except SparsekitError:
         raise
     except KERNEL_ERRORS as error:

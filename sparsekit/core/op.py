@@ -301,10 +301,8 @@ class Op:
         found: Iterable[int] = places(attrs) if callable(places) else places
         return found
 
-    def bind(self, attrs: dict[str, Any], remember: bool = True) -> Call:
+    def bind(self, attrs: dict[str, Any]) -> Call:
         """The operator with these attributes; missing ones take their defaults."""
-        if not remember:
-            return Call(self, self._complete(attrs))
         try:
             key = tuple(attrs.items())
             found = self._calls.get(key)

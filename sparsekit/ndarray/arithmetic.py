@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import operator
 from collections.abc import Callable
@@ -71,9 +70,9 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
 
 
 def _bound(op: Any, number: Any, calls: dict[Any, Any]) -> Any:
-    """The operator with this number, remembered; a negative zero, which as a key equals zero, is not."""
+    """The operator with this number, remembered; zero is not, which as a key equals the negative one."""
     if number == 0:
-        return op.bind({"scalar": number}, remember=math.copysign(1, number) > 0)
+        return op.bind({"scalar": number})
     if len(calls) >= REMEMBERED:
         calls.clear()
     call = calls[number] = op.bind({"scalar": number})

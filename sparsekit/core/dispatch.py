@@ -34,7 +34,7 @@ from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find, joining
 
 __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "convert_store", "dense_kind", "densified", "fits", "invoke",
-           "made_dense", "named_error", "natural_remedy", "note", "plan_for", "remedy_for", "resolve", "run", "wrap",
+           "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve", "run", "wrap",
            "written_dense"]
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
@@ -330,6 +330,19 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         if node is not None and node.results:
             node.results = result, array._seen
     return array
+
+
+def recorded(call: Call, inputs: tuple[Any, ...], results: Sequence[Any], ctx: Context) -> Any:
+    """The arrays that ``invoke`` would give if it recorded and the kernel gave these results."""
+    entries: Any = [array._entry for array in inputs]
+    for place in call.op.flat:
+        if place < len(inputs):
+            entries[place] = None
+    node = None
+    if call.recorded and any(entries):
+        node = Node(call, entries, inputs if call.op.saves_inputs else None, ctx, hooks.state.layer)
+        node.results = tuple(results) if call.op.saves_outputs else None
+    return _visible(call, tuple(results), ctx, node) if call.outputs > 1 else wrap(results[0], ctx, node and (node, 0))
 
 
 def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:

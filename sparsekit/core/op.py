@@ -200,6 +200,8 @@ class Op:
         Inputs whose values meet in one element type, ``joint_type`` of all of them.  A row with a sparse input gets them
         in that type; dense rows are numpy's functions, which do the same, or use ``joining``.  Where numpy's would
         give a type that arrays do not have, every row gets them in that type.
+    random : bool
+        Whether a kernel draws random numbers: the same inputs need not give the same twice.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
     **attrs
@@ -212,7 +214,7 @@ class Op:
         cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (),
         aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
         flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, joined: slice | None = None,
-        asked: str | None = None, listed: bool = True, **attrs: Any,
+        asked: str | None = None, random: bool = False, listed: bool = True, **attrs: Any,
     ) -> None:
         words = inputs.split()
         self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
@@ -220,7 +222,7 @@ class Op:
         self.variadic = bool(words) and words[0].startswith("*")
         self.inputs = tuple(word.strip("*?") for word in words)
         self.needed = sum(not word.endswith("?") for word in words)
-        self.attrs, self.sparse_output, self.flat = attrs, sparse_output, flat
+        self.attrs, self.sparse_output, self.flat, self.random = attrs, sparse_output, flat, random
         self.outputs, self.visible, self.instead, self.unlimited = outputs, visible, instead, unlimited
         self.asked = asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else ""
         self.shape, self.dtype, self.sample, self.joined = shape, dtype, sample, joined

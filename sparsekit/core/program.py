@@ -7,6 +7,7 @@ operator in it is still an event of its own for the profiler.
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from ..base.errors import GradientError
 from ..kernels import for_device
 from . import device, graph, hooks
 from .arrays import wrap
-from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, run, written_dense
+from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, recorded, run, written_dense
 from .graph import ProgramNode
 from .replay import Frame, Replay, copied, parts_of, reason_against
 from .spec import Spec
@@ -50,16 +51,19 @@ class _Instruction:
     general : bool
         Whether it takes more than a call of its kernel: a fallback, a cast, a result to be noted, several results.
     buffer : int or None
-        Number of the memory that the kernel writes its result into.
+        Number of the kept memory that the kernel writes its result into, which is the result's slot.
     target : int or None
         Number of the input whose gradient this is, and whose gradient buffer may take the result.
     link : int
         Which of the program's operators this is, or is the gradient of; -1 for none.
     spent : tuple of int
         Slots that nothing reads afterwards.
+    unrepeatable : bool
+        Whether the same inputs need not give the same again: it draws random numbers, or writes to its inputs.
     """
 
-    __slots__ = ("buffer", "general", "layer", "link", "outputs", "place", "places", "plan", "specs", "spent", "target")
+    __slots__ = ("buffer", "general", "layer", "link", "outputs", "place", "places", "plan", "specs", "spent", "target",
+                 "unrepeatable")
 
     def __init__(self, step: Step, plan: Plan, link: int) -> None:
         self.plan, self.layer, self.link, self.specs = plan, step.layer, link, step.outputs
@@ -67,6 +71,7 @@ class _Instruction:
         self.outputs = tuple(store.slot for store in step.outputs)
         self.place = self.outputs[0] if self.outputs else -1
         self.general = plan.fallback or bool(plan.dense) or plan.cast is not None or plan.call.outputs != 1
+        self.unrepeatable = bool(plan.op.random or plan.op.mutates)
         self.buffer: int | None = None
         self.target: int | None = None
         self.spent: tuple[int, ...] = ()
@@ -78,6 +83,25 @@ class _Instruction:
         special = self.general or self.buffer is not None or self.target is not None or self.spent
         return (direct or plan.function, None if direct else plan.k, plan.attrs, len(places), *(*places, -1, -1)[:2], places,
                 self.place, self if special else None)
+
+
+class _Pass:
+    """The instructions of one direction: forward, or backward from some of the results.
+
+    Attributes
+    ----------
+    heads : list of Outline or None
+        Stands for the gradient at each result; None where no gradient arrives, and in the forward pass.
+    gradients : list of int or None
+        Slot of the gradient of each input, None for one that no gradient flows to.
+    """
+
+    __slots__ = ("code", "gradients", "heads", "instructions", "name")
+
+    def __init__(self, name: str, instructions: list[_Instruction], heads: Sequence[Outline | None] = (),
+                 gradients: Sequence[int | None] = ()) -> None:
+        self.name, self.instructions, self.heads, self.gradients = name, instructions, heads, gradients
+        self.code = [instruction.code() for instruction in instructions]
 
 
 class _Run:
@@ -105,67 +129,63 @@ class Program:
     """
 
     def __init__(self, tracer: Tracer, results: Sequence[Any], F: Any) -> None:
-        self.ctx, self.F = tracer.ctx, F
+        self.ctx, self.F, self.tracer = tracer.ctx, F, tracer
         lifted = [array if array._ctx is TRACE else tracer.lift(array) for array in results]
-        forward = list(tracer.steps)
         self.inputs = [array._store.slot for array in tracer.arrays]
         self.outputs = [array._store.slot for array in lifted]
-        self.entries = [array._entry for array in lifted]
-        self.heads: list[Outline] = []
-        if tracer.recording and any(self.entries):
-            self._trace_backward(tracer, lifted)
-        else:
-            self.entries = [None] * len(lifted)
-        backward = tracer.steps[len(forward):]
-        self.gradients: list[int | None] = [buffer.made._store.slot if buffer is not None and buffer.made is not None else None
-                          for buffer in tracer.buffers] if self.heads else []
-        self.empty: list[Any] = [None] * tracer.slots
-        for slot, store in tracer.constants.items():
-            self.empty[slot] = device.onto(store, self.ctx)
-        self._resolve(forward, backward)
+        self.specs = [Spec(array.shape, array.dtype) for array in lifted]
+        self.empty: list[Any] = []
+        self.entries = [array._entry if tracer.recording else None for array in lifted]
+        self.steps = list(tracer.steps)
         self.frames: list[Frame] = []
+        self.passes: dict[tuple[bool, ...], _Pass] = {}
+        self._lock = threading.Lock()
+        self._verdicts: dict[Any, str] = {}
+        instructions = [_Instruction(step, self._plan(step), number) for number, step in enumerate(self.steps)]
+        self._kept = {*self.outputs, *self.inputs}.union(*[step.outputs for step in instructions if step.unrepeatable])
+        arrives = tuple([entry is not None for entry in self.entries])
+        self.whole = self._backward(arrives) if any(arrives) else None
+        self._give_buffers(instructions, self._kept)
+        _mark_spent(instructions, self._kept | ({slot for step in self.whole.instructions for slot in step.places}
+                                                if self.whole else set()))
+        self.forward = _Pass("forward", instructions)
+        self._made_ready(instructions)
 
-    def _trace_backward(self, tracer: Tracer, results: Sequence[Any]) -> None:
+    def _backward(self, arrives: tuple[bool, ...]) -> _Pass:
+        """The backward pass from the results that a gradient arrives at."""
+        tracer = self.tracer
+        tracer.steps = []
+        for buffer in tracer.buffers:
+            if buffer is not None:
+                buffer.made = None
         with tracer.at_work():
             hooks.state.recording = False
-            self.heads = [tracer.outline(Spec(array.shape, array.dtype)) for array in results]
-            pairs = [(entry, wrap(head, TRACE)) for entry, head in zip(self.entries, self.heads, strict=True) if entry]
+            heads = [tracer.outline(spec) if there else None for spec, there in zip(self.specs, arrives, strict=True)]
+            pairs = [(entry, wrap(head, TRACE)) for entry, head in zip(self.entries, heads, strict=True) if head]
             graph.backward([entry for entry, _ in pairs], [head for _, head in pairs], self.F, wrap, retain=True)
+        gradients = [None if buffer is None or buffer.made is None else buffer.made._store.slot for buffer in tracer.buffers]
+        links = _links(self.steps, [entry[0] for entry, _ in pairs])
+        instructions = [_Instruction(step, self._plan(step), links.get(step.node, -1)) for step in tracer.steps]
+        kept = {*self._kept, *(slot for slot in gradients if slot is not None)}
+        _give_targets(instructions, gradients)
+        self._give_buffers(instructions, kept)
+        _mark_spent(instructions, kept)
+        self._made_ready(instructions)
+        found = self.passes[arrives] = _Pass("backward", instructions, heads, gradients)
+        return found
 
-    def _resolve(self, forward: list[Step], backward: list[Step]) -> None:
-        links = _links(forward, [entry[0] for entry in self.entries if entry])
-        instructions = [_Instruction(step, self._plan(step), number) for number, step in enumerate(forward)]
-        gradients = [_Instruction(step, self._plan(step), links.get(step.node, -1)) for step in backward]
-        self.count = len(instructions)
-        kept = {*self.outputs, *(slot for slot in self.gradients if slot is not None)}
-        self.memory: list[tuple[Any, Any, Any]] = []
-        self._give_targets(gradients)
-        self._give_buffers([*instructions, *gradients], kept)
-        _mark_spent(instructions, {*kept, *self.inputs, *(slot for step in gradients for slot in step.places)})
-        _mark_spent(gradients, {*kept, *self.inputs})
-        self.forward = [instruction.code() for instruction in instructions]
-        self.backward = [instruction.code() for instruction in gradients]
-        self._at = {instruction.place: instruction for instruction in (*instructions, *gradients)}
-        self._instructions, self._gradients = instructions, gradients
-        self._verdicts: dict[Any, str] = {}
+    def _made_ready(self, instructions: list[_Instruction]) -> None:
+        """Have room and constants for what was traced last, and know what a GPU cannot capture of it."""
+        self.empty = self.empty + [None] * (self.tracer.slots - len(self.empty))
+        for slot, store in self.tracer.constants.items():
+            if self.empty[slot] is None:
+                self.empty[slot] = device.onto(store, self.ctx)
         if self.ctx.device_type == "gpu":
-            found = {step: reason_against(step) for step in (*instructions, *gradients)}
-            self._verdicts = {step: reason for step, reason in found.items() if reason}
-            self._kept = {*kept, *(head.slot for head in self.heads)}
-
+            found = {step: reason_against(step) for step in instructions}
+            self._verdicts.update({step: reason for step, reason in found.items() if reason})
     def _plan(self, step: Step) -> Plan:
         places = step.call.op.meeting([store.dtype for store in step.inputs])
         return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx, places)
-
-    def _give_targets(self, instructions: list[_Instruction]) -> None:
-        """Note which instruction may write into the gradient buffer of an input."""
-        number_of = {slot: number for number, slot in enumerate(self.gradients) if slot is not None}
-        read = {slot for instruction in instructions for slot in instruction.places}
-        for instruction in instructions:
-            number = number_of.get(instruction.place)
-            if (number is not None and instruction.plan.takes_out and not instruction.general
-                    and instruction.place not in read and self.gradients.count(instruction.place) == 1):
-                instruction.target = number
 
     def _give_buffers(self, instructions: list[_Instruction], kept: set[int]) -> None:
         """Keep the memory of large dense results that nobody outside gets to see."""
@@ -174,8 +194,7 @@ class Program:
                 continue
             spec = instruction.specs[0]
             if spec.stype == "default" and spec.nbytes >= LARGE:
-                instruction.buffer = len(self.memory)
-                self.memory.append((instruction.plan.k.xp, spec.shape, spec.dtype))
+                instruction.buffer = spec.slot
 
     # running
 
@@ -185,14 +204,15 @@ class Program:
         for slot, array in zip(self.inputs, arrays, strict=True):
             values[slot] = array._store
         frame = self._frame()
-        first = graph.reserve(self.count) if hooks.sink is not None else 0
+        first = graph.reserve(len(self.steps)) if hooks.sink is not None else 0
         self._execute(self.forward, values, frame, (), first)
         stores = [_own(values[slot], frame) for slot in self.outputs]
-        if not self.heads:
+        if self.whole is None:
             self._give_back(frame)
             return [wrap(store, self.ctx) for store in stores]
         kept = _Run(arrays, values, frame, first)
-        entries = tuple([None if slot is None else array._entry for slot, array in zip(self.gradients, arrays, strict=True)])
+        entries = tuple([None if slot is None else array._entry
+                         for slot, array in zip(self.whole.gradients, arrays, strict=True)])
         node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx)
         return [wrap(store, self.ctx, entry and (node, place))
                 for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
@@ -202,73 +222,96 @@ class Program:
         if kept.values is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                                 hint="call backward(retain_graph=True) the first time.")
-        if hooks.state.recording:
-            return self._send_back_recorded(kept.arrays, given)
+        arrives = tuple([gradient is not None for gradient in given])
+        backward = None if hooks.state.recording else self.passes.get(arrives) or self._backward_anew(arrives)
+        if backward is None:
+            return self._send_back_recorded(kept, given)
         values, buffers = kept.values[:] if retain else kept.values, [want and want.out for want in wants]
-        for head, gradient in zip(self.heads, given, strict=True):
-            values[head.slot] = (gradient._store if gradient is not None and gradient.stype == "default"
-                                 and gradient._store.dtype == head.dtype else _dense(gradient, head, self.ctx))
-        self._execute(self.backward, values, kept.frame, buffers, kept.first)
+        if len(values) < len(self.empty):
+            values += self.empty[len(values):]
+        for head, gradient in zip(backward.heads, given, strict=True):
+            if head is not None:
+                values[head.slot] = (gradient._store if gradient.stype == "default" and gradient._store.dtype == head.dtype
+                                     else _dense(gradient, head, self.ctx))
+        self._execute(backward, values, kept.frame, buffers, kept.first)
         with device.current(self.ctx):
             made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
                     else wrap(_own(values[slot], kept.frame), self.ctx)
-                    for slot, buffer in zip(self.gradients, buffers, strict=True)]
+                    for slot, buffer in zip(backward.gradients, buffers, strict=True)]
         if not retain:
             self._give_back(kept.frame)
             kept.values = kept.arrays = None
         return made
 
-    def _send_back_recorded(self, arrays: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-        """The same one operator at a time, so that the gradients have gradients."""
+    def _backward_anew(self, arrives: tuple[bool, ...]) -> _Pass | None:
+        """The backward pass from some of the results, or None if it reads what the forward pass does not keep."""
+        with self._lock:
+            made = self.passes.get(arrives) or self._backward(arrives)
+        spent = {slot for step in self.forward.instructions for slot in step.spent}
+        return None if any(slot in spent for step in made.instructions for slot in step.places) else made
+
+    def _send_back_recorded(self, kept: _Run, given: Sequence[Any]) -> list[Any]:
+        """The same one operator at a time, recorded anew, so that the gradients have gradients."""
         values: list[Any] = [None if store is None else wrap(store, self.ctx) for store in self.empty]
-        for slot, array in zip(self.inputs, arrays, strict=True):
+        for slot, array in zip(self.inputs, kept.arrays, strict=True):
             values[slot] = array
-        for instruction in self._instructions:
-            made = invoke(instruction.plan.call, tuple([values[slot] for slot in instruction.places]), ctx=self.ctx)
-            for slot, array in zip(instruction.outputs, made if isinstance(made, list) else [made], strict=False):
-                values[slot] = array
+        before, hooks.state.recording = hooks.state.recording, True
+        try:
+            for instruction in self.forward.instructions:
+                call, inputs = instruction.plan.call, tuple([values[slot] for slot in instruction.places])
+                if instruction.unrepeatable:
+                    made = recorded(call, inputs, [kept.values[slot] for slot in instruction.outputs], self.ctx)
+                else:
+                    made = invoke(call, inputs, ctx=self.ctx)
+                for slot, array in zip(instruction.outputs, made if isinstance(made, list) else [made], strict=False):
+                    values[slot] = array
+        finally:
+            hooks.state.recording = before
         heads = [values[slot]._entry for slot in self.outputs]
-        pairs = [(entry, wrap(_dense(gradient, head, self.ctx), self.ctx) if gradient is None else gradient)
-                 for entry, gradient, head in zip(heads, given, self.heads, strict=True) if entry is not None]
-        wanted = [array._entry for slot, array in zip(self.gradients, arrays, strict=True) if slot is not None]
-        found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True, wanted)
-        return [None if slot is None else found.get(array._entry) for slot, array in zip(self.gradients, arrays, strict=True)]
+        pairs = [(entry, gradient) for entry, gradient in zip(heads, given, strict=True)
+                 if entry is not None and gradient is not None]
+        wanted = [None if slot is None else array._entry for slot, array in zip(self.whole.gradients, kept.arrays, strict=True)]
+        found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True,
+                               [entry for entry in wanted if entry is not None])
+        return [found.get(entry) for entry in wanted]
 
     def _frame(self) -> Frame:
         """Memory for one run."""
         try:
             return self.frames.pop()
         except IndexError:
-            with device.current(self.ctx):
-                frame = Frame([xp.empty(shape, dtype) for xp, shape, dtype in self.memory])
-        if self.ctx.device_type == "gpu":
-            steps = {"forward": self._instructions, "backward": self._gradients}
-            everything = [*self._instructions, *self._gradients]
-            frame.replays = {name: Replay(found, everything, self._kept, self.ctx, self._verdicts, _run_step)
-                             for name, found in steps.items()}
-        return frame
+            return Frame(self.ctx)
 
     def replayed(self) -> list[dict[str, str]]:
         """For each operator on a GPU: the pass, and why it runs by itself; ``""`` if a captured graph does it."""
-        frames = [frame for frame in self.frames if frame.replays]
-        if not frames:
+        if self.ctx.device_type != "gpu" or not self.frames:
             return []
-        return [{"pass": name, "op": step.plan.call.op.label, "reason": reason} for name, replay in frames[-1].replays.items()
-                for step, reason in zip(replay.instructions, replay.how(), strict=True)]
+        frame = self.frames[-1]
+        back = [one for one in frame.replays if one is not self.forward] or [self.whole]
+        return [{"pass": one.name, "op": step.plan.call.op.label, "reason": reason} for one in (self.forward, *back) if one
+                for step, reason in zip(one.instructions, self._replay_of(one, frame).how(), strict=True)]
 
     def _give_back(self, frame: Frame) -> None:
         if len(self.frames) < FRAMES:
             self.frames.append(frame)
 
-    def _execute(self, code: list[Any], values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
-        if hooks.sink is None and frame.replays and config.cuda_graphs:
-            hooks.quietly(self._replay, frame.replays["forward" if code is self.forward else "backward"], values, frame, buffers)
-        elif hooks.sink is None:
-            hooks.quietly(self._loop, code, values, frame, buffers)
+    def _execute(self, one: _Pass, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
+        if hooks.sink is not None:
+            hooks.quietly(self._loop_told, one, values, frame, buffers, first)
+        elif self.ctx.device_type == "gpu" and config.cuda_graphs:
+            hooks.quietly(self._replay, self._replay_of(one, frame), values, frame, buffers)
         else:
-            hooks.quietly(self._loop_told, code, values, frame, buffers, first)
+            hooks.quietly(self._loop, one.code, values, frame, buffers)
 
-    def _loop(self, code: list[Any], values: list[Any], frame: list[Any], buffers: Sequence[Any]) -> None:
+    def _replay_of(self, one: _Pass, frame: Frame) -> Replay:
+        if one not in frame.replays:
+            whole = self.whole.instructions if self.whole else []
+            read = {head.slot for head in one.heads if head} | {slot for slot in one.gradients if slot is not None}
+            frame.replays[one] = Replay(one.instructions, [*self.forward.instructions, *whole, *one.instructions],
+                                        self._kept | read, self.ctx, self._verdicts, _run_step)
+        return frame.replays[one]
+
+    def _loop(self, code: list[Any], values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
         place = -1
         try:
             for function, k, attrs, count, left, right, places, place, special in code:
@@ -293,14 +336,14 @@ class Program:
         except KERNEL_ERRORS as error:
             raise self._named(replay.at, values, error) from error
 
-    def _loop_told(self, code: list[Any], values: list[Any], frame: list[Any], buffers: Sequence[Any], first: int) -> None:
+    def _loop_told(self, one: _Pass, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
         """The same under the profiler: every operator is an event, on the line that called the program."""
         state, op, at, told = hooks.state, hooks.sink.op, -1, _Link()
         layer, caller = state.layer, state.caller
-        if caller is None and code is self.forward:
+        if caller is None and one is self.forward:
             state.caller = hooks.caller()
         try:
-            for instruction in self._instructions if code is self.forward else self._gradients:
+            for instruction in one.instructions:
                 at, plan, places = instruction.place, instruction.plan, instruction.places
                 link = None
                 if instruction.link >= 0:
@@ -329,11 +372,12 @@ class Program:
             state.layer, state.caller = layer, caller
 
     def _named(self, place: int, values: list[Any], error: Exception) -> Exception:
-        instruction = self._at[place]
+        passes = (self.forward, *self.passes.values())
+        instruction = next(step for one in passes for step in one.instructions if step.place == place)
         return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
 
 
-def _run_special(instruction: _Instruction, values: list[Any], frame: list[Any], buffers: Sequence[Any],
+def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any],
                  link: Any = None) -> None:
     """Run an instruction that is more than a call of its kernel."""
     plan, stores, out = instruction.plan, [values[slot] for slot in instruction.places], None
@@ -343,7 +387,7 @@ def _run_special(instruction: _Instruction, values: list[Any], frame: list[Any],
             values[slot] = store
         return
     if instruction.buffer is not None:
-        out = frame[instruction.buffer]
+        out = frame.room(instruction.buffer, instruction.specs[0], plan.k.xp)
     elif instruction.target is not None and instruction.target < len(buffers) and buffers[instruction.target] is not None:
         out = buffers[instruction.target]._store
         if not fits(out, plan, stores):
@@ -354,7 +398,7 @@ def _run_special(instruction: _Instruction, values: list[Any], frame: list[Any],
         values[instruction.place] = plan.function(plan.k, *stores, plan.attrs, out=out)
 
 
-def _run_step(instruction: _Instruction, values: list[Any], frame: list[Any], buffers: Sequence[Any]) -> None:
+def _run_step(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
     """Run any instruction, and forget what nothing reads afterwards."""
     _run_special(instruction, values, frame, buffers)
     for slot in instruction.spent:
@@ -369,19 +413,27 @@ def _own(store: Any, frame: Frame) -> Any:
                 return copied(store)
         return store
     base = getattr(store, "base", None)
-    return store.copy() if base is not None and any(base is memory for memory in frame) else store
+    return store.copy() if base is not None and any(base is memory for memory in frame.memory.values()) else store
 
 
 def _dense(gradient: Any, head: Outline, ctx: Any) -> Any:
-    """The store of a gradient at a result: dense, and zeros where none arrived."""
-    if gradient is None:
-        with device.current(ctx):
-            return for_device(ctx.device_type).xp.zeros(head.shape, head.dtype)
+    """The store of a gradient at a result: dense, and of the result's element type."""
     store = gradient._store
     if gradient.stype != "default":
         k = for_device(ctx.device_type)
         store = written_dense("backward", store, k, "the gradient at the result of a hybridized block is taken dense")
     return store if store.dtype == head.dtype else store.astype(head.dtype)
+
+
+def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | None]) -> None:
+    """Note which instruction may write into the gradient buffer of an input."""
+    number_of = {slot: number for number, slot in enumerate(gradients) if slot is not None}
+    read = {slot for instruction in instructions for slot in instruction.places}
+    for instruction in instructions:
+        number = number_of.get(instruction.place)
+        if (number is not None and instruction.plan.takes_out and not instruction.general
+                and instruction.place not in read and gradients.count(instruction.place) == 1):
+            instruction.target = number
 
 
 def _links(forward: list[Step], heads: Iterable[Any]) -> dict[Any, int]:

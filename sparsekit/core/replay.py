@@ -19,25 +19,36 @@ __all__ = ["Frame", "Replay", "copied", "parts_of", "reason_against"]
 TRIES = 4
 
 
-class Frame(list[Any]):
+class Frame:
     """Memory for one run of a program, and the graphs that work in it.
 
     Attributes
     ----------
-    replays : dict of str to Replay
-        For ``"forward"`` and ``"backward"``; empty on a CPU.
+    memory : dict of int to array
+        By the slot of the result that it is for.
+    replays : dict
+        For each pass of the program that has run here; empty on a CPU.
     """
 
-    __slots__ = ("replays",)
+    __slots__ = ("ctx", "memory", "replays")
 
-    def __init__(self, memory: Iterable[Any] = ()) -> None:
-        super().__init__(memory)
-        self.replays: dict[str, Replay] = {}
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.memory: dict[int, Any] = {}
+        self.replays: dict[Any, Replay] = {}
+
+    def room(self, slot: int, spec: Any, xp: Any) -> Any:
+        """The memory for a result."""
+        found = self.memory.get(slot)
+        if found is None:
+            with device.current(self.ctx):
+                found = self.memory[slot] = xp.empty(spec.shape, spec.dtype)
+        return found
 
     def keeps(self, array: Any) -> bool:
         """Whether an array lies in memory that the next run uses."""
         base = array.base
-        if base is not None and any(base is memory for memory in self):
+        if base is not None and any(base is memory for memory in self.memory.values()):
             return True
         return any(id(array) in replay.own or id(base) in replay.own for replay in self.replays.values())
 
@@ -121,7 +132,7 @@ class Replay:
             for instruction in self.instructions:
                 self.at = instruction.place
                 self.execute(instruction, values, frame, buffers)
-        self._seen.update({step.place: frame[step.buffer] for step in self.instructions if step.buffer is not None})
+        self._seen.update({step.place: frame.memory[step.buffer] for step in self.instructions if step.buffer is not None})
 
     def _replay(self, pieces: list[Any], values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
         for piece in pieces:

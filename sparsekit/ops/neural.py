@@ -197,7 +197,7 @@ def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ..
 leaky_relu = Op(
     "LeakyReLU", "data gamma?", act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334, shape=_leaky_shape,
     outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1, dtype=lambda dtypes, attrs: dtypes[0],
-    sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
+    random=True, sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
                     ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
                     ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
     doc="""Rectifiers that let something of a negative value through, by ``act_type``.
@@ -326,7 +326,7 @@ def _dropout_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 
 dropout = Op("Dropout", "data", p=0.5, mode="training", axes=(), cudnn_off=False, shape=_dropout_shape, outputs=2, visible=1,
-             sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})],
+             random=True, sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})],
              doc="""Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always.
 
 Along ``axes`` one decision holds for all values.  Otherwise, the data as they are.""")

@@ -150,7 +150,7 @@ def _drawn(k: Any, distribution: Distribution, size: tuple[int, ...], parameters
 def _declare_fixed(name: str, distribution: Distribution, aliases: tuple[str, ...]) -> None:
     """``_random_name``: no inputs, a shape; and ``_random_name_like``: the shape and type of an array."""
     op = Op(f"_random_{name}", "", shape=_given, dtype=lambda dtypes, attrs: _kind(attrs), cost=cost.none, aliases=aliases,
-            sample=lambda: [([], {"shape": (2, 3)})], doc=distribution.doc)
+            sample=lambda: [([], {"shape": (2, 3)})], random=True, doc=distribution.doc)
     op.attrs = {**distribution.parameters, "shape": None, "ctx": "", "dtype": "None"}
 
     @op.forward(" -> default")
@@ -159,7 +159,7 @@ def _declare_fixed(name: str, distribution: Distribution, aliases: tuple[str, ..
 
     op.gradient(lambda F, g, _out, attrs, want: ())
     like = Op(f"_random_{name}_like", "data", shape=infer.unchanged, cost=cost.none, flat=(0,), sample=samples.one(),
-              doc=distribution.doc + "  As many as ``data`` holds, of its element type.")
+              random=True, doc=distribution.doc + "  As many as ``data`` holds, of its element type.")
     like.attrs = dict(distribution.parameters)
 
     @like.forward("default -> default")
@@ -182,7 +182,7 @@ def _declare_sampled(name: str, distribution: Distribution) -> None:
     names = distribution.arrays or tuple(distribution.parameters)
     op = Op(f"_sample_{name}", " ".join(names), shape=_sample_shape, dtype=lambda dtypes, attrs: _kind(attrs),
             cost=cost.none, aliases=(f"sample_{name}",), flat=tuple(range(len(names))),
-            sample=lambda: [([np.full(3, 0.5, np.float32)] * len(names), {"shape": (2,)})],
+            random=True, sample=lambda: [([np.full(3, 0.5, np.float32)] * len(names), {"shape": (2,)})],
             doc=distribution.doc + "\n\nParameters are arrays of one shape; ``shape`` values are drawn for each entry.")
     op.attrs = {"shape": (), "dtype": "None"}
 
@@ -203,7 +203,7 @@ for _name, _distribution in DISTRIBUTIONS.items():
 WHOLE = ("int32", "int64")
 
 randint = Op("_random_randint", "", shape=_given, dtype=lambda dtypes, attrs: _kind(attrs, WHOLE, "int32"), cost=cost.none,
-             aliases=("random_randint",), sample=lambda: [([], {"low": 0, "high": 5, "shape": (2, 3)})],
+             aliases=("random_randint",), random=True, sample=lambda: [([], {"low": 0, "high": 5, "shape": (2, 3)})],
              doc="Whole numbers drawn evenly from low up to, not including, high.")
 randint.attrs = {"low": REQUIRED, "high": REQUIRED, "shape": None, "ctx": "", "dtype": "None"}
 randint.gradient(lambda F, g, _out, attrs, want: ())
@@ -234,7 +234,7 @@ def _multinomial_dtype(dtypes: Any, attrs: dict[str, Any]) -> Any:
 
 
 multinomial = Op("_sample_multinomial", "data", shape=_multinomial_shape, dtype=_multinomial_dtype, cost=cost.none,
-                 outputs=lambda attrs: 2 if attrs["get_prob"] else 1, aliases=("sample_multinomial",),
+                 outputs=lambda attrs: 2 if attrs["get_prob"] else 1, aliases=("sample_multinomial",), random=True,
                  sample=lambda: [([np.array([[0.25, 0.75, 0], [0, 0, 1]], np.float32)], {"shape": (4,), "get_prob": both})
                                  for both in (False, True)],
                  doc="""Places along the last axis, drawn with the probabilities there; ``shape`` of them for each row.
@@ -293,7 +293,7 @@ def _(k: Any, g: Any, data: Any, drawn: Any, attrs: Any) -> Any:
 
 
 shuffle = Op("_shuffle", "data", shape=lambda shapes, attrs: [shapes[0], shapes[0][:1]], cost=cost.none, outputs=2, visible=1,
-             dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)], aliases=("shuffle",), sample=samples.one(),
+             dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)], aliases=("shuffle",), sample=samples.one(), random=True,
              doc="The data in a random order along the first axis; what is below it stays together.")
 
 
@@ -329,7 +329,7 @@ def _candidates_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 unique_zipfian = Op(
     "_sample_unique_zipfian", "", shape=_candidates_shape, dtype=lambda dtypes, attrs: [np.dtype(np.int64)] * 2, cost=cost.none,
-    outputs=2, sample=lambda: [([], {"range_max": 9, "shape": (2, 3)})],
+    outputs=2, random=True, sample=lambda: [([], {"range_max": 9, "shape": (2, 3)})],
     doc="""Distinct classes drawn with a probability that falls like a logarithm, and how many trials that took.
 
 ``shape`` is (batches, samples of each).  Class ``c`` of ``range_max`` is drawn with the probability

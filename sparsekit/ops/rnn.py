@@ -131,7 +131,7 @@ _ATTRS: dict[str, Any] = {
 rnn = Recurrent(
     "RNN", "data parameters state state_cell? sequence_length?", shape=_shape, dtype=_dtypes, cost=_cost, sample=_sample,
     outputs=lambda attrs: 3 + _has_cell(attrs), visible=lambda attrs: 2 + _has_cell(attrs) if attrs["state_outputs"] else 1,
-    flat=(4,),
+    flat=(4,), random=True,
     doc="""A recurrent network of several layers over sequences (time, batch, inputs).
 
 ``mode`` is ``rnn_relu``, ``rnn_tanh``, ``lstm`` or ``gru``.  ``state`` and, for an lstm, ``state_cell`` are the states before

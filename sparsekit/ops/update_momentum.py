@@ -62,7 +62,7 @@ dcasgd_mom_update = declare(
 
 sgld_update = Update(
     "sgld_update", "weight grad", shape=infer.same_shape, dtype=first_type, lane="update", cost=cost.update, mutates=(0,),
-    sample=example(0, lr=0.1),
+    random=True, sample=example(0, lr=0.1),
     doc="Langevin dynamics: ``weight += normal(0, sqrt(lr)) - lr / 2 * (g + wd * weight)``.\n\n"
         "With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores move; otherwise all "
         "rows get noise.  ``clip_gradient`` bounds ``g``, the gradient times ``rescale_grad``, and is off when negative.")

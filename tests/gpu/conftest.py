@@ -37,6 +37,7 @@ def stand_in(monkeypatch, compiled):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(kernels, "_loaded", {"cpu": kernels.for_device("cpu")})
     monkeypatch.setattr(hooks, "device_memory", {})
+    monkeypatch.setattr(hooks, "device_waits", {})
     monkeypatch.setattr(launch, "_compiled", compiled.compiled)
     monkeypatch.setattr(launch, "WARP", 1)
     device._refuse_uploads.cache_clear()

@@ -7,6 +7,7 @@ the one that calls it.  In each of these cases the kernel is compiled.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -27,14 +28,20 @@ __all__ = ["Kept", "folders", "warn_if_not_kept"]
 DIGEST = 32
 
 
+def _given() -> Path | None:
+    """The folder that the user asks for."""
+    return Path(given) if (given := os.environ.get("NUMBA_CACHE_DIR")) else None
+
+
 def folders() -> list[Path]:
     """Where compiled kernels may be, the preferred first: they are read from all, and written to the first that can be.
 
-    ``NUMBA_CACHE_DIR`` if it is set, the folder of the kernels' own byte code, and the user's cache.
+    ``NUMBA_CACHE_DIR`` if it is set, which gets what is found elsewhere too; the folder of the kernels' own byte code; and
+    the user's cache.
     """
     found = [Path(__file__).parent / "__pycache__"]
-    if given := os.environ.get("NUMBA_CACHE_DIR"):
-        found.insert(0, Path(given))
+    if (given := _given()) is not None:
+        found.insert(0, given)
     cache = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(cache):
         cache = os.path.expanduser("~/.cache")
@@ -102,9 +109,13 @@ class Kept:
             entry = self._entry(signature, target_context.codegen())
             if entry is None:
                 return None
+            given = _given()
             for folder in folders():
                 content = _content(folder / entry[0])
                 if content[:DIGEST] == hashlib.sha256(content[DIGEST:]).digest() and content.startswith(entry[1], DIGEST):
+                    if given is not None and folder != given:
+                        with contextlib.suppress(OSError):
+                            _write(given / entry[0], content)
                     rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
                     return rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
         except Exception as error:  # whatever is wrong with what was kept, the kernel can be compiled
@@ -126,9 +137,7 @@ class Kept:
         reasons = []
         for folder in folders():
             try:
-                folder.mkdir(parents=True, exist_ok=True)
-                with written(folder / entry[0]) as file:
-                    file.write(hashlib.sha256(content).digest() + content)
+                _write(folder / entry[0], hashlib.sha256(content).digest() + content)
             except OSError as error:
                 reasons.append(f"{folder}: {error.strerror or error}")
             else:
@@ -139,6 +148,12 @@ class Kept:
         """Nothing: a file of another source is not read, and is written over."""
 
     enable = disable = flush
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written(path) as file:
+        file.write(content)
 
 
 def _content(path: Path) -> bytes:

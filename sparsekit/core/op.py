@@ -227,7 +227,7 @@ class Op:
         self.asked = asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else ""
         self.shape, self.dtype, self.sample, self.joined = shape, dtype, sample, joined
         self.rules: list[Rule] = []
-        self.settle: Callable[[dict[str, Any], int], dict[str, Any]] | None = None
+        self.settle: Callable[[Call, Sequence[Any]], Call] | None = None
         self.gradient_function: Callable[..., Any] | None = None
         self.saves_inputs = self.saves_outputs = True
         self._calls: dict[Any, Call] = {}
@@ -395,12 +395,10 @@ class Call:
     def settled(self, shapes: Sequence[Any]) -> Call:
         """The call whose rule row runs for inputs of these shapes, None for those that are not known.
 
-        An operator has ``settle(attrs, ndim)`` where its row depends on how many axes the first input has.
+        An operator has ``settle(call, shapes)`` where its row depends on how many axes its inputs have.
         """
         settle = self.op.settle
-        if settle is None or not shapes or shapes[0] is None:
-            return self
-        return self.op.bind(settle(self.attrs, len(shapes[0])))
+        return self if settle is None else settle(self, shapes)
 
     def infer_shape(self, shapes: list[tuple[int, ...]]) -> Any:
         """Output shape for these input shapes, a list for several outputs; None if values decide it.

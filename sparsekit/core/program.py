@@ -142,12 +142,12 @@ class Program:
         self._lock = threading.Lock()
         self._verdicts: dict[Any, str] = {}
         instructions = [_Instruction(step, self._plan(step), number) for number, step in enumerate(self.steps)]
-        self._kept = {*self.outputs, *self.inputs}.union(*[step.outputs for step in instructions if step.unrepeatable])
+        self._kept: set[int] = {*self.outputs, *self.inputs}.union(*[step.outputs for step in instructions if step.unrepeatable])
         arrives = tuple([entry is not None for entry in self.entries])
         self.whole = self._backward(arrives) if any(arrives) else None
         self._give_buffers(instructions, self._kept)
-        _mark_spent(instructions, self._kept | ({slot for step in self.whole.instructions for slot in step.places}
-                                                if self.whole else set()))
+        read = {slot for step in self.whole.instructions for slot in step.places} if self.whole else set()
+        _mark_spent(instructions, self._kept | read)
         self.forward = _Pass("forward", instructions)
         self._made_ready(instructions)
 
@@ -161,12 +161,13 @@ class Program:
         with tracer.at_work():
             hooks.state.recording = False
             heads = [tracer.outline(spec) if there else None for spec, there in zip(self.specs, arrives, strict=True)]
-            pairs = [(entry, wrap(head, TRACE)) for entry, head in zip(self.entries, heads, strict=True) if head]
+            pairs = [(entry, wrap(head, TRACE)) for entry, head in zip(self.entries, heads, strict=True) if entry and head]
             graph.backward([entry for entry, _ in pairs], [head for _, head in pairs], self.F, wrap, retain=True)
-        gradients = [None if buffer is None or buffer.made is None else buffer.made._store.slot for buffer in tracer.buffers]
-        links = _links(self.steps, [entry[0] for entry, _ in pairs])
+        gradients: list[int | None] = [None if buffer is None or buffer.made is None else buffer.made._store.slot
+                                       for buffer in tracer.buffers]
+        links = _links(tracer, self.steps, [entry[0] for entry, _ in pairs])
         instructions = [_Instruction(step, self._plan(step), links.get(step.node, -1)) for step in tracer.steps]
-        kept = {*self._kept, *(slot for slot in gradients if slot is not None)}
+        kept = self._kept | {slot for slot in gradients if slot is not None}
         _give_targets(instructions, gradients)
         self._give_buffers(instructions, kept)
         _mark_spent(instructions, kept)
@@ -270,10 +271,11 @@ class Program:
         heads = [values[slot]._entry for slot in self.outputs]
         pairs = [(entry, gradient) for entry, gradient in zip(heads, given, strict=True)
                  if entry is not None and gradient is not None]
-        wanted = [None if slot is None else array._entry for slot, array in zip(self.whole.gradients, kept.arrays, strict=True)]
+        slots = self.whole.gradients if self.whole else ()
+        wanted = [None if slot is None else array._entry for slot, array in zip(slots, kept.arrays, strict=True)]
         found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True,
                                [entry for entry in wanted if entry is not None])
-        return [found.get(entry) for entry in wanted]
+        return [entry and found.get(entry) for entry in wanted]
 
     def _frame(self) -> Frame:
         """Memory for one run."""
@@ -436,15 +438,20 @@ def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | No
             instruction.target = number
 
 
-def _links(forward: list[Step], heads: Iterable[Any]) -> dict[Any, int]:
-    """The number of the step that each recorded node is."""
+def _links(tracer: Tracer, steps: list[Step], heads: Iterable[Any]) -> dict[Any, int]:
+    """The number of the step that each recorded node is: the next one of its operator that reads what the node reads."""
     found: dict[Any, int] = {}
+    slots = {array._entry: array._store.slot for array in tracer.arrays if array._entry is not None}
     number = 0
-    nodes = [node for node in reversed(graph.order(heads)[0]) if node.call is not None]
-    for node in nodes:
-        while number < len(forward) and forward[number].call is not node.call:
+    for node in reversed(graph.order(heads)[0]):
+        if node.call is None:
+            continue
+        wanted = [slots.get(entry) for entry in node.inputs]
+        while steps[number].call.op.name != node.call.op.name or any(
+                slot is not None and slot != store.slot for slot, store in zip(wanted, steps[number].inputs, strict=True)):
             number += 1
         found[node] = number
+        slots.update({(node, place): store.slot for place, store in enumerate(steps[number].outputs)})
         number += 1
     return found
 

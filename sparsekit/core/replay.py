@@ -7,9 +7,10 @@ and says why: sizes that are read back, random numbers, what cupy refuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ..base.context import Context
 from ..storage import CSR, RowSparse
 from . import device
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core import cost, infer
-from ..core.op import Op
+from ..core.op import Call, Op
 from ..storage import CSR, RowSparse, densify
 from . import samples
 from .parts import index_type, stretched
@@ -172,6 +174,22 @@ def divide(xp: Any, left: Any, right: Any, out: Any = None) -> Any:
     return whole + ((whole < 0) & (whole * right != left))
 
 
+@functools.lru_cache(256)
+def _without_csr(op: Op, rows: int) -> Op:
+    """The operator without the rows that give csr arrays, of the so many that it has."""
+    found = copy.copy(op)
+    found.rules = [rule for rule in op.rules if "csr" not in rule.outputs]
+    found.settle, found._calls = None, {}
+    return found
+
+
+def _in_so_many_axes(call: Call, shapes: Sequence[Any]) -> Call:
+    """The call without the rows that give csr arrays if the result has more than two axes, which these cannot have."""
+    if any(shape is not None and len(shape) > 2 for shape in shapes):
+        return _without_csr(call.op, len(call.op.rules)).bind(call.attrs)
+    return call
+
+
 def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = (),
                  low: float = -2.0) -> Op:
     """Declare an operator of two arrays whose shapes broadcast."""
@@ -182,6 +200,7 @@ def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: st
     def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
         return function(k.xp, left, right)
 
+    op.settle = _in_so_many_axes
     if gradient is not None:
         op.gradient(gradient)
     return op

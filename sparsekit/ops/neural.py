@@ -196,8 +196,8 @@ def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ..
 
 leaky_relu = Op(
     "LeakyReLU", "data gamma?", act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334, shape=_leaky_shape,
-    outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1, dtype=lambda dtypes, attrs: dtypes[0],
-    random=True, sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
+    outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1, dtype=lambda dtypes, attrs: dtypes[0], random=True,
+    sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
                     ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
                     ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
     doc="""Rectifiers that let something of a negative value through, by ``act_type``.

@@ -193,6 +193,7 @@ def _beyond_limit(op: Op, dense: Sequence[Partial], size: int, elements: int) ->
 def _by_nature(node: SymbolNode, storage: NodeStorage, graph: _Graph, elements: int | None) -> bool:
     """Whether the ledger will have the result as dense by nature; sizes that are not known are taken to be large."""
     call: Any = node.call
+    call = call.settled([graph.shapes.get(entry) for entry in node.inputs])
     rule, fallback, _ = resolve(call.op, tuple(storage.inputs), call.attrs)
     if dense_kind(call, rule, fallback, storage.inputs) != hooks.NATURAL:
         return False

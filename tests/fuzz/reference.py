@@ -50,6 +50,8 @@ class Reference:
         Whether ``scale`` is for float16 and float32 alone, and float64 is measured by the value.
     smooth : bool
         Whether finite differences give the gradient.
+    flushes : bool
+        Whether results may be zero, or off, that are below the smallest normal number, as MXNet's are.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Reference:
     scale: Callable[..., Any] | None = None
     strict: bool = False
     smooth: bool = False
+    flushes: bool = False
     write: str = ""
 
     def __call__(self, arrays, attrs):
@@ -145,7 +148,7 @@ UNARY: dict[str, tuple[Any, float | None, float | None]] = {
     "gammaln": (special.gammaln, 0.3, None),
     "sigmoid": (_sigmoid, None, None),
     "softrelu": (lambda x: np.logaddexp(0, x), None, None),
-    "softsign": (lambda x: x / (1 + np.abs(x)), -1e6, 1e6),
+    "softsign": (lambda x: x / (1 + np.abs(x * 1.0)), -1e6, 1e6),
     "hard_sigmoid": (lambda x: np.clip(0.2 * x + 0.5, 0, 1), None, None),
 }
 #: Functions that are steps, or whose value is exact: bits must be equal.
@@ -191,6 +194,7 @@ for _name, (_function, _low, _high) in UNARY.items():
         ulps=_LOOSE.get(_name, 8),
         smooth=True,
         scale=(lambda x: np.ones(x.shape)) if _name in ("hard_sigmoid", "gammaln") else None,
+        flushes=_name == "sigmoid",
     )
 for _name, _function in STEPS.items():
     add(_name, lambda d: ([d.array()], {}), _function, dtype=first, exact=True, smooth=_name not in ("BlockGrad", "make_loss"))
@@ -207,6 +211,7 @@ for _act, _function in {
         lambda x, act_type, function=_function: function(x),
         dtype=first,
         smooth=True,
+        flushes=_act == "sigmoid",
     )
 for _act, _function in {
     "leaky": lambda x, slope: np.where(x > 0, x, slope * x),
@@ -231,7 +236,7 @@ add("cast_storage", lambda d: _stored(d), lambda x, stype: np.copy(x), dtype=fir
 add(
     "smooth_l1",
     lambda d: ([d.array(types=FLOATS, low=-1e3, high=1e3)], {"scalar": d.choose([1.0, 2.0, 0.5])}),
-    lambda x, scalar: np.where(np.abs(x) < 1 / scalar**2, 0.5 * (scalar * x) ** 2, np.abs(x) - 0.5 / scalar**2),
+    lambda x, scalar: np.where(np.abs(x * 1.0) < 1 / scalar**2, 0.5 * (scalar * x) ** 2, np.abs(x * 1.0) - 0.5 / scalar**2),
     dtype=first,
     smooth=True,
     scale=lambda x, scalar: np.abs(x) + 1,

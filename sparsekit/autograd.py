@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from .base.errors import GradientError
+from .base.scoped import Assigned, Scoped
 from .core import hooks
 from .core.arrays import require_arrays
 from .core.dispatch import wrap
@@ -22,24 +21,26 @@ __all__ = [
 ]
 
 
-class _Switch:
+class _Switch(Scoped):
     """Sets recording and training for a ``with`` block; None leaves a switch as it is."""
 
-    __slots__ = ("_before", "_recording", "_training")
+    __slots__ = ("_recording", "_training")
 
     def __init__(self, recording: bool | None, training: bool | None) -> None:
         self._recording, self._training = recording, training
 
-    def __enter__(self) -> None:
+    def _before(self) -> tuple[bool, bool]:
+        return hooks.state.recording, hooks.state.training
+
+    def _enter(self, before: Any) -> None:
         state = hooks.state
-        self._before = state.recording, state.training
         if self._recording is not None:
             state.recording = self._recording
         if self._training is not None:
             state.training = self._training
 
-    def __exit__(self, *exception: object) -> None:
-        hooks.state.recording, hooks.state.training = self._before
+    def _leave(self, before: tuple[bool, bool], kind: type[BaseException] | None) -> None:
+        hooks.state.recording, hooks.state.training = before
 
 
 def record(train_mode: bool = True) -> _Switch:
@@ -232,15 +233,8 @@ def check_gradients(name: str, made: list[Any], shapes: list[tuple[int, ...]]) -
     return made
 
 
-@contextmanager
-def _lane(name: str, layer: str = "") -> Iterator[None]:
+def _lane(name: str, layer: str = "") -> Assigned:
     """Operators inside belong to this profiler lane and layer."""
-    state = hooks.state
-    before = state.lane, state.layer
-    state.lane, state.layer = name, layer or state.layer
-    try:
-        yield
-    finally:
-        state.lane, state.layer = before
+    return Assigned(hooks.state, lane=name, layer=layer or hooks.state.layer)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+import sys
+
+from .base.scoped import Assigned
 
 __all__ = ["bulk", "set_bulk_size"]
 
@@ -17,8 +18,7 @@ def set_bulk_size(size: int) -> int:
     return before
 
 
-@contextlib.contextmanager
-def bulk(size: int) -> Iterator[None]:
+def bulk(size: int) -> Assigned:
     """A scope in which MXNet would run ``size`` operators together; it changes nothing here.
 
     Examples
@@ -28,8 +28,4 @@ def bulk(size: int) -> Iterator[None]:
     >>> with mx.engine.bulk(10):
     ...     x += 1
     """
-    before = set_bulk_size(size)
-    try:
-        yield
-    finally:
-        set_bulk_size(before)
+    return Assigned(sys.modules[__name__], _size=int(size))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Self
+from typing import Any
 
 from .errors import DTypeError
+from .scoped import Pushed
 
 __all__ = ["AttrScope", "current_attributes"]
 
 
-class AttrScope:
+class AttrScope(Pushed):
     """``with AttrScope(ctx_group="dev1", lr_mult="0.1"):`` gives these attributes to every symbol made inside.
 
     Inner blocks add to outer ones and win; what a symbol is given itself wins over both.
@@ -37,12 +38,11 @@ class AttrScope:
         """The scope's attributes together with a symbol's own, which win."""
         return {**self._attr, **(attr or {})}
 
-    def __enter__(self) -> Self:
-        _local.stack.append(AttrScope(**{**_local.stack[-1]._attr, **self._attr}))
-        return self
+    def _stack(self) -> list[Any]:
+        return _local.stack
 
-    def __exit__(self, *exception: object) -> None:
-        _local.stack.pop()
+    def _pushed(self) -> AttrScope:
+        return AttrScope(**{**_local.stack[-1]._attr, **self._attr})
 
 
 class _Local(threading.local):

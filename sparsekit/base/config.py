@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from .errors import UnknownNameError, shown
+from .scoped import Assigned
 
 __all__ = ["config"]
 
@@ -69,18 +68,12 @@ class Config:
             raise UnknownNameError(f"config.{name} is a number of bytes, not {shown(value)}.", hint="1 << 30 is 1 GiB.")
         object.__setattr__(self, name, value)
 
-    @contextmanager
-    def set(self, **settings: Any) -> Iterator[Config]:
-        """Change settings inside a ``with`` block."""
-        before = {name: getattr(self, name, None) for name in settings}
-        try:
-            for name, value in settings.items():
-                setattr(self, name, value)
-            yield self
-        finally:
-            for name, value in before.items():
-                if name in self.__slots__:
-                    setattr(self, name, value)
+    def set(self, **settings: Any) -> Assigned:
+        """Change settings inside a ``with`` block, which gives the configuration."""
+        for name in settings:
+            if name not in self.__slots__:
+                raise UnknownNameError.of("setting", name, self.__slots__)
+        return Assigned(self, **settings)
 
     def __repr__(self) -> str:
         return "Config(" + ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__) + ")"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.util
 import sys
 import threading
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from .entry import entry
 from .errors import DTypeError, GPUNotFound, UnknownNameError
+from .scoped import Pushed
 
 __all__ = ["HOST", "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
 
@@ -16,7 +17,7 @@ __all__ = ["HOST", "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gp
 HOST = frozenset({"cpu", "cpu_pinned", "cpu_shared"})
 
 
-class Context:
+class Context(Pushed):
     """A device that holds arrays and runs operators; the same arguments give the same object.
 
     Parameters
@@ -68,12 +69,8 @@ class Context:
     def __reduce__(self) -> tuple[Any, ...]:
         return Context, (self.device_type, self.device_id)
 
-    def __enter__(self) -> Self:
-        _current.stack.append(self)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        _current.stack.pop()
+    def _stack(self) -> list[Any]:
+        return _current.stack
 
 
 class _Current(threading.local):

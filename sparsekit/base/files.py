@@ -7,12 +7,14 @@ import errno
 import fcntl
 import os
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from .errors import DataFileError, DTypeError, shown
+from .scoped import Scoped
 from .undisturbed import undisturbed
 
-__all__ = ["path_of", "write_whole", "written"]
+__all__ = ["failures_named", "path_of", "write_whole", "written"]
 
 
 def path_of(name: Any) -> str:
@@ -43,7 +45,7 @@ def path_of(name: Any) -> str:
 MOST = 1000
 
 
-class written:
+class written(Scoped):
     """A binary file to write in a ``with`` block, which takes its name when all has gone well.
 
     Until then it is ``.NAME.tmp`` beside it, or ``.NAME.1.tmp`` and so on while another writer has that one.  Neither
@@ -61,16 +63,12 @@ class written:
     def __init__(self, path: Any) -> None:
         self._path = path_of(path)
 
-    def __enter__(self) -> Any:
-        try:
-            return undisturbed(self._open)
-        except BaseException:
-            if self._discard is not None:  # a signal's handler raised, and nobody will leave the block
-                self._discard()
-            raise
+    def _enter(self, before: Any) -> Any:
+        return undisturbed(self._open)
 
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        undisturbed(self._keep if kind is None else self._discard)
+    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
+        if self._discard is not None:
+            undisturbed(self._keep if kind is None else self._discard)
 
     def _open(self) -> Any:
         folder, name = os.path.split(self._path)
@@ -82,7 +80,7 @@ class written:
         else:
             raise FileExistsError(errno.EEXIST, "all names for a temporary file beside it are in use", self._path)
         self._file = os.fdopen(descriptor, "w+b")
-        # For the instant in which an interrupt comes before the block has ended and after it could do anything.
+        # For the end of the process inside the block.
         self._discard = weakref.finalize(self, _remove, self._file, self._temporary, os.getpid())
         return self._file
 
@@ -142,9 +140,20 @@ def write_whole(path: Any, data: bytes) -> None:
     DataFileError
         If it cannot be written.
     """
+    with failures_named(path), written(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def failures_named(path: Any) -> Iterator[None]:
+    """Whatever keeps a file from being written becomes a ``DataFileError``."""
     try:
-        with written(path) as file:
-            file.write(data)
+        yield
+    except DataFileError:
+        raise
     except OSError as error:
+        if hasattr(path, "write"):  # a file of the user's own
+            raise
         raise DataFileError(f"{os.fsdecode(path)} cannot be written: {error.strerror}.",
-                            hint="check that its folder exists.") from error
+                            hint="check that its folder exists, that no folder has its name, that you may write there, "
+                            "and that there is space left.") from error

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Self
+from typing import Any
+
+from .scoped import Pushed
 
 __all__ = ["NameManager", "Prefix", "changed_settings", "current_names", "settings"]
 
 
-class NameManager:
+class NameManager(Pushed):
     """Hands out names by counting within each hint; a ``with`` block makes it the current one."""
 
     def __init__(self) -> None:
@@ -22,12 +24,8 @@ class NameManager:
         self._counts[hint] = number + 1
         return f"{hint}{number}"
 
-    def __enter__(self) -> Self:
-        _local.stack.append(self)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        _local.stack.pop()
+    def _stack(self) -> list[Any]:
+        return _local.stack
 
 
 class Prefix(NameManager):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +10,7 @@ import numpy as np
 from .capture import refuse
 from .errors import DTypeError
 from .forking import across_fork
+from .scoped import Assigned
 
 __all__ = ["generator", "seed", "using"]
 
@@ -66,12 +65,6 @@ def generator(rng: Any = None) -> np.random.Generator:
                      hint="np.random.default_rng(seed) makes a Generator.")
 
 
-@contextlib.contextmanager
-def using(rng: Any) -> Iterator[None]:
-    """Let this thread draw from what ``rng`` stands for; None changes nothing."""
-    before = _override.generator
-    _override.generator = before if rng is None else generator(rng)
-    try:
-        yield
-    finally:
-        _override.generator = before
+def using(rng: Any) -> Assigned:
+    """A block in which this thread draws from what ``rng`` stands for; None changes nothing."""
+    return Assigned(_override) if rng is None else Assigned(_override, generator=generator(rng))

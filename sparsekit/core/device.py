@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..base import capture
 from ..base.context import Context
+from ..base.scoped import Assigned
 from ..kernels import for_device
 from ..storage import CSR, RowSparse
 from . import hooks
@@ -68,14 +69,9 @@ def _elapsed(cuda: Any, before: Any, after: Any) -> float:
     return float(cuda.get_elapsed_time(before, after))
 
 
-@contextlib.contextmanager
-def rehearsal() -> Iterator[None]:
+def rehearsal() -> Assigned:
     """Work inside is done now, in the way in which it will be captured, so that all it needs is compiled and loaded."""
-    before, capture.state.rehearsed = capture.state.rehearsed, True
-    try:
-        yield
-    finally:
-        capture.state.rehearsed = before
+    return Assigned(capture.state, rehearsed=True)
 
 
 class Captured:

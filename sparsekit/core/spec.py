@@ -7,13 +7,13 @@ element types and storage types with it before anything is bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.scoped import Scoped
 from .dispatch import dense_kind, made_dense, resolve
 from .op import Call, Op, Want, find
 
@@ -23,15 +23,19 @@ __all__ = ["F", "Spec", "gradient_specs", "infer", "noted_fallbacks"]
 _noted: ContextVar[list[tuple[Op, tuple[Spec, ...]]] | None] = ContextVar("noted", default=None)
 
 
-@contextmanager
-def noted_fallbacks() -> Iterator[list[tuple[Op, tuple[Spec, ...]]]]:
+class noted_fallbacks(Scoped):
     """Note the operators that would make sparse inputs dense, among those that abstract rules call inside."""
-    found: list[tuple[Op, tuple[Spec, ...]]] = []
-    token = _noted.set(found)
-    try:
-        yield found
-    finally:
-        _noted.reset(token)
+
+    def _before(self) -> Any:
+        return _noted.get()
+
+    def _enter(self, before: Any) -> list[tuple[Op, tuple[Spec, ...]]]:
+        found: list[tuple[Op, tuple[Spec, ...]]] = []
+        _noted.set(found)
+        return found
+
+    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
+        _noted.set(before)
 
 
 class Spec(NamedTuple):

@@ -12,14 +12,13 @@ import itertools
 import math
 import threading
 import types
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.context import Context
 from ..base.errors import SparsekitError
+from ..base.scoped import Scoped
 from ..kernels import stand_ins
 from . import hooks
 from .arrays import array_types, wrap
@@ -206,17 +205,9 @@ class Tracer:
         self.constants[made.slot] = store
         return made
 
-    @contextmanager
-    def at_work(self) -> Iterator[Tracer]:
-        """Note the operators that run inside, unseen by the profiler."""
-        state = hooks.state
-        outer, sink, recording, tracing = _current.tracer, hooks.sink, state.recording, state.tracing
-        _current.tracer, hooks.sink, state.recording, state.tracing = self, None, self.recording, True
-        try:
-            with TRACE:
-                yield self
-        finally:
-            _current.tracer, hooks.sink, state.recording, state.tracing = outer, sink, recording, tracing
+    def at_work(self) -> Scoped:
+        """A block whose operators are noted, unseen by the profiler."""
+        return _AtWork(self)
 
 
 class _Current(threading.local):
@@ -231,20 +222,39 @@ def current() -> Tracer | None:
     return _current.tracer
 
 
-@contextmanager
-def aside() -> Iterator[None]:
+class _Tracing(Scoped):
+    """Sets the tracer of this thread, with all that belongs to it."""
+
+    def _before(self) -> tuple[Any, ...]:
+        return _current.tracer, hooks.sink, hooks.state.recording, hooks.state.tracing, len(TRACE._stack())
+
+    def _leave(self, before: tuple[Any, ...], kind: type[BaseException] | None) -> None:
+        state = hooks.state
+        _current.tracer, hooks.sink, state.recording, state.tracing, depth = before
+        del TRACE._stack()[depth:]
+
+
+class _AtWork(_Tracing):
+    """The block of ``Tracer.at_work``."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def _enter(self, before: Any) -> Tracer:
+        TRACE._stack().append(TRACE)
+        _current.tracer, hooks.sink = self._tracer, None
+        hooks.state.recording, hooks.state.tracing = self._tracer.recording, True
+        return self._tracer
+
+
+class aside(_Tracing):
     """Compute in the middle of a trace, for what happens once and is no part of the program: initial values, say."""
-    tracer, state = _current.tracer, hooks.state
-    if tracer is None:
-        yield
-        return
-    recording = state.recording
-    _current.tracer, state.recording, state.tracing = None, False, False
-    try:
-        with tracer.ctx:
-            yield
-    finally:
-        _current.tracer, state.recording, state.tracing = tracer, recording, True
+
+    def _enter(self, before: Any) -> None:
+        tracer = _current.tracer
+        if tracer is not None:
+            TRACE._stack().append(tracer.ctx)
+            _current.tracer, hooks.state.recording, hooks.state.tracing = None, False, False
 
 
 def _note(call: Call, k: Any, *given: Any) -> Any:

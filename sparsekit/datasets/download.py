@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from ..base.errors import DownloadError
 from ..base.files import written
 from ..base.progress import Progress, size_text
+from ..base.scoped import Scoped
 from ..base.version import __version__
 
 __all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch"]
@@ -249,12 +250,20 @@ def copied(answer: Any, file: Any, most: int, advance: Callable[[int], None] | N
             advance(got)
 
 
-@contextlib.contextmanager
-def _only_one(path: Path) -> Iterator[None]:
+class _only_one(Scoped):
     """Hold a lock that other processes wait for; it is released however this one ends."""
-    with open(path, "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def _before(self) -> Any:
+        return open(self._path, "wb")  # closed by _leave
+
+    def _enter(self, before: Any) -> None:
+        fcntl.flock(before, fcntl.LOCK_EX)
+
+    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
+        before.close()
 
 
 @contextlib.contextmanager

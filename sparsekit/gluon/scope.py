@@ -7,12 +7,13 @@ import weakref
 from typing import Any, Self
 
 from ..base.naming import Prefix, current_names
+from ..base.scoped import Scoped
 from .parameter import ParameterDict
 
 __all__ = ["Scope"]
 
 
-class Scope:
+class Scope(Scoped):
     """Names inside one block: children made in its ``with`` block count from zero under its prefix."""
 
     _current = threading.local()
@@ -21,7 +22,6 @@ class Scope:
         # A strong reference would make a cycle, and a deleted network would keep its memory until a collection.
         self._block = weakref.ref(block)
         self._counts: dict[str, int] = {}
-        self._outer: list[Any] = []
 
     @classmethod
     def create(cls, prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
@@ -39,17 +39,16 @@ class Scope:
         made = ParameterDict(prefix_in_parent, parent.params._shared) if params is None else ParameterDict(params.prefix, params)
         return parent.prefix + prefix, made
 
-    def __enter__(self) -> Self:
+    def _before(self) -> tuple[Any, int]:
+        return getattr(Scope._current, "value", None), len(current_names()._stack())
+
+    def _enter(self, before: Any) -> Self:
         block = self._block()
-        if block is None or block._empty_prefix:
-            return self
-        names = Prefix(block.prefix)  # of symbols and whatever else is named inside
-        self._outer.append((getattr(Scope._current, "value", None), names))
-        Scope._current.value = self
-        names.__enter__()
+        if block is not None and not block._empty_prefix:
+            current_names()._stack().append(Prefix(block.prefix))  # of symbols and whatever else is named inside
+            Scope._current.value = self
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        if self._outer:
-            Scope._current.value, names = self._outer.pop()
-            names.__exit__()
+    def _leave(self, before: tuple[Any, int], kind: type[BaseException] | None) -> None:
+        Scope._current.value, depth = before
+        del current_names()._stack()[depth:]

@@ -10,13 +10,14 @@ import os
 import urllib.parse
 import warnings
 import weakref
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from ..base.context import Context
 from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError
 from ..base.files import written
+from ..base.scoped import Scoped
 from ..ndarray.creation import array as make_array
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -171,7 +172,7 @@ def _foreign(name: str, value: Any, line: str, more: str) -> DTypeError:
 # hooks
 
 
-class HookHandle:
+class HookHandle(Scoped):
     """What ``register_forward_hook`` gives: ``detach()``, or leaving a ``with`` block, takes the hook away."""
 
     _numbers = itertools.count()
@@ -196,10 +197,7 @@ class HookHandle:
         if hooks is not None:
             hooks.pop(self._id, None)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
+    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
         self.detach()
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..base.arguments import unmasked
 from ..base.context import cpu
-from ..base.errors import DataFileError, DTypeError, ShapeError
-from ..base.files import written
+from ..base.errors import DTypeError, ShapeError
+from ..base.files import failures_named, written
 from ..kernels.cpu import libsvm_write as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR, RowSparse, convert
@@ -99,30 +99,14 @@ def _labels(label: Any, rows: int) -> tuple[Any, Any]:
     return flat, starts.astype(np.int64)
 
 
-@contextlib.contextmanager
-def _written(path: Any) -> Iterator[Any]:
-    """A file to write; it takes its name only when all has gone well."""
-    if hasattr(path, "write"):
-        yield path
-        return
-    path = os.fsdecode(path)
-    try:
-        with contextlib.ExitStack() as stack:
-            try:
-                raw = stack.enter_context(written(path))
-            except OSError as error:
-                raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists and "
-                                    "that you may write there.") from error
-            yield stack.enter_context(_packed(raw, path))
-    except DataFileError:
-        raise
-    except OSError as error:
-        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check the space left on the "
-                            "disk, and that the name is not a folder's.") from error
+def _opened(path: Any) -> Any:
+    """A file to write, or the file that was given, which stays open."""
+    return contextlib.nullcontext(path) if hasattr(path, "write") else written(path)
 
 
-def _packed(raw: Any, name: str) -> Any:
-    """A file that writes into ``raw``, compressed as the ending of ``name`` says, the same every time."""
+def _packed(raw: Any, path: Any) -> Any:
+    """A file that writes into ``raw``, compressed as the ending of its name says, the same every time."""
+    name = "" if hasattr(path, "write") else os.fsdecode(path)
     if name.endswith(".gz"):
         return gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
     return bz2.BZ2File(raw, "wb") if name.endswith(".bz2") else contextlib.nullcontext(raw)
@@ -184,7 +168,7 @@ def save_libsvm(path: Any, data: Any, label: Any, zero_based: bool = True, query
     rows = matrix.shape[0]
     labels, starts = _labels(label, rows)
     queries = _queries(query_id, rows)
-    with _written(path) as file:
+    with failures_named(path), _opened(path) as raw, _packed(raw, path) as file:
         for line in (comment or "").splitlines():
             file.write(f"# {line}\n".encode())
         for text in _formatted(matrix, _Numbers(labels, "labels"), starts, queries, 0 if zero_based else 1):

@@ -7,7 +7,6 @@ before it has been compared with the length of the file.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import math
 import os
@@ -21,7 +20,7 @@ from ..base.context import Context, num_gpus
 from ..base.dtypes import ELEMENT_TYPES, MOST_AXES
 from ..base.entry import entries
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, UnsupportedError
-from ..base.files import path_of, written
+from ..base.files import failures_named, path_of, written
 from ..core.arrays import wrap
 from ..storage import CSR, RowSparse
 from ..storage.check import check_memory
@@ -71,7 +70,8 @@ def save(fname: Any, data: Any) -> None:
     (2, 3)
     """
     names, arrays = _named(data)
-    with _written(_local(fname)) as file:
+    path = _local(fname)
+    with failures_named(path), written(path) as file:
         for piece in _encoded(names, arrays):
             file.write(piece)
 
@@ -167,17 +167,6 @@ def _local(fname: Any) -> str:
         raise UnsupportedError(f"{path!r} is not a file of this machine; {scheme}:// is not read or written here.",
                                hint="copy it to or from this machine with the tools of that service.")
     return path
-
-
-@contextlib.contextmanager
-def _written(path: str) -> Iterator[Any]:
-    """A file to write; it takes its name only when all has gone well."""
-    try:
-        with written(path) as file:
-            yield file
-    except OSError as error:
-        raise DataFileError(f"{path} cannot be written: {error.strerror}.", hint="check that its folder exists, that you "
-                            "may write there, and that there is space left.") from error
 
 
 def _encoded(names: list[str], arrays: list[Any]) -> Iterator[Any]:

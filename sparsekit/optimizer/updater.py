@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.scoped import Scoped
 from ..core import hooks
 from . import states
 from .optimizer import Optimizer
@@ -88,18 +89,21 @@ def get_updater(optimizer: Optimizer) -> Updater:
     return Updater(optimizer)
 
 
-class UpdateLane:
+class UpdateLane(Scoped):
     """``with`` it, what runs is an update in the profile; gives the state, whose layer may be set."""
 
-    def __enter__(self) -> Any:
+    __slots__ = ()
+
+    def _before(self) -> tuple[Any, ...]:
+        return hooks.state.lane, hooks.state.layer, hooks.state.caller
+
+    def _enter(self, before: Any) -> Any:
         state = hooks.state
-        self._before = state.lane, state.layer, state.caller
         state.lane = "update"
         if hooks.sink is not None:
-            # What users call lies two calls above the ``with``.
-            state.caller = state.caller or hooks.caller(depth=4)
+            # What users call lies two calls above the ``with``, and this function two below it.
+            state.caller = state.caller or hooks.caller(depth=5)
         return state
 
-    def __exit__(self, *exception: object) -> None:
-        state = hooks.state
-        state.lane, state.layer, state.caller = self._before
+    def _leave(self, before: tuple[Any, ...], kind: type[BaseException] | None) -> None:
+        hooks.state.lane, hooks.state.layer, hooks.state.caller = before

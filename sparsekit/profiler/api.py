@@ -13,11 +13,11 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from typing import Any, Self
 
 from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError
+from ..base.scoped import Scoped
 from ..core import hooks
 from . import words
 from .mxnet_statistics import SORTS, Names, Statistics
@@ -379,15 +379,20 @@ class Marker:
             held.marker(self._label, scope)
 
 
-@contextmanager
-def scope(name: str = _UNKNOWN, append_mode: bool = True) -> Iterator[str]:
+class scope(Scoped, ContextDecorator):
     """Give the operators of a block a layer name; inside another scope the names are joined, as in MXNet."""
-    before = hooks.state.layer
-    label = str(name).rstrip(":")
-    hooks.state.layer = f"{before}:{label}" if append_mode and before else label
-    try:
-        yield hooks.state.layer
-    finally:
+
+    def __init__(self, name: str = _UNKNOWN, append_mode: bool = True) -> None:
+        self._label, self._joined = str(name).rstrip(":"), append_mode
+
+    def _before(self) -> str:
+        return hooks.state.layer
+
+    def _enter(self, before: str) -> str:
+        hooks.state.layer = f"{before}:{self._label}" if self._joined and before else self._label
+        return hooks.state.layer
+
+    def _leave(self, before: str, kind: type[BaseException] | None) -> None:
         hooks.state.layer = before
 
 

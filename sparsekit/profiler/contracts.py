@@ -8,11 +8,12 @@ What they assert is the same on every machine, so notebooks and tests can rely o
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ContextDecorator
 from typing import Any, Self
 
 from ..base.errors import ContractError, ProfilerError, UnknownNameError
+from ..base.scoped import Scoped
 from ..core import hooks
 from . import words
 from .contract_arguments import check_arguments, checked
@@ -62,15 +63,27 @@ def expect(profile: Any = None) -> Expectation:
     return Expectation(profile)
 
 
-@contextmanager
-def profile_for(check: Callable[[Expectation], Any]) -> Iterator[Profiler]:
+class profile_for(Scoped, ContextDecorator):
     """Profile a block and hold it to contracts: ``with expect.profile(lambda e: e.no_densify()):``."""
-    if not callable(check):
-        raise ProfilerError(f"expect.profile() takes a function of an expectation, not {check!r}.",
-                            hint="with expect.profile(lambda e: e.no_densify()): ...")
-    with Profiler() as prof:
-        yield prof
-    check(expect(prof))
+
+    def __init__(self, check: Callable[[Expectation], Any]) -> None:
+        if not callable(check):
+            raise ProfilerError(f"expect.profile() takes a function of an expectation, not {check!r}.",
+                                hint="with expect.profile(lambda e: e.no_densify()): ...")
+        self._check = check
+
+    def _before(self) -> Profiler:
+        return Profiler()
+
+    def _enter(self, before: Profiler) -> Profiler:
+        return before.start()
+
+    def _leave(self, before: Profiler, kind: type[BaseException] | None) -> None:
+        before.stop()
+
+    def _after(self, before: Profiler, kind: type[BaseException] | None) -> None:
+        if kind is None:
+            self._check(expect(before))
 
 
 expect.profile = profile_for  # type: ignore[attr-defined]
@@ -244,7 +257,7 @@ class Expectation:
         return max(rows, default=None)
 
 
-class Promise(Expectation):
+class Promise(Expectation, Scoped):
     """Contracts on what has not run yet: a ``with`` block, or a function that this decorates.
 
     Attributes
@@ -273,15 +286,19 @@ class Promise(Expectation):
 
         return promise
 
-    def __enter__(self) -> Self:
-        self._done, self._held = False, []
-        self.profile = Profiler().start()
+    def _before(self) -> Profiler:
+        return Profiler()
+
+    def _enter(self, before: Profiler) -> Self:
+        before.start()
+        self._done, self._held, self.profile = False, [], before
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        assert self.profile is not None  # __enter__ made it
-        self.profile.stop()
-        self._profile, self._done = self.profile, True
+    def _leave(self, before: Profiler, kind: type[BaseException] | None) -> None:
+        before.stop()
+
+    def _after(self, before: Profiler, kind: type[BaseException] | None) -> None:
+        self._profile, self._done = before, True
         if kind is None:
             for check in self._promised:
                 check(self)

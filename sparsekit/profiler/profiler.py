@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from ..base.errors import ProfilerError
 from ..base.forking import across_fork
+from ..base.scoped import Scoped
 from ..core import hooks
 from .notes import COUNTER, MARKER
 from .profile import Profile
@@ -47,7 +48,7 @@ def check_options(capacity: Any = CAPACITY, lines: Any = True) -> None:
         raise ProfilerError(f"lines is True or False, not {lines!r}.", hint="lines=False records no lines, and costs less.")
 
 
-class Profiler(Profile):
+class Profiler(Profile, Scoped):
     """Record every operator of the library: time, memory, storage types and sparsity.
 
     Parameters
@@ -91,6 +92,7 @@ class Profiler(Profile):
         self._step, self._began, self._phase = 0, 0, "active"
         self._latest: Run | None = None
         self._device_work: list[hooks.DeviceTimes] = []
+        self._attached = self._ended = False
 
     def start(self) -> Profiler:
         """Begin to record."""
@@ -126,7 +128,9 @@ class Profiler(Profile):
         if self.state == "running":
             self._detach()
         if self.state in ("running", "paused"):
-            self.state = "finished"
+            self._ended, self.state = True, "finished"
+        if self._ended:
+            self._ended = False
             if self._schedule is not None and (self._phase == "warmup" or not self.events):
                 # Nothing of a round that only warmed up is to be kept: the profile is that of the round before.
                 self._run = self._source = self._latest or Run(self._run.log.capacity, self._run.recorder.lines)
@@ -196,6 +200,7 @@ class Profiler(Profile):
             self._run.note_process()
             self._run.clock.start()
             hooks.device_work.take()  # of a profiler before
+            self._attached = True
             self._run.recorder.begin()
             hooks.sink = self._run.recorder
             hooks.origin = weakref.WeakMethod(self._run.origin_of)
@@ -207,25 +212,30 @@ class Profiler(Profile):
         with _lock:
             if hooks.sink is self._run.recorder:
                 hooks.sink = None
+            if self._attached:
                 self._run.recorder.end()
                 self._device_work.append(hooks.device_work.take())
+                self._attached = False
             if self._run.clock.running:
                 self._run.clock.stop()
                 self._run.note_process()
             if _active is self:
                 _active = None
 
-    def __enter__(self) -> Self:
+    def _before(self) -> str:
+        return self.state
+
+    def _enter(self, before: str) -> Self:
         self.start()
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        try:
-            self.stop()
-        except BaseException:  # Ctrl-C, or an error of on_ready
+    def _leave(self, before: str, kind: type[BaseException] | None) -> None:
+        if self.state in ("running", "paused") and before not in ("running", "paused"):
             self._detach()
-            self.state = "finished"
-            raise
+            self._ended, self.state = True, "finished"
+
+    def _after(self, before: str, kind: type[BaseException] | None) -> None:
+        self.stop()
 
     def _data(self) -> Any:
         run = self._run
@@ -284,29 +294,30 @@ def _busy() -> ProfilerError:
                          "mx.profiler.active() is it; prof.span('name') marks a part of a profile.")
 
 
-class Span(ContextDecorator):
+class Span(Scoped, ContextDecorator):
     """A part of a run that the user named; nothing happens while the profiler does not record."""
 
     def __init__(self, profiler: Profiler, name: str) -> None:
         self._profiler, self.name = profiler, str(name)
-        self._starts: list[tuple[int, int]] = []
 
     def _recreate_cm(self) -> Span:
         return Span(self._profiler, self.name)
 
-    def __enter__(self) -> Self:
-        entry = threading.get_ident(), time.perf_counter_ns()
-        self._starts.append(entry)
-        self._profiler._run.open.append(entry)
+    def _before(self) -> tuple[int, int]:
+        return threading.get_ident(), time.perf_counter_ns()
+
+    def _enter(self, before: tuple[int, int]) -> Self:
+        self._profiler._run.open.append(before)
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        entry = self._starts.pop()
-        run = self._profiler._run
-        if entry in run.open:
-            run.open.remove(entry)
+    def _leave(self, before: tuple[int, int], kind: type[BaseException] | None) -> None:
+        opened = self._profiler._run.open
+        if before in opened:
+            opened.remove(before)
+
+    def _after(self, before: tuple[int, int], kind: type[BaseException] | None) -> None:
         if self._profiler._noting:
-            run.recorder.span(self.name, "user", entry[1], time.perf_counter_ns(), {})
+            self._profiler._run.recorder.span(self.name, "user", before[1], time.perf_counter_ns(), {})
 
 
 @cache

@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import Any, Self
 
 from ..base.errors import MissingPackageError
+from ..base.scoped import Scoped
 from .charts import DASHES, Line, Plot, key
 from .display import Display
 from .pack import plain
@@ -60,7 +60,7 @@ def monitor(trainer: Any = None, title: str = "Training", live: bool | None = No
     return Monitor(trainer, title, live, every)
 
 
-class Monitor:
+class Monitor(Scoped):
     """What ``monitor`` gives: collects one point a step, and shows them live if asked to.
 
     Attributes
@@ -86,15 +86,25 @@ class Monitor:
 
     # ---- around the loop
 
-    def __enter__(self) -> Self:
+    def _before(self) -> Any:
+        """The trainer's own ``step``, or None if it is its class's."""
+        return getattr(self.trainer, "__dict__", {}).get("step")
+
+    def _enter(self, before: Any) -> Self:
         self._began = time.perf_counter()
         self._wrap()
         if self._live or (self._live is None and _in_notebook()):
             self._show()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._unwrap()
+    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
+        with suppress(AttributeError, TypeError):
+            if before is None:
+                del self.trainer.step
+            else:
+                self.trainer.step = before
+
+    def _after(self, before: Any, kind: type[BaseException] | None) -> None:
         self._send(last=True)
 
     def _wrap(self) -> None:
@@ -111,10 +121,6 @@ class Monitor:
             return result
 
         self.trainer.step = step
-
-    def _unwrap(self) -> None:
-        with suppress(AttributeError, TypeError):
-            del self.trainer.step
 
     # ---- inside the loop
 

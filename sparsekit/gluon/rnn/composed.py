@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import ndarray
 from ...base.errors import DTypeError, SparsekitError, UnsupportedError
+from ...base.scoped import Assigned
 from ..block import _indent
 from .rnn_cell import HybridRecurrentCell, RecurrentCell
 from .sequences import begin_state_for, format_sequence, is_list, mask_sequence, reverse_sequence
@@ -187,7 +188,7 @@ class ModifierCell(HybridRecurrentCell):
     def begin_state(self, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:  # type: ignore[override]
         """States to begin with; see ``RecurrentCell.begin_state``."""
         self._check_not_modified()
-        with _Released(self.base_cell):
+        with _released(self.base_cell):
             states: list[Any] = self.base_cell.begin_state(func=func, **kwargs)
         return states
 
@@ -200,17 +201,9 @@ class ModifierCell(HybridRecurrentCell):
         return f"{type(self).__name__}({self.base_cell!r})"
 
 
-class _Released:
+def _released(cell: Any) -> Assigned:
     """Inside, a cell that is modified may be called directly."""
-
-    def __init__(self, cell: Any) -> None:
-        self.cell = cell
-
-    def __enter__(self) -> None:
-        self.cell._modified = False
-
-    def __exit__(self, *exception: object) -> None:
-        self.cell._modified = True
+    return Assigned(cell, _modified=False)
 
 
 class Remembering(ModifierCell):
@@ -284,7 +277,7 @@ class ResidualCell(ModifierCell):
                valid_length: Any = None) -> tuple[Any, Any]:
         """Run the cell over a sequence, and add the inputs at once; see ``RecurrentCell.unroll``."""
         self.reset()
-        with _Released(self.base_cell):
+        with _released(self.base_cell):
             outputs, states = self.base_cell.unroll(length, inputs=inputs, begin_state=begin_state, layout=layout,
                                                     merge_outputs=merge_outputs, valid_length=valid_length)
         merged = not is_list(outputs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import importlib
+import operator
 import os
 import threading
 from collections.abc import Callable
@@ -13,6 +15,8 @@ from .undisturbed import acting
 __all__ = ["across_fork", "load"]
 
 _locks: list[Callable[[], Any]] = []
+
+_acquire, _release = operator.methodcaller("acquire"), operator.methodcaller("release")
 
 #: Held by who imports a part of the library that is imported when it is first used.  Python has a lock for each module,
 #: which a child finds taken for ever if another thread was importing it.
@@ -25,7 +29,8 @@ _importer = 0
 class _Forking(threading.local):
     """What the calling thread holds while it forks."""
 
-    held: tuple[Any, ...] = ()
+    def __init__(self) -> None:
+        self.held: list[Any] = []  # None, and the locks
 
 
 _forking = _Forking()
@@ -65,25 +70,36 @@ def load(name: str, package: str | None = None) -> Any:
 
 def _before() -> None:
     global _importer
-    held = []
+    held = _forking.held
+    if not held:
+        held.append(None)
     # The imports last: who holds another lock may have something to import.
-    for lock in (*[given() for given in _locks], None if _importer == acting() else _importing):
-        if lock is not None:
-            lock.acquire()
-            held.append(lock)
-    if held and held[-1] is _importing:
+    wanted = [lock for lock in (*[given() for given in _locks], None if _importer == acting() else _importing)
+              if lock is not None]
+    interrupt = None
+    while len(held) <= len(wanted):
+        try:
+            # One call of Python's own code: an interrupt cannot come between taking a lock and noting that.
+            held.extend(filter(_acquire, wanted[len(held) - 1:]))
+        except BaseException as error:
+            interrupt = error
+    if held[-1] is _importing:
         _importer = acting()
-    _forking.held = tuple(held)
+    if interrupt is not None:
+        raise interrupt
 
 
 def _after() -> None:
     global _importer
-    held, _forking.held = _forking.held, ()
-    if held and held[-1] is _importing:
+    held = _forking.held
+    if not held:
+        return
+    if held[-1] is _importing:
         _importer = 0
-    for lock in reversed(held):
-        lock.release()
+    collections.deque(map(_release, iter(held.pop, None)), maxlen=0)  # one call too
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)
+    # Python goes on to fork when one of these is interrupted, so each is called twice; the second time does what is left.
+    for _ in range(2):
+        os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)

@@ -256,14 +256,16 @@ class _only_one(Scoped):
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def _before(self) -> Any:
-        return open(self._path, "wb")  # closed by _leave
+    def _before(self) -> list[Any]:
+        return []
 
-    def _enter(self, before: Any) -> None:
-        fcntl.flock(before, fcntl.LOCK_EX)
+    def _enter(self, before: list[Any]) -> None:
+        before.append(open(self._path, "wb"))  # noqa: SIM115 - _leave closes it
+        fcntl.flock(before[0], fcntl.LOCK_EX)
 
-    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
-        before.close()
+    def _leave(self, before: list[Any], kind: type[BaseException] | None) -> None:
+        for lock in before:
+            lock.close()
 
 
 @contextlib.contextmanager

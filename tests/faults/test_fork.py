@@ -198,3 +198,69 @@ print("well")
 
 def test_a_fork_waits_for_whoever_holds_a_lock_of_the_library():
     assert programs.run(ORDER, timeout=120).check() == "well\n"
+
+
+INTERRUPTED = """
+import os, sys, threading, warnings
+import sparsekit as mx
+from sparsekit.base import forking, rng
+from sparsekit.kernels.cpu import jit
+from sparsekit.profiler import profiler, recorder
+
+warnings.simplefilter("ignore")
+mx.random.seed(1)
+jit.numba()
+locks = [given() for given in forking._locks] + [forking._importing]
+ignored = []
+sys.unraisablehook = lambda what: ignored.append(type(what.exc_value))
+
+class Interrupt:
+    def __init__(self, place):
+        self.left = place
+
+    def __call__(self, frame, event, _):
+        if frame.f_code.co_filename != forking.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        if event in ("call", "opcode"):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+        return self
+
+def all_free():
+    # Another thread, as some of the locks let their owner pass.
+    found = []
+    def look():
+        for lock in locks:
+            found.append(lock.acquire(blocking=False))
+            if found[-1]:
+                lock.release()
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    return all(found) and len(found) == len(locks)
+
+assert len(locks) >= 6 and all_free()
+place = interrupted = 0
+while True:
+    place += 1
+    interrupt = Interrupt(place)
+    sys.settrace(interrupt)
+    pid = os.fork()
+    sys.settrace(None)
+    if not pid:
+        os._exit(0 if all_free() else 1)
+    assert os.waitpid(pid, 0)[1] == 0, (place, "in the child")
+    assert all_free(), place
+    assert forking._importer == 0 and not forking._forking.held, place
+    interrupted += len(ignored)
+    if interrupt.left > 0:
+        break
+assert set(ignored) == {KeyboardInterrupt}
+print(place)
+"""
+
+
+def test_an_interrupt_at_any_instruction_of_a_fork_leaves_no_lock_taken():
+    assert int(programs.run(INTERRUPTED, timeout=120).check()) > 50

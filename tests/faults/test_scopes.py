@@ -1,0 +1,207 @@
+"""Context managers of the library put back what they changed, whichever instruction of theirs an interrupt arrives at."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import sparsekit as mx
+from sparsekit import autograd
+from sparsekit.base import attributes, capture, context, naming, rng
+from sparsekit.base.config import config
+from sparsekit.base.files import written
+from sparsekit.base.scoped import Scoped
+from sparsekit.core import device, hooks, spec, trace
+from sparsekit.datasets.download import _only_one
+from sparsekit.gluon.rnn import composed
+from sparsekit.gluon.scope import Scope
+from sparsekit.gluon.utils import HookHandle
+from sparsekit.optimizer.updater import UpdateLane
+from sparsekit.profiler import profiler
+
+PACKAGE = Path(mx.__file__).parent
+
+net = mx.gluon.nn.Dense(2, in_units=2)
+net.initialize()
+cell = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(2))
+trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+hooked = collections.OrderedDict()  # of which there are weak references
+recording = mx.Profiler()
+
+
+def handle():
+    made = HookHandle()
+    made.attach(hooked, print)
+    return made
+
+
+class Tracer:
+    """As much of a tracer as a block of it looks at."""
+
+    recording, ctx = True, mx.cpu()
+
+
+TRACER = Tracer()
+
+#: Context managers by the names of the functions and classes that make them.
+CASES = {
+    "Profiler": mx.Profiler,
+    "Span": lambda: recording.span("part"),
+    "scope": lambda: mx.profiler.scope("part"),
+    "profile_for": lambda: mx.profiler.expect.profile(lambda _: None),
+    "Promise": mx.profiler.expect,
+    "Monitor": lambda: mx.widgets.monitor(trainer, live=False),
+    "_Switch": autograd.record,
+    "_lane": lambda: autograd._lane("backward", "part"),
+    "UpdateLane": UpdateLane,
+    "set": lambda: config.set(densify="error", densify_limit=3, check_format=False),
+    "using": lambda: rng.using(3),
+    "bulk": lambda: mx.engine.bulk(3),
+    "rehearsal": device.rehearsal,
+    "noted_fallbacks": spec.noted_fallbacks,
+    "_AtWork": lambda: trace._AtWork(TRACER),
+    "aside": trace.aside,
+    "_released": lambda: composed._released(cell.base_cell),
+    "Scope": net.name_scope,
+    "Prefix": lambda: mx.name.Prefix("a_"),
+    "NameManager": mx.name.NameManager,
+    "AttrScope": lambda: mx.AttrScope(a="b"),
+    "Context": lambda: mx.cpu(1),
+    "HookHandle": handle,
+    "written": lambda: written("file"),
+    "_only_one": lambda: _only_one(Path("lock")),
+}
+
+#: Which are made with a base class that the others share, or only at work inside a case above.
+SHARED = {"Scoped", "Assigned", "Pushed", "_Tracing", "_TraceContext"}
+
+#: Context managers that put nothing back that others see, and why that is so.
+EXCUSED = {
+    "failures_named": "names errors", "_explained": "names errors", "_damage_named": "names errors", "_failures": "names errors",
+    "_code_of": "names errors",
+    "open": "a file that is read", "lines": "a file that is read", "open_member": "a file that is read",
+    "values_of": "an array of its own", "phase": "adds to a sum", "_Timed": "notes a time of its own",
+    "_told": "the filters of Python's warnings, which Python's own catch_warnings puts back",
+    "_folder": "a folder that the next command looks past", "stage": "a progress bar",
+    "stoppable": "handlers of signals, in a command that an interrupt ends",
+}
+
+
+def all_state(folder):
+    """Everything that the context managers change, comparable."""
+    state = {name: value for name, value in hooks.state.__dict__.items() if name != "quietly"}
+    return (hooks.sink, profiler.active(), state, repr(config), list(naming._local.stack), list(attributes._local.stack),
+            list(context._current.stack), trace._current.tracer, getattr(Scope._current, "value", None), rng._override.generator,
+            mx.engine._size, capture.state.rehearsed, spec._noted.get(), dict(trainer.__dict__), cell.base_cell._modified,
+            dict(hooked),
+            list(recording._run.open), sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
+
+
+def open_files(folder):
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+    return sorted(path for path in found if path.startswith(str(folder)))
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at one instruction of a context manager's own code, or call of what it calls, counted from 1."""
+
+    def __init__(self, manager, place):
+        self.left = place
+        self.own = {getattr(sys.modules[cls.__module__], "__file__", "") for cls in type(manager).__mro__}
+
+    def __call__(self, frame, event, _):
+        if not frame.f_code.co_filename.startswith((str(PACKAGE), contextlib.__file__)):
+            return None
+        frame.f_trace_opcodes = frame.f_code.co_filename in self.own
+        if event in ("call", "opcode"):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+        return self
+
+
+def run(manager, place):
+    """Whether an interrupt came while a block was entered or left; what it raised, kept as a notebook keeps it."""
+    interrupt, reached = Interrupt(manager, place), False
+    try:
+        sys.settrace(interrupt)
+        with manager:
+            reached = True
+    except KeyboardInterrupt as error:
+        if not reached:
+            hooked.clear()  # HookHandle.attach put it there, not the block
+        return error
+    finally:
+        sys.settrace(None)
+    return None
+
+
+# A file that is dropped before anything knows of it is closed by Python, which warns of that.
+UNNOTED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=UNNOTED if name == "_only_one" else ()) for name in CASES])
+def test_an_interrupt_at_any_instruction_leaves_nothing_changed(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recording.__init__()
+    hooked.clear()
+    if name == "Span":
+        recording.start()
+    try:
+        with CASES[name]():  # what is loaded when it is first used has been loaded then
+            pass
+        expected, place, kept = all_state(tmp_path), 0, []
+        while True:
+            place += 1
+            manager = CASES[name]()
+            error = run(manager, place)
+            if error is None:
+                break
+            kept.append(error)
+            found = all_state(tmp_path)
+            deadline = time.monotonic() + 5
+            while found != expected and name == "written" and time.monotonic() < deadline:
+                time.sleep(0.01)  # undisturbed work ends in a thread of its own
+                found = all_state(tmp_path)
+            assert found == expected, place
+            assert place < 5000
+        assert place > 20
+    finally:
+        recording.stop()
+
+
+def managers():
+    """Names of all functions and classes of the package that make context managers, from its sources."""
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] in ("course", "bench", "notebooks", "examples"):
+            continue  # tools for people, which an interrupt ends
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = [ast.unparse(one) for one in getattr(node, "decorator_list", ())]
+            bases = [ast.unparse(one) for one in getattr(node, "bases", ())]
+            own = isinstance(node, ast.ClassDef) and any(getattr(one, "name", "") == "__exit__" for one in node.body)
+            gives = ast.unparse(node.returns) if isinstance(node, ast.FunctionDef) and node.returns else ""
+            if own or gives == "Assigned" or any(one.endswith("contextmanager") for one in text) or any(
+                    base in KINDS for base in bases):
+                yield node.name
+
+
+def kinds(cls):
+    return {cls.__name__}.union(*map(kinds, cls.__subclasses__()))
+
+
+KINDS = kinds(Scoped)
+
+
+def test_every_context_manager_of_the_library_is_swept_or_excused():
+    assert sorted(set(managers()) - CASES.keys() - SHARED - EXCUSED.keys()) == []
+    assert sorted((CASES.keys() | SHARED | EXCUSED.keys()) - set(managers()) - KINDS) == []

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base import files
+from sparsekit.base import files, scoped
 from sparsekit.base.files import written
 
 SAVE = """
@@ -151,7 +151,7 @@ def test_an_error_in_a_save_leaves_the_old_file_and_nothing_else(tmp_path, monke
         monkeypatch.setattr(files.os, "replace", fails)
     if moment == 2:
         # Python looks for signals before it runs the first line of __exit__.
-        monkeypatch.setattr(written, "__exit__", fails)
+        monkeypatch.setattr(scoped, "_exit", fails)
     with pytest.raises(KeyboardInterrupt):
         write_new(path, fails if moment == 0 else len)
     monkeypatch.undo()

@@ -158,9 +158,7 @@ class Pushed(Scoped):
     """Something that is on a stack inside its block; ``_stack`` gives the stack, ``_pushed`` what is put there."""
 
     __slots__ = ()
-
-    def _stack(self) -> list[Any]:
-        raise NotImplementedError
+    _stack: Callable[[], list[Any]]
 
     def _pushed(self) -> Any:
         return self

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .base.entry import doors, entries
 from .base.errors import SparsekitError
 from .base.progress import Batches, in_notebook
 from .ndarray.checkpoints import save_checkpoint
@@ -192,3 +193,7 @@ class LogValidationMetricsCallback:
             return
         for name, value in param.eval_metric.get_name_value():
             logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)
+
+
+doors(LogValidationMetricsCallback, ProgressBar, Speedometer)
+entries(globals(), ["do_checkpoint", "log_train_metric", "module_checkpoint"])

@@ -6,6 +6,7 @@ import itertools
 import math
 from typing import Any
 
+from .base.entry import doors
 from .base.errors import SparsekitError, UnknownNameError
 from .base.naming import changed_settings
 
@@ -71,6 +72,10 @@ class LRScheduler:
         raise SparsekitError(f"{type(self).__name__} gives no learning rates.", hint="override __call__(num_update).")
 
 
+#: Steps that are multiplied one by one; those before are taken at once.
+ROUNDS = 10_000
+
+
 class FactorScheduler(LRScheduler):
     """Multiply the learning rate by ``factor`` every ``step`` updates, down to ``stop_factor_lr``."""
 
@@ -82,9 +87,13 @@ class FactorScheduler(LRScheduler):
 
     def after_warmup(self, num_update: int) -> float:
         """The learning rate; asking for a later update settles the earlier ones."""
-        while num_update > self.count + self.step:
-            self.count += self.step
-            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
+        if num_update > self.count + self.step:
+            rounds = -(-(num_update - self.count) // self.step) - 1
+            self.count += rounds * self.step
+            if rounds > ROUNDS:
+                self.base_lr, rounds = max(self.base_lr * self.factor ** float(rounds - ROUNDS), self.stop_factor_lr), ROUNDS
+            for _ in range(int(rounds)):  # one by one, as MXNet rounds
+                self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
         return self.base_lr
 
 
@@ -155,3 +164,6 @@ class CosineScheduler(_Falling):
     def left(self, done: float) -> float:
         """``(1 + cos(pi * done)) / 2``."""
         return (1 + math.cos(math.pi * done)) / 2
+
+
+doors(CosineScheduler, FactorScheduler, LRScheduler, MultiFactorScheduler, PolyScheduler)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import sys
+import types
 from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, TypeVar, cast
 
@@ -15,7 +18,7 @@ from .errors import (
     named,
 )
 
-__all__ = ["entries", "entry", "within_memory"]
+__all__ = ["doors", "entries", "entry", "within_memory"]
 
 _NAMED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
@@ -23,11 +26,17 @@ _NAMED = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, M
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def entry(function: _F) -> _F:
+def entry(function: _F, callbacks: bool = False) -> _F:
     """A function that users call, or a class that they construct, whose errors are all named.
 
     Objects may raise anything where they are asked for their length, items, numbers or names.  What they raise is the
     cause of the named error, which is still of the kind that Python or numpy raised.
+
+    Parameters
+    ----------
+    function : callable
+    callbacks : bool
+        Whether it calls functions of the user's, whose errors are theirs and stay as they are.
     """
     if isinstance(function, type):
         function.__init__ = entry(function.__init__)  # type: ignore[misc]
@@ -40,9 +49,40 @@ def entry(function: _F) -> _F:
         except (SparsekitError, StopIteration, Warning):
             raise
         except Exception as error:
+            if callbacks and _users(error):
+                raise
             raise _error(function.__qualname__.removesuffix(".__init__"), error) from error
 
     return cast(_F, call)
+
+
+#: Packages whose errors say that they were given something odd.
+_OURS = {"sparsekit", "numpy", "scipy", "numba", *sys.stdlib_module_names}
+
+
+def _users(error: Exception) -> bool:
+    """Whether an error was raised by the user's own code, which the library called."""
+    trace: Any = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in _OURS:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+_SPECIAL = ("__init__", "__call__", "__getitem__", "__iter__", "__len__", "__next__")
+
+
+def doors(*classes: type) -> None:
+    """Make entries of what classes construct and of their own public methods; errors of users' functions are theirs."""
+    for cls in {base: None for one in classes for base in one.__mro__ if base.__module__.startswith("sparsekit.")}:
+        for name, found in list(vars(cls).items()):
+            kind = type(found) if isinstance(found, (classmethod, staticmethod)) else None
+            method = found.__func__ if kind else found
+            if (not name.startswith("_") or name in _SPECIAL) and isinstance(method, types.FunctionType) and not hasattr(
+                    method, "__wrapped__") and not inspect.isgeneratorfunction(method):
+                made = entry(method, callbacks=True)
+                setattr(cls, name, kind(made) if kind else made)
 
 
 def within_memory(function: Callable[..., Any]) -> Any:

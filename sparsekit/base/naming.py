@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from typing import Any
 
@@ -60,7 +61,7 @@ def settings(cls: type) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for base in cls.__mro__:
-        function: Any = base.__dict__.get("__init__")
+        function: Any = inspect.unwrap(base.__dict__.get("__init__"))  # type: ignore[arg-type]
         if not hasattr(function, "__code__"):
             continue
         code = function.__code__

@@ -7,9 +7,13 @@ filled as the initializer says of a weight, whatever the parameter is called.
 
 from __future__ import annotations
 
+from ..base.entry import doors, entry
 from .base import InitDesc, Initializer, alias, create, register
 from .basic import Bilinear, Constant, LSTMBias, MSRAPrelu, Normal, One, Orthogonal, Uniform, Xavier, Zero
 from .composed import FusedRNN, Load, Mixed
 
 __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal",
            "One", "Orthogonal", "Uniform", "Xavier", "Zero", "alias", "create", "register"]
+
+doors(Bilinear, Constant, FusedRNN, Initializer, LSTMBias, Load, MSRAPrelu, Mixed, Normal, One, Orthogonal, Uniform, Xavier, Zero)
+alias, create, register = entry(alias), entry(create, callbacks=True), entry(register)

@@ -1,5 +1,6 @@
 """Reading and writing data: files, and the iterators over batches of rows."""
 
+from ..base.entry import doors, entry
 from .array_iter import NDArrayIter
 from .csv_iter import CSVIter
 from .data import DataBatch, DataDesc, DataIter
@@ -9,3 +10,6 @@ from .wrapping import PrefetchingIter, ResizeIter
 
 __all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "LibSVMReader", "NDArrayIter", "PrefetchingIter",
            "ResizeIter", "load_libsvm", "save_libsvm"]
+
+doors(CSVIter, DataBatch, DataDesc, DataIter, LibSVMIter, LibSVMReader, NDArrayIter, PrefetchingIter, ResizeIter)
+load_libsvm, save_libsvm = entry(load_libsvm), entry(save_libsvm)

@@ -84,8 +84,8 @@ class DataBatch:
         self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
 
     def __str__(self) -> str:
-        shapes = [array.shape for array in self.data]
-        labels = [array.shape for array in self.label] if self.label else None
+        shapes = [getattr(array, "shape", None) for array in self.data or ()]
+        labels = [getattr(array, "shape", None) for array in self.label] if self.label else None
         return f"{type(self).__name__}: data shapes: {shapes} label shapes: {labels}"
 
     __repr__ = __str__

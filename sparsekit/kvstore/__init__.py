@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from ..base.entry import doors, entry
 from .base import KVStoreBase, create
 from .kvstore import KVStore
 
 __all__ = ["KVStore", "KVStoreBase", "create"]
+
+doors(KVStore, KVStoreBase)
+create = entry(create)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..base.entry import doors, entry
 from . import contrib
 from .adaptive import FTML, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, Nadam, RMSProp
 from .contrib import GroupAdaGrad
@@ -13,3 +14,7 @@ from .updater import Updater, get_updater
 __all__ = ["DCASGD", "FTML", "LAMB", "LARS", "LBSGD", "NAG", "SGD", "SGLD", "AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl",
            "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test", "Updater", "ccSGD", "contrib", "create",
            "get_updater", "register"]
+
+doors(DCASGD, FTML, LAMB, LARS, LBSGD, NAG, SGD, SGLD, AdaDelta, AdaGrad, Adam, Adamax, Ftrl, GroupAdaGrad, Nadam, Optimizer,
+      RMSProp, Signum, Test, Updater)
+create, register = entry(create, callbacks=True), entry(register)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...base.entry import doors, entry
 from . import batchify
 from .batchify import default_batchify_fn, default_mp_batchify_fn
 from .dataloader import DataLoader
@@ -10,3 +11,7 @@ from .sampler import BatchSampler, FilterSampler, IntervalSampler, RandomSampler
 
 __all__ = ["ArrayDataset", "BatchSampler", "DataLoader", "Dataset", "FilterSampler", "IntervalSampler", "RandomSampler",
            "Sampler", "SequentialSampler", "SimpleDataset", "batchify", "default_batchify_fn", "default_mp_batchify_fn"]
+
+doors(ArrayDataset, BatchSampler, DataLoader, Dataset, FilterSampler, IntervalSampler, RandomSampler, SequentialSampler,
+      SimpleDataset)
+default_batchify_fn, default_mp_batchify_fn = entry(default_batchify_fn), entry(default_mp_batchify_fn)

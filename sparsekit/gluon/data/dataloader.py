@@ -10,16 +10,19 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 from ...base import rng
-from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError
+from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError, shown
 from ...base.workers import Threads
 from ...core import hooks
 from ...ndarray import NDArray
 from ..utils import whole
 from .dataset import ArrayDataset, SimpleDataset, _SampledDataset, as_rows
 from .process import Late, Processes, make_batch
-from .sampler import BatchSampler, RandomSampler, SequentialSampler
+from .sampler import BatchSampler, RandomSampler, SequentialSampler, require_sampler
 
 __all__ = ["DataLoader"]
+
+#: Workers that a loader may have.
+MOST_WORKERS = 1024
 
 
 class _ThreadWorkers:
@@ -213,6 +216,8 @@ class DataLoader:
             raise ShapeError(f"timeout is a positive number of seconds, not {timeout!r}.", hint="timeout=120 is the default.")
         dataset = as_rows(dataset)
         self._dataset, self._batchify, self._timeout = dataset, batchify_fn, timeout
+        if batch_sampler is not None:
+            require_sampler("batch_sampler", batch_sampler)
         self._batch_sampler = batch_sampler
         given = batch_size is not None or shuffle or sampler is not None or last_batch is not None
         if batch_sampler is None:
@@ -221,6 +226,8 @@ class DataLoader:
             raise ShapeError("batch_size, shuffle, sampler and last_batch go without batch_sampler only.",
                              hint="a batch_sampler decides all that they say.")
         self._num_workers = max(0, int(num_workers))
+        if self._num_workers > MOST_WORKERS:
+            raise ShapeError(f"num_workers is {shown(num_workers)}, more than {MOST_WORKERS}.", hint="one a core, for example.")
         self._ahead = 2 * self._num_workers if prefetch is None else whole("prefetch", prefetch)
         self._tickets = itertools.count()
         self._threads = bool(thread_pool) or (batchify_fn is None and _only_arrays(dataset))

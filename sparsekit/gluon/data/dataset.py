@@ -82,12 +82,19 @@ class Dataset:
             Call it each time that an example is asked for, as a random transformation needs it; False calls it
             for all of them now.
         """
+        _require_function(fn)
         made = _TransformedDataset(self, fn)
         return made if lazy else SimpleDataset([made[number] for number in range(len(made))])
 
     def transform_first(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
         """As ``transform``, for the first part of each example only: the data, but not the label."""
+        _require_function(fn)
         return self.transform(_First(fn), lazy)
+
+
+def _require_function(fn: Any) -> None:
+    if not callable(fn):
+        raise DTypeError(f"fn is a function of an example, not {type(fn).__name__}.", hint="transform(lambda x: x / 255)")
 
 
 class SimpleDataset(Dataset):

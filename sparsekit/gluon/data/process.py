@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import functools
 import io
 import mmap
 import multiprocessing
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from ...base import rng
+from ...base.entry import entry
 from ...base.errors import ConversionError, WorkerError
 from ...base.undisturbed import undisturbed
 from .batchify import default_batchify_fn
@@ -51,6 +53,7 @@ METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods()
 _LOADED_BY = os.getpid()
 
 
+@functools.partial(entry, callbacks=True)
 def make_batch(dataset: Any, rows: Sequence[Any], batchify: Any) -> Any:
     """The batch of some examples; with the default function, arrays are asked for all rows at once."""
     numbers = np.asarray(rows)

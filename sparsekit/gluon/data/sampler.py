@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...base.errors import ShapeError, UnknownNameError, UnsupportedError
+from ...base.errors import DTypeError, ShapeError, UnknownNameError, UnsupportedError, shown
 from ...base.rng import generator
 from ..utils import whole
 
@@ -24,6 +25,25 @@ class Sampler:
         raise UnsupportedError(f"{type(self).__name__} does not say how many examples it gives.", hint="define __len__.")
 
 
+def require_sampler(name: str, given: Any) -> None:
+    """Refuse what gives no numbers of examples.
+
+    Raises
+    ------
+    DTypeError
+        If it cannot be iterated over.
+    """
+    if not isinstance(given, Sampler) and not hasattr(type(given), "__iter__") and not hasattr(type(given), "__getitem__"):
+        raise DTypeError(f"{name} is a Sampler, not {type(given).__name__}.", hint="see mx.gluon.data.Sampler.")
+
+
+def _length(value: Any) -> int:
+    found = whole("length", value)
+    if found > sys.maxsize:
+        raise ShapeError(f"length is {shown(value)}, more than a sampler can have.", hint="it counts the examples.")
+    return found
+
+
 class SequentialSampler(Sampler):
     """The numbers from ``start`` on, in order.
 
@@ -40,7 +60,7 @@ class SequentialSampler(Sampler):
     """
 
     def __init__(self, length: int, start: int = 0) -> None:
-        self._length, self._start = whole("length", length), whole("start", start)
+        self._length, self._start = _length(length), whole("start", start)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(self._start, self._start + self._length))
@@ -61,7 +81,7 @@ class RandomSampler(Sampler):
     """
 
     def __init__(self, length: int) -> None:
-        self._length = whole("length", length)
+        self._length = _length(length)
 
     def __iter__(self) -> Iterator[int]:
         return iter(generator().permutation(self._length).tolist())
@@ -111,7 +131,7 @@ class IntervalSampler(Sampler):
     """
 
     def __init__(self, length: int, interval: int, rollover: bool = True) -> None:
-        self._length, self._interval = whole("length", length), whole("interval", interval, 1)
+        self._length, self._interval = _length(length), whole("interval", interval, 1)
         if self._interval > self._length:
             raise ShapeError(f"An interval of {interval} is larger than the length, {length}.", hint="take a smaller one.")
         self._rollover = bool(rollover)
@@ -145,6 +165,7 @@ class BatchSampler(Sampler):
     def __init__(self, sampler: Any, batch_size: int, last_batch: str = "keep") -> None:
         if last_batch not in LAST_BATCHES:
             raise UnknownNameError.of("last_batch", last_batch, LAST_BATCHES)
+        require_sampler("sampler", sampler)
         self._sampler, self._batch_size, self._last_batch = sampler, whole("batch_size", batch_size, 1), last_batch
         self._prev: list[Any] = []
 

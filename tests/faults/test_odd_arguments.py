@@ -1,0 +1,42 @@
+"""Odd objects in the place of each argument of public classes: whatever they are, the error is one of the library's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import programs
+import pytest
+
+PROGRAM = Path(__file__).with_name("odd.py").read_text(encoding="utf-8")
+
+#: Parts of the callables; each is a program of about half a minute, and ``odd.py 0 1`` takes them all.
+PARTS = 2
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_odd_arguments_of_constructors_and_methods(part):
+    done = programs.run(PROGRAM, str(part), str(PARTS), memory=4000 * programs.MIB, timeout=300)
+    assert done.check().splitlines() == ["done"], done.stderr[-500:]
+    assert int(done.stderr.split()[-2]) > 5000  # calls
+
+
+def test_errors_of_functions_of_the_user_stay_theirs():
+    import sparsekit as mx
+
+    class Own(Exception):
+        pass
+
+    def fails(*_):
+        raise Own
+
+    label, prediction = mx.nd.array([0]), mx.nd.array([[1.0, 0.0]])
+    with pytest.raises(Own):
+        mx.metric.CustomMetric(fails).update([label], [prediction])
+    with pytest.raises(Own):
+        list(mx.gluon.data.DataLoader(mx.gluon.data.SimpleDataset([1, 2]).transform(fails), batch_size=1))
+    with pytest.raises(Own):
+        mx.gluon.data.FilterSampler(fails, [1, 2])
+    module = mx.mod.Module(mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax"))
+    data = mx.io.NDArrayIter(mx.nd.array([[1.0, 0.0]]), mx.nd.array([0.0]), batch_size=1)
+    with pytest.raises(Own):
+        module.fit(data, num_epoch=1, batch_end_callback=fails)

@@ -240,8 +240,7 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
     if inputs is RELEASED:
         raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                             hint="call backward(retain_graph=True) the first time.")
-    rule = op.gradient_function
-    if rule is None:
+    if op.gradient_function is None:
         raise _no_gradient(node)
     want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
     out = node.results
@@ -255,17 +254,7 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
         out = wrap(result, node.ctx, (node, 0))
         if seen:
             out._seen = seen[0]
-    count = len(want)
-    if op.variadic:
-        made = rule(F, given, inputs or [None] * count, out, call.attrs, want)
-    else:
-        absent = len(op.inputs) - count
-        if inputs is None:
-            inputs = (None,) * (count + absent)
-        elif absent:
-            inputs = (*inputs, *(None,) * absent)
-        made = rule(F, given, *inputs, out, call.attrs, want + [None] * absent if absent else want)
-    return made if type(made) is tuple or type(made) is list else (made,)
+    return op.gradients(F, given, inputs, out, call.attrs, want)
 
 
 def _no_gradient(node: Node, again: str = "") -> GradientError:

@@ -278,6 +278,22 @@ class Op:
         self._changed()
         return function
 
+    def gradients(self, F: Any, given: Any, inputs: Sequence[Any] | None, out: Any, attrs: dict[str, Any], want: list[Any]
+                  ) -> Sequence[Any]:
+        """Run the gradient rule: one gradient for each input; ``inputs`` is None if the rule needs none."""
+        rule: Any = self.gradient_function
+        count = len(want)
+        if self.variadic:
+            made = rule(F, given, inputs or [None] * count, out, attrs, want)
+        else:
+            absent = len(self.inputs) - count
+            if inputs is None:
+                inputs = (None,) * (count + absent)
+            elif absent:
+                inputs = (*inputs, *(None,) * absent)
+            made = rule(F, given, *inputs, out, attrs, want + [None] * absent if absent else want)
+        return made if type(made) is tuple or type(made) is list else (made,)
+
     def _changed(self) -> None:
         """Forget what was resolved for calls made before this declaration, as happens where one declares step by step."""
         for call in self._calls.values():

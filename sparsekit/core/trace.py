@@ -12,7 +12,7 @@ import itertools
 import math
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -23,13 +23,13 @@ from ..base.errors import SparsekitError
 from ..kernels import stand_ins
 from . import hooks
 from .arrays import array_types, wrap
-from .dispatch import Plan, resolve
+from .dispatch import Plan, dense_kind, made_dense, resolve
 from .graph import Variable
-from .op import Call, Rule
+from .op import Call, Op, Rule, Want
 from .spec import Spec, infer
 
 __all__ = ["TRACE", "ControlFlow", "Outline", "OutlineCSR", "OutlineRowSparse", "Step", "Tracer", "TracingError",
-           "aside", "current", "outline", "refuse"]
+           "aside", "current", "gradient_specs", "outline", "refuse"]
 
 
 class TracingError(SparsekitError, AttributeError):
@@ -302,6 +302,54 @@ def _kernel(k: Any, *stores: Any) -> Any:
 
 #: Stands for the kernels of a device.
 _KERNELS: Any = types.SimpleNamespace(xp=None, device="trace")
+
+
+def gradient_specs(call: Call, inputs: Sequence[Spec], F: Any, head: Spec | None = None, wanted: Sequence[bool] | None = None
+                   ) -> tuple[list[Spec | None], list[tuple[Op, tuple[Spec, ...]]]]:
+    """What the gradients of a call would be, by tracing its gradient rule.
+
+    Parameters
+    ----------
+    inputs : sequence of Spec
+    F : namespace
+        Where gradient rules find operators.
+    head : Spec, optional
+        The gradient at the result; dense if not given.
+    wanted : sequence of bool, optional
+        Of which inputs a gradient is wanted; of all if not given.
+
+    Returns
+    -------
+    gradients : list of (Spec or None)
+        None for inputs that get no gradient.
+    dense : list of (Op, tuple of Spec)
+        The operators within the rule that make a sparse array dense, with their inputs.
+    """
+    made = infer(call, tuple(inputs))
+    specs = (made,) if isinstance(made, Spec) else made
+    tracer = Tracer(Context("cpu", 0), recording=False)
+    with tracer.at_work():
+        arrays = [wrap(tracer.outline(spec), TRACE) for spec in inputs]
+        results = tuple([wrap(tracer.outline(spec), TRACE) for spec in specs])
+        heads = tuple([wrap(tracer.outline(head or spec._replace(stype="default")), TRACE) for spec in specs[:call.visible]])
+        found = call.op.gradients(F, heads if call.visible > 1 else heads[0], arrays, results if call.outputs > 1 else results[0],
+                                  call.attrs, [Want() if wanted is None or wanted[place] else None
+                                               for place in range(len(arrays))])
+    gradients = [None if array is None else Spec(array.shape, np.dtype(array.dtype), array.stype)
+                 for array in found[: len(arrays)]]
+    return gradients, [(step.call.op, _specs(step.inputs)) for step in tracer.steps if _makes_dense(step)]
+
+
+def _specs(outlines: Sequence[Outline]) -> tuple[Spec, ...]:
+    return tuple([Spec(one.shape, one.dtype, one.stype) for one in outlines])
+
+
+def _makes_dense(step: Step) -> bool:
+    """Whether a sparse array becomes dense: by a fallback, by nature, or by a conversion."""
+    call, stypes = step.call, tuple([one.stype for one in step.inputs])
+    rule, fallback, _ = resolve(call.op, stypes, call.attrs)
+    sizes = [one.size for one in step.outputs[: call.visible] if one.stype == "default"]
+    return fallback or (bool(dense_kind(call, rule, fallback, stypes)) and made_dense(step.inputs, sizes) is not None)
 
 
 def outline(shape: tuple[int, ...], dtype: Any, stype: str) -> Outline:

@@ -29,7 +29,7 @@ from .op import Call, Op, Rule, Want
 from .spec import Spec, infer
 
 __all__ = ["TRACE", "ControlFlow", "Outline", "OutlineCSR", "OutlineRowSparse", "Step", "Tracer", "TracingError",
-           "aside", "current", "gradient_specs", "outline", "refuse"]
+           "abstract", "aside", "current", "gradient_specs", "outline", "refuse"]
 
 
 class TracingError(SparsekitError, AttributeError):
@@ -350,6 +350,12 @@ def _makes_dense(step: Step) -> bool:
     rule, fallback, _ = resolve(call.op, stypes, call.attrs)
     sizes = [one.size for one in step.outputs[: call.visible] if one.stype == "default"]
     return fallback or (bool(dense_kind(call, rule, fallback, stypes)) and made_dense(step.inputs, sizes) is not None)
+
+
+def abstract(spec: Spec) -> Any:
+    """An array without values, made while a tracer is at work, for a result that no operator gives."""
+    tracer: Any = _current.tracer
+    return wrap(tracer.outline(spec), TRACE)
 
 
 def outline(shape: tuple[int, ...], dtype: Any, stype: str) -> Outline:

@@ -142,7 +142,8 @@ class Program:
         self.passes: dict[tuple[bool, ...], _Pass | None] = {}
         self._lock = threading.Lock()
         self._verdicts: dict[Any, str] = {}
-        instructions = [_Instruction(step, self._plan(step), number) for number, step in enumerate(self.steps)]
+        instructions = [_Instruction(step, _in_mode(self._plan(step), step.training), number)
+                        for number, step in enumerate(self.steps)]
         self._kept: set[int] = {*self.outputs, *self.inputs}
         arrives = tuple([entry is not None for entry in self.entries])
         self.whole: _Pass | None = None
@@ -262,14 +263,22 @@ class Program:
         return self.passes[arrives]
 
     def _send_back_recorded(self, kept: _Run, given: Sequence[Any]) -> list[Any]:
-        """The same one operator at a time, recorded anew, so that the gradients have gradients."""
+        """The same one operator at a time, recorded anew as the trace was, so that the gradients have gradients."""
+        traced = [entry[0] for entry in self.entries if entry]
+        if any(node.function is not None for node in graph.order(traced)[0]):
+            raise GradientError("A hybridized block that calls an autograd.Function gives no gradients of gradients.",
+                                hint="leave out hybridize() for the block that calls it.")
+        nodes = {place: node for node, place in _links(self.steps, traced).items()}
         values: list[Any] = [None if store is None else wrap(store, self.ctx) for store in self.empty]
         for slot, array in zip(self.inputs, kept.arrays, strict=True):
             values[slot] = array
         before, hooks.state.recording = hooks.state.recording, True
         try:
-            for instruction in self.forward.instructions:
-                call, inputs = instruction.plan.call, tuple([values[slot] for slot in instruction.places])
+            for number, instruction in enumerate(self.forward.instructions):
+                call = instruction.plan.call
+                sources = nodes[number].inputs if number in nodes else [None] * len(instruction.places)
+                inputs = tuple([values[slot] if source is not None else wrap(values[slot]._store, self.ctx)
+                                for slot, source in zip(instruction.places, sources, strict=True)])
                 if instruction.unrepeatable:
                     results = [_own(kept.values[slot], kept.frame) for slot in instruction.outputs]
                     made = recorded(call, inputs, results, self.ctx)
@@ -388,6 +397,22 @@ class Program:
         passes = (self.forward, *self.passes.values())
         instruction = next(step for one in passes if one for step in one.instructions if step.place == place)
         return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
+
+
+def _in_mode(plan: Plan, training: bool) -> Plan:
+    """The plan, whose kernel runs in the mode in which it was traced, if that is not the one in which the program was made."""
+    if training is hooks.state.training:
+        return plan
+    function, plan.ufunc = plan.function, ""
+
+    def run(*arguments: Any, **more: Any) -> Any:
+        before, hooks.state.training = hooks.state.training, training
+        try:
+            return function(*arguments, **more)
+        finally:
+            hooks.state.training = before
+
+    return plan.with_function(run)
 
 
 def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any],

@@ -124,6 +124,8 @@ class Step(NamedTuple):
         The forward node whose gradient the step belongs to.
     number : int
         Running number, of the series that nodes have theirs of.
+    training : bool
+        Whether layers behave as in training there.
     """
 
     call: Call
@@ -132,6 +134,7 @@ class Step(NamedTuple):
     layer: str
     node: Any
     number: int
+    training: bool
 
 
 class Buffer:
@@ -289,7 +292,7 @@ def _note(call: Call, k: Any, *given: Any) -> Any:
                      hint="leave out hybridize() for the block that uses it.")
     made = infer(call, tuple(Spec(store.shape, store.dtype, store.stype) for store in inputs))
     outputs = tuple(tracer.outline(spec) for spec in ((made,) if isinstance(made, Spec) else made))
-    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node, number()))
+    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node, number(), hooks.state.training))
     return outputs[0] if call.outputs == 1 else outputs
 
 

@@ -229,7 +229,8 @@ class Program:
         if kept.values is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                                 hint="call backward(retain_graph=True) the first time.")
-        backward = None if hooks.state.recording else self._backward_from(tuple([gradient is not None for gradient in given]))
+        arrives = tuple([gradient is not None for gradient in given])
+        backward = None if hooks.state.recording else self.passes.get(arrives) or self._backward_from(arrives)
         made = (self._send_back_recorded(kept, given) if backward is None
                 else self._send_back_through(backward, kept, given, [want and want.out for want in wants], retain))
         if not retain:

@@ -19,7 +19,7 @@ from .base.environment import thread_count
 from .base.machine import available_memory
 from .base.version import __version__
 from .kernels.cpu.kept import folders
-from .lab import COPY, find_course
+from .lab import COPY, FIRST, find_course
 
 __all__ = ["INSTALL_CHROMIUM", "Finding", "examine", "find_chromium", "main"]
 
@@ -220,7 +220,8 @@ def course_finding() -> Finding:
                        "run `sparsekit lab` in the checkout, or give --dir CHECKOUT/notebooks")
     folder, copied = found
     count = len(list(folder.glob("*.ipynb")))
-    return Finding("course", f"{count} notebooks; `sparsekit lab` copies them to {COPY}" if copied else f"{count} in {folder}")
+    return Finding("course", f"{count} notebooks; `sparsekit lab` copies them to {COPY}" if copied else
+                   f"{count} notebooks in {folder}; `sparsekit lab` opens {FIRST}")
 
 
 def find_chromium() -> str | None:

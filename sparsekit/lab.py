@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .base.errors import DataFileError
 
-__all__ = ["COPY", "course_folder", "find_course"]
+__all__ = ["COPY", "FIRST", "course_folder", "find_course"]
 
 #: The notebook that a folder of the course begins with.
 FIRST = "00_start_here.ipynb"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,16 +12,25 @@ from ..base.errors import GradientError
 from . import device, hooks
 from .op import Call, Want
 
-__all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "order", "reserve"]
+__all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number", "order", "reserve"]
 
 _numbers = itertools.count(1)
+
+#: The next number that is reserved; no process makes as many nodes.
+_reserved = 1 << 40
+_reserving = threading.RLock()
+
+
+def number() -> int:
+    """A running number that no node has: larger than those of all nodes before, smaller than those of all after."""
+    return next(_numbers)
 
 
 def reserve(count: int) -> int:
     """The first of so many running numbers that no node gets."""
-    global _numbers
-    first = next(_numbers)
-    _numbers = itertools.count(first + count)
+    global _reserved
+    with _reserving:
+        first, _reserved = _reserved, _reserved + count
     return first
 
 

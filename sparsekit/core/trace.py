@@ -24,7 +24,7 @@ from ..kernels import stand_ins
 from . import hooks
 from .arrays import array_types, wrap
 from .dispatch import Plan, dense_kind, made_dense, resolve
-from .graph import Variable
+from .graph import Variable, number
 from .op import Call, Op, Rule, Want
 from .spec import Spec, infer
 
@@ -122,6 +122,10 @@ class Step(NamedTuple):
     layer : str
     node : Node or None
         The forward node whose gradient the step belongs to.
+    number : int
+        Running number, of the series that nodes have theirs of.
+    training : bool
+        Whether layers behave as in training there.
     """
 
     call: Call
@@ -129,6 +133,8 @@ class Step(NamedTuple):
     outputs: tuple[Outline, ...]
     layer: str
     node: Any
+    number: int
+    training: bool
 
 
 class Buffer:
@@ -210,13 +216,41 @@ class Tracer:
     def at_work(self) -> Iterator[Tracer]:
         """Note the operators that run inside, unseen by the profiler."""
         state = hooks.state
-        outer, sink, recording, tracing = _current.tracer, hooks.sink, state.recording, state.tracing
-        _current.tracer, hooks.sink, state.recording, state.tracing = self, None, self.recording, True
+        outer, recording, tracing = _current.tracer, state.recording, state.tracing
+        _unseen.begin()
+        _current.tracer, state.recording, state.tracing = self, self.recording, True
         try:
             with TRACE:
                 yield self
         finally:
-            _current.tracer, hooks.sink, state.recording, state.tracing = outer, sink, recording, tracing
+            _current.tracer, state.recording, state.tracing = outer, recording, tracing
+            _unseen.end()
+
+
+class _Unseen:
+    """Takes the recorder away while any thread traces, and gives it back when the last one has done."""
+
+    def __init__(self) -> None:
+        self._lock, self._count, self._sink = threading.RLock(), 0, None
+
+    def begin(self) -> None:
+        """A thread traces from now on."""
+        with self._lock:
+            if not self._count:
+                self._sink, hooks.sink = hooks.sink, None
+            self._count += 1
+
+    def end(self) -> None:
+        """It has done."""
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                if hooks.sink is None:  # else one that began meanwhile
+                    hooks.sink = self._sink
+                self._sink = None
+
+
+_unseen = _Unseen()
 
 
 class _Current(threading.local):
@@ -258,7 +292,7 @@ def _note(call: Call, k: Any, *given: Any) -> Any:
                      hint="leave out hybridize() for the block that uses it.")
     made = infer(call, tuple(Spec(store.shape, store.dtype, store.stype) for store in inputs))
     outputs = tuple(tracer.outline(spec) for spec in ((made,) if isinstance(made, Spec) else made))
-    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node))
+    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node, number(), hooks.state.training))
     return outputs[0] if call.outputs == 1 else outputs
 
 

@@ -21,8 +21,9 @@ from sparsekit.base.version import __version__
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sparsekit"
 
-USE = "python -m pip install -e \".[lab]\" && sparsekit demo"
-TEST = "python -m pip install -e \".[lab,test]\" && python -m pytest"
+ALONE = "python3 -m venv .venv && . .venv/bin/activate && "
+USE = ALONE + 'pip install -e ".[lab]" && sparsekit demo'
+TEST = ALONE + 'pip install -e ".[lab,test]" && python -m pytest'
 
 
 @pytest.fixture(scope="module")

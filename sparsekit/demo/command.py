@@ -16,11 +16,11 @@ from textwrap import fill
 
 from ..base import machine
 from ..base.errors import InsufficientMemoryError
+from ..base.formatting import format_bytes
+from ..base.tables import text_table
 from ..datasets import DocstringData, load_docstrings
 from ..datasets.docstrings import PACKAGES
 from ..io import save_libsvm
-from ..widgets.display import text_table
-from ..widgets.units import format_bytes
 from .compare import MARGIN, conclusion, judge, table
 from .page import Findings, about_data, write
 from .progress import stage

@@ -10,7 +10,7 @@ import weakref
 from typing import Any
 
 from .errors import DataFileError, DTypeError, shown
-from .undisturbed import undisturbed
+from .signal_safe import undisturbed
 
 __all__ = ["path_of", "write_whole", "written"]
 

@@ -18,9 +18,9 @@ from ..base.errors import GradientError
 from ..kernels import for_device
 from . import device, graph, hooks
 from .arrays import wrap
+from .cuda_graphs import Frame, Replay, copied, parts_of, reason_against
 from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, recorded, run, written_dense
 from .graph import ProgramNode
-from .replay import Frame, Replay, copied, parts_of, reason_against
 from .spec import Spec
 from .trace import TRACE, Outline, Step, Tracer
 

@@ -22,10 +22,10 @@ from ..datasets import DocstringData, load_docstrings
 from ..datasets.docstrings import PACKAGES
 from ..io import save_libsvm
 from .compare import MARGIN, conclusion, judge, table
+from .interrupt import check, stoppable
 from .page import Findings, about_data, write
 from .progress import stage
 from .settings import MOST_BATCHES, Settings, parse
-from .stopping import check, stoppable
 from .training import Outcome, further, train, warm_up
 from .variants import VARIANTS, Variant, needed_memory
 

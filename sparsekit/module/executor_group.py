@@ -11,7 +11,7 @@ from ..core.dispatch import densified, wrap
 from ..io import DataDesc
 from ..kernels import for_device
 from ..ndarray.functions import F
-from ..symbol.values import dtype_of
+from ..symbol.attr_text import dtype_of
 from .checks import require
 
 __all__ = ["DataParallelExecutorGroup", "split_batch"]

@@ -13,10 +13,10 @@ from ..core.op import REDUCED, Op, find
 from ..storage import CSR, RowSparse
 from . import samples
 from .limits import check_room, dense_inside, dense_of
-from .order import check_places
-from .parts import transposed
 from .reduce import addable, axes_in, mean_of, squares
 from .slices import Only
+from .sorting import check_places
+from .sparse_indexing import transposed
 from .sparse_rows import reshaped_csr
 from .unary import on_data
 

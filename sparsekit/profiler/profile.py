@@ -14,9 +14,9 @@ from ..core import hooks
 from .advice import advise
 from .describe import storage
 from .differences import diff
-from .log import Key, Total
-from .places import PLACES, Place, place_totals, unplaced
-from .shown import aside
+from .event_store import Key, Total
+from .event_view import aside
+from .group_by_line import PLACES, Place, place_totals, unplaced
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import lives_of, what_if

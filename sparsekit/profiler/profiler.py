@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 from ..base.errors import ProfilerError
 from ..base.forking import across_fork
 from ..core import hooks
-from .notes import COUNTER, MARKER
+from .event_buffer import COUNTER, MARKER
 from .profile import Profile
 from .schedules import Schedule
 from .source import Run

@@ -20,7 +20,7 @@ from typing import Any
 from ..base.errors import DataFileError
 from ..base.files import written
 from . import describe
-from .log import Key, Total
+from .event_store import Key, Total
 
 __all__ = ["save_trace", "trace_events"]
 

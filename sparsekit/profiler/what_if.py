@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import ProfilerError, UnknownNameError
 from ..base.formatting import format_bytes
-from ..base.sizes import FLOATS, INDICES, LASTING, Change, Sizes
+from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
 from .table import Table
 
 __all__ = ["CHANGES", "WhatIf", "lives_of", "what_if"]

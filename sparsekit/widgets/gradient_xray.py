@@ -9,10 +9,10 @@ import numpy as np
 
 from ..base.errors import ShapeError, UnsupportedError
 from ..base.formatting import format_bytes, format_count, format_ratio, format_share
+from .components import Parts, len_of, read_array, take_slice
 from .display import Display
 from .options import whole
 from .pack import plain
-from .parts import Parts, len_of, read_array, take_slice
 from .spy import cell_text
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, SERIES, STRIPE, ink_on

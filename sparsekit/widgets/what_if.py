@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..base.errors import UnknownNameError
 from ..base.formatting import format_bytes, format_ratio, number
-from ..base.sizes import FLOATS, INDICES, LASTING, Change, Kind, Sizes, batch_of, bounds_of, item_size, kind_of
+from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Kind, Sizes, batch_of, bounds_of, item_size, kind_of
 from .display import Display
 from .memory import Alive, alive_of, memory_payload
 from .memory_bars import peaks_figure

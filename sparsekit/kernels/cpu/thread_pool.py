@@ -18,9 +18,24 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import SparsekitError
-from ...base.undisturbed import undisturbed
+from ...base.signal_safe import undisturbed
+from .intrinsic_names import (
+    ACTIVE,
+    ARGUMENTS,
+    AWAKE,
+    COUNT,
+    FAILED,
+    FUNCTION,
+    GRAIN,
+    NEXT,
+    add,
+    pause,
+    read,
+    run_piece,
+    take_down,
+    write,
+)
 from .jit import kernel, worker_count
-from .words import ACTIVE, ARGUMENTS, AWAKE, COUNT, FAILED, FUNCTION, GRAIN, NEXT, add, pause, read, run_piece, take_down, write
 
 __all__ = ["lead", "share"]
 

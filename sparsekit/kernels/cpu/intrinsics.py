@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
-from . import words
+from . import intrinsic_names
 
 __all__ = ["teach"]
 
@@ -128,7 +128,7 @@ def put_up(typing_context: Any, board: Any, body: Any, arguments: Any) -> Any:
         callee = context.declare_function(builder.module, compiled.fndesc)
         status, _ = context.call_conv.call_function(within, callee, inner.return_type, inner.args, values)
         within.ret(status.code)
-        for word, pointer in ((words.FUNCTION, function), (words.ARGUMENTS, packed)):
+        for word, pointer in ((intrinsic_names.FUNCTION, function), (intrinsic_names.ARGUMENTS, packed)):
             where = _where(context, builder, signature.args[0], given[0], ir.Constant(_word, word))
             builder.store_atomic(builder.ptrtoint(pointer, _word), where, "seq_cst", 8)
         return context.get_dummy_value()
@@ -185,9 +185,16 @@ def _put_up(board, body, arguments):
 
 def teach() -> None:
     """Let kernels use ``words``."""
-    for word, compiled in {words.prefetch: _fetch, words.eight_bytes: _eight_bytes, words.zero_bits: _zero_bits,
-                           words.add: _add, words.read: _read, words.write: _write, words.pause: _pause,
-                           words.run_piece: _run_piece}.items():
+    for word, compiled in {
+            intrinsic_names.prefetch: _fetch,
+            intrinsic_names.eight_bytes: _eight_bytes,
+            intrinsic_names.zero_bits: _zero_bits,
+            intrinsic_names.add: _add,
+            intrinsic_names.read: _read,
+            intrinsic_names.write: _write,
+            intrinsic_names.pause: _pause,
+            intrinsic_names.run_piece: _run_piece,
+    }.items():
         _words.overload(word)(compiled)
     # In the calling kernel's frame: what it puts up must be there until the loop is done.
-    _words.overload(words.put_up, inline="always")(_put_up)
+    _words.overload(intrinsic_names.put_up, inline="always")(_put_up)

@@ -1,6 +1,6 @@
 """What kernels can say beyond Python; ``native`` tells numba what it is compiled to.
 
-Where kernels are interpreted these functions run as they are: in one thread, on a board that no other thread sees.
+Where kernels are interpreted these functions run as they are: in one thread, on a shared_state that no other thread sees.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import Any
 
 __all__ = ["add", "eight_bytes", "pause", "prefetch", "put_up", "read", "run_piece", "write", "zero_bits"]
 
-# Words of the board that ``crew`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
+# Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
 
-#: What was put up by interpreted kernels and has not been taken down, by the number that stands on the board for it.
+#: What was put up by interpreted kernels and has not been taken down, by the number that stands on the shared_state for it.
 _up: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
 
@@ -31,21 +31,21 @@ def zero_bits(word):
     return (value & -value).bit_length() - 1 if value else 64
 
 
-def add(board, place, amount):
-    """Add to a word of the board; what it was."""
-    before = int(board[place])
-    board[place] += amount
+def add(shared_state, place, amount):
+    """Add to a word of the shared_state; what it was."""
+    before = int(shared_state[place])
+    shared_state[place] += amount
     return before
 
 
-def read(board, place):
-    """A word of the board, whoever wrote it."""
-    return int(board[place])
+def read(shared_state, place):
+    """A word of the shared_state, whoever wrote it."""
+    return int(shared_state[place])
 
 
-def write(board, place, value):
-    """Set a word of the board, after all that was written before."""
-    board[place] = value
+def write(shared_state, place, value):
+    """Set a word of the shared_state, after all that was written before."""
+    shared_state[place] = value
 
 
 def pause():
@@ -53,21 +53,21 @@ def pause():
 
 
 def run_piece(function, packed, start, stop):
-    """Run a piece of the loop that is on the board; not 0 if it failed."""
+    """Run a piece of the loop that is on the shared_state; not 0 if it failed."""
     body, arguments = _up[function]
     body(*arguments, start, stop)
     return 0
 
 
-def put_up(board, body, arguments):
-    """Write on the board where ``body(*arguments, start, stop)`` and its arguments are.
+def put_up(shared_state, body, arguments):
+    """Write on the shared_state where ``body(*arguments, start, stop)`` and its arguments are.
 
-    They are in the frame of the calling kernel, which must not return before ``crew.lead`` has.
+    They are in the frame of the calling kernel, which must not return before ``pool.lead`` has.
     """
-    board[FUNCTION] = id(board)
-    _up[id(board)] = body, arguments
+    shared_state[FUNCTION] = id(shared_state)
+    _up[id(shared_state)] = body, arguments
 
 
-def take_down(board):
-    """Forget what was put up on a board; only interpreted kernels need that."""
-    _up.pop(id(board), None)
+def take_down(shared_state):
+    """Forget what was put up on a shared_state; only interpreted kernels need that."""
+    _up.pop(id(shared_state), None)

@@ -68,29 +68,29 @@ def zero_bits(typing_context: Any, word: Any) -> Any:
 
 
 @_words.intrinsic
-def add(typing_context: Any, board: Any, place: Any, amount: Any) -> Any:
+def add(typing_context: Any, shared_state: Any, place: Any, amount: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         where = _where(context, builder, signature.args[0], *arguments[:2])
         return builder.atomic_rmw("add", where, arguments[2], "seq_cst")
 
-    return types.int64(board, types.intp, types.int64), generate
+    return types.int64(shared_state, types.intp, types.int64), generate
 
 
 @_words.intrinsic
-def read(typing_context: Any, board: Any, place: Any) -> Any:
+def read(typing_context: Any, shared_state: Any, place: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(_where(context, builder, signature.args[0], *arguments), "seq_cst", 8)
 
-    return types.int64(board, types.intp), generate
+    return types.int64(shared_state, types.intp), generate
 
 
 @_words.intrinsic
-def write(typing_context: Any, board: Any, place: Any, value: Any) -> Any:
+def write(typing_context: Any, shared_state: Any, place: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[2], _where(context, builder, signature.args[0], *arguments[:2]), "seq_cst", 8)
         return context.get_dummy_value()
 
-    return types.void(board, types.intp, types.int64), generate
+    return types.void(shared_state, types.intp, types.int64), generate
 
 
 @_words.intrinsic
@@ -106,8 +106,8 @@ def pause(typing_context: Any) -> Any:
 
 
 @_words.intrinsic
-def put_up(typing_context: Any, board: Any, body: Any, arguments: Any) -> Any:
-    """Write on the board where a function is that runs ``body(*arguments, start, stop)``, and where the arguments are.
+def put_up(typing_context: Any, shared_state: Any, body: Any, arguments: Any) -> Any:
+    """Write on the shared_state where a function is that runs ``body(*arguments, start, stop)``, and where the arguments are.
 
     They are in the frame of the calling function, which therefore must not return before the loop is done.
     """
@@ -133,7 +133,7 @@ def put_up(typing_context: Any, board: Any, body: Any, arguments: Any) -> Any:
             builder.store_atomic(builder.ptrtoint(pointer, _word), where, "seq_cst", 8)
         return context.get_dummy_value()
 
-    return types.void(board, body, arguments), generate
+    return types.void(shared_state, body, arguments), generate
 
 
 @_words.intrinsic
@@ -159,16 +159,16 @@ def _zero_bits(word):
     return lambda word: zero_bits(word)
 
 
-def _add(board, place, amount):
-    return lambda board, place, amount: add(board, place, amount)
+def _add(shared_state, place, amount):
+    return lambda shared_state, place, amount: add(shared_state, place, amount)
 
 
-def _read(board, place):
-    return lambda board, place: read(board, place)
+def _read(shared_state, place):
+    return lambda shared_state, place: read(shared_state, place)
 
 
-def _write(board, place, value):
-    return lambda board, place, value: write(board, place, value)
+def _write(shared_state, place, value):
+    return lambda shared_state, place, value: write(shared_state, place, value)
 
 
 def _pause():
@@ -179,8 +179,8 @@ def _run_piece(function, packed, start, stop):
     return lambda function, packed, start, stop: run_piece(function, packed, start, stop)
 
 
-def _put_up(board, body, arguments):
-    return lambda board, body, arguments: put_up(board, body, arguments)
+def _put_up(shared_state, body, arguments):
+    return lambda shared_state, body, arguments: put_up(shared_state, body, arguments)
 
 
 def teach() -> None:

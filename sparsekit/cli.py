@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from .base.errors import DataFileError, SparsekitError
 from .base.optional import optional_import
 from .base.version import __version__
+from .lab import COPY, course_folder
 
 __all__ = ["main"]
 
@@ -92,7 +93,8 @@ def build_parser() -> argparse.ArgumentParser:
 def add_lab(commands: Any) -> None:
     """Declare ``sparsekit lab``."""
     lab = commands.add_parser("lab", help="open the course in JupyterLab")
-    lab.add_argument("--dir", type=Path, help="folder of notebooks (default: the course's)")
+    lab.add_argument("--dir", type=Path, metavar="FOLDER", help="folder of notebooks, which gets a copy of the course if it does "
+                     f"not exist (default: notebooks in a checkout, else {COPY})")
     lab.add_argument("--port", type=int, help="port to listen on (default: JupyterLab's choice)")
     lab.add_argument("--no-browser", action="store_true", help="print the address instead of opening it")
     lab.set_defaults(command=open_lab)
@@ -100,9 +102,10 @@ def add_lab(commands: Any) -> None:
 
 def open_lab(arguments: argparse.Namespace) -> NoReturn:
     """Become JupyterLab, showing the first notebook of the course."""
-    folder = course_folder(arguments.dir)
     optional_import("jupyterlab", "lab", "`sparsekit lab`")
     optional_import("ipykernel", "lab", "`sparsekit lab`")
+    folder = course_folder(arguments.dir)
+    print(f"The notebooks are in {folder}.")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}"]
     command.append(f"--LabApp.default_url=/lab/tree/{start_notebook(folder).name}")
     if arguments.port:
@@ -113,19 +116,6 @@ def open_lab(arguments: argparse.Namespace) -> NoReturn:
         command.append("--allow-root")  # in a container one is root, and JupyterLab would refuse
     sys.stdout.flush()
     os.execv(command[0], command)  # JupyterLab owns the terminal from here, its Ctrl-C question included
-
-
-def course_folder(given: Path | None) -> Path:
-    """The folder of notebooks: the one given, else the one beside the package in a checkout."""
-    folder = (given or Path(__file__).resolve().parents[1] / "notebooks").resolve()
-    if folder.is_dir() and any(folder.glob("*.ipynb")):
-        return folder
-    if given is not None:
-        raise DataFileError(f"There are no notebooks in {given}.", hint="give --dir a folder that holds .ipynb files.")
-    raise DataFileError(
-        "The course's notebooks are not beside the installed package.",
-        hint="run `python -m pip install -e '.[lab]'` in a checkout of the project, or give --dir FOLDER.",
-    )
 
 
 def start_notebook(folder: Path) -> Path:

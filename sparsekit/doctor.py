@@ -19,6 +19,7 @@ from .base.environment import thread_count
 from .base.machine import available_memory
 from .base.version import __version__
 from .kernels.cpu.kept import folders
+from .lab import COPY, FIRST, find_course
 
 __all__ = ["INSTALL_CHROMIUM", "Finding", "examine", "find_chromium", "main"]
 
@@ -213,11 +214,14 @@ def kernelspec_finding() -> Finding:
 
 def course_finding() -> Finding:
     """Whether the course's notebooks are here, and which one ``sparsekit lab`` opens."""
-    found = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
-    if found:
-        return Finding("course", f"{len(found)} notebooks; `sparsekit lab` opens {found[0].name}")
-    return Finding("course", "its notebooks are not beside the package",
-                   "run from a checkout of the project: python -m pip install -e '.[lab]'")
+    found = find_course()
+    if found is None:
+        return Finding("course", "this package was installed from a checkout, and does not bring it",
+                       "run `sparsekit lab` in the checkout, or give --dir CHECKOUT/notebooks")
+    folder, copied = found
+    count = len(list(folder.glob("*.ipynb")))
+    return Finding("course", f"{count} notebooks; `sparsekit lab` copies them to {COPY}" if copied else
+                   f"{count} notebooks in {folder}; `sparsekit lab` opens {FIRST}")
 
 
 def find_chromium() -> str | None:

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sparsekit import cli, doctor
-from sparsekit.base.errors import SparsekitError
+from sparsekit import cli, doctor, lab
+from sparsekit.base.errors import DataFileError, SparsekitError
 from sparsekit.base.version import __version__
 
 SCRIPT = """
@@ -191,10 +191,56 @@ def test_lab_becomes_jupyterlab_at_the_first_notebook(here, monkeypatch):
     ]
 
 
-def test_lab_finds_the_course_beside_the_package():
-    folder = cli.course_folder(None)
-    assert folder == Path(__file__).resolve().parents[1] / "notebooks"
-    assert cli.start_notebook(folder).suffix == ".ipynb"
+def test_lab_takes_the_notebooks_of_a_checkout(monkeypatch):
+    root = Path(__file__).resolve().parents[1]
+    monkeypatch.chdir(root)
+    assert cli.course_folder(None) == root / "notebooks"
+    assert cli.start_notebook(root / "notebooks").name == lab.FIRST
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """A package that brings a course of two notebooks, and an empty current folder."""
+    (tmp_path / "shipped" / "slides").mkdir(parents=True)
+    for name in (lab.FIRST, "01_b.ipynb", "slides/c.ipynb"):
+        (tmp_path / "shipped" / name).write_text("{}")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(lab, "SHIPPED", tmp_path / "shipped")
+    return tmp_path / "here"
+
+
+@pytest.mark.parametrize("given", [None, "mine", "new/inner"])
+def test_lab_copies_the_course_once_and_keeps_what_was_worked_on(shipped, given):
+    folder = cli.course_folder(given and Path(given))
+    assert folder == shipped / (given or lab.COPY)
+    assert sorted(path.name for path in folder.rglob("*.ipynb")) == [lab.FIRST, "01_b.ipynb", "c.ipynb"]
+    (folder / lab.FIRST).write_text("changed")
+    assert cli.course_folder(given and Path(given)) == folder
+    assert (folder / lab.FIRST).read_text() == "changed"
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+def test_lab_writes_over_nothing_and_leaves_nothing_half_written(shipped, monkeypatch):
+    (shipped / "mine").mkdir()
+    (shipped / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(DataFileError, match=r"There are no notebooks in mine\."):
+        cli.course_folder(Path("mine"))
+
+    def fail(*given, **more):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lab.shutil, "copytree", fail)
+    with pytest.raises(DataFileError, match="No space left on device"):
+        cli.course_folder(Path("other"))
+    assert [path.name for path in shipped.iterdir()] == ["mine"]
+
+
+def test_without_a_course_lab_says_where_one_is(shipped, monkeypatch):
+    monkeypatch.setattr(lab, "SHIPPED", shipped / "nothing")
+    with pytest.raises(DataFileError, match="in the checkout"):
+        cli.course_folder(None)
+    assert "checkout" in doctor.course_finding().remedy
 
 
 @pytest.mark.parametrize(
@@ -374,10 +420,10 @@ def test_doctor_heeds_a_small_machine():
     assert doctor.memory_finding(1 << 30).remedy
 
 
-def test_doctor_names_the_notebook_that_the_course_begins_with(monkeypatch, tmp_path):
+def test_doctor_names_the_notebook_that_the_course_begins_with(shipped, monkeypatch):
+    assert "2 notebooks; `sparsekit lab` copies them" in doctor.course_finding().value
+    monkeypatch.chdir(Path(__file__).resolve().parents[1])
     assert "opens 0" in doctor.course_finding().value
-    monkeypatch.setattr(doctor, "__file__", str(tmp_path / "site" / "sparsekit" / "doctor.py"))
-    assert "not beside the package" in doctor.course_finding().value
 
 
 def test_doctor_finds_the_kernel_that_runs_notebooks():

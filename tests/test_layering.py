@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("callback", "datasets", "engine", "initializer", "io", "kvstore", "lr_scheduler", "metric", "operator", "optimizer",
      "random"),
     ("gluon", "model", "module", "monitor", "test_utils"),
-    ("", "__main__", "bench", "cli", "course", "demo", "docs", "doctor", "examples"),  # "" is sparsekit/__init__.py
+    ("", "__main__", "bench", "cli", "course", "demo", "docs", "doctor", "examples", "lab"),  # "" is sparsekit/__init__.py
 )
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 TOP = len(LAYERS) - 1
@@ -212,8 +212,8 @@ def test_importing_sparsekit_is_quick(record_property, tmp_path):
 
 
 #: Files of kernels/cpu and kernels/gpu that hold no kernels, and those that read files, which no GPU does.
-NOT_MIRRORED = {"__init__.py", "arrays.py", "crew.py", "jit.py", "kept.py", "launch.py", "libsvm_read.py", "libsvm_write.py",
-                "native.py", "warm.py", "words.py"}
+NOT_MIRRORED = {"__init__.py", "arrays.py", "intrinsic_names.py", "intrinsics.py", "jit.py", "kept.py", "launch.py",
+                "libsvm_read.py", "thread_pool.py", "warm.py"}
 
 
 def kernels_in(device: str) -> dict[str, dict[str, list[str]]]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from sparsekit.base.version import __version__
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sparsekit"
 
-USE = "python -m pip install -e \".[lab]\" && sparsekit demo"
-TEST = "python -m pip install -e \".[lab,test]\" && python -m pytest"
+ALONE = "python3 -m venv .venv && . .venv/bin/activate && "
+USE = ALONE + 'pip install -e ".[lab]" && sparsekit demo'
+TEST = ALONE + 'pip install -e ".[lab,test]" && python -m pytest'
 
 
 @pytest.fixture(scope="module")
@@ -62,19 +64,67 @@ def test_the_wheel_says_what_it_needs(wheel):
     assert "sparsekit = sparsekit.cli:main" in scripts
 
 
-def test_the_installed_wheel_works_away_from_the_checkout(wheel, tmp_path):
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile",
-               "--disable-pip-version-check", "--target", str(tmp_path / "site"), str(wheel)]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
-    program = (
-        "import sparsekit as mx, pathlib, sparsekit.widgets\n"
-        "print(pathlib.Path(mx.__file__).parents[1].name, mx.__version__, mx.nd.ones((2, 2)).asnumpy().sum())\n"
-        "assert (pathlib.Path(mx.__file__).parent / 'widgets' / 'static').is_dir()"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "PYTHONSAFEPATH": "1"}
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True,
-                          text=True, timeout=120)
-    assert done.stdout == f"site {__version__} 4.0\n", done.stderr
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """The folder with the commands of an environment that has the wheel, and nothing of the checkout."""
+    place = tmp_path_factory.mktemp("installed") / "venv"
+    venv.create(place, with_pip=False)
+    site = next((place / "lib").glob("python3*")) / "site-packages"
+    subprocess.run([sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "install", "--quiet", "--no-deps",
+                    "--no-index", "--disable-pip-version-check", str(wheel)], check=True, capture_output=True, timeout=120)
+    # What it needs is there already.  Paths in .pth files bring no .pth files of their own, such as the checkout's.
+    (site / "others.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
+    return place / "bin"
+
+
+@pytest.fixture
+def at_home(installed, tmp_path):
+    """``run(command, *words)`` in an empty folder, without the checkout and without what was compiled there."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment |= {"HOME": str(tmp_path), "PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"}
+
+    def run(*words, status=0):
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def test_the_installed_wheel_is_what_runs(at_home, installed):
+    said = at_home("python", "-c", "import sparsekit as mx; print(mx.__file__, mx.__version__, mx.nd.ones(4).sum().asscalar())")
+    assert said.startswith(str(installed.parent))
+    assert said.endswith(f"{__version__} 4.0\n")
+
+
+def test_the_installed_wheel_profiles_views_and_compares(at_home, tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import sparsekit as mx\nmx.nd.sparse.dot(mx.nd.ones((3, 4)).tostype('csr'), mx.nd.ones((4, 2)))\n")
+    for name in ("before", "after"):
+        assert "dot" in at_home("sparsekit", "profile", "-o", f"{name}.trace.json.gz", "train.py")
+    at_home("sparsekit", "view", "before.trace.json.gz", "-o", "page.html")
+    assert "dot" in (tmp_path / "page.html").read_text()
+    assert "calls" in at_home("sparsekit", "diff", "before.trace.json.gz", "after.trace.json.gz")
+
+
+def test_the_installed_wheel_brings_the_course(at_home, tmp_path):
+    folder = at_home("python", "-c", "from sparsekit.lab import course_folder; print(course_folder())").strip()
+    assert Path(folder) == tmp_path / "sparsekit-course"
+    courses = [{path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*.ipynb")
+                if ".ipynb_checkpoints" not in path.parts} for top in (Path(folder), ROOT / "notebooks")]
+    assert courses[0] == courses[1]
+    assert f"{len(list(Path(folder).glob('*.ipynb')))} notebooks in sparsekit-course" in at_home("sparsekit", "doctor")
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_runs_the_demo_and_measures(at_home, tmp_path):
+    at_home("sparsekit", "demo", "--quick", "--output", "demo")
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
+    at_home("sparsekit", "bench", "dispatch", "--quick", "--json", "dispatch.json")
+    at_home("sparsekit", "bench", "report", "dispatch.json", "-o", "bench.html")
+    assert "4 x 4" in (tmp_path / "bench.html").read_text()
+    said = at_home("sparsekit", "bench", "dispatch", "--quick", "--rival", "torch=python", status=2)
+    assert "profiles/rivals" in said
 
 
 def test_the_source_archive_is_small_and_can_run_the_tests(built):

@@ -12,7 +12,7 @@ from typing import Any
 
 from .errors import DataFileError, DTypeError, shown
 from .scoped import Scoped
-from .undisturbed import undisturbed
+from .signal_safe import undisturbed
 
 __all__ = ["failures_named", "path_of", "write_whole", "written"]
 

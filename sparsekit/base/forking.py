@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .undisturbed import acting
+from .signal_safe import acting
 
 __all__ = ["across_fork", "load"]
 

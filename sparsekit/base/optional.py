@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import MissingPackageError
 from .forking import load
-from .undisturbed import undisturbed
+from .signal_safe import undisturbed
 
 __all__ = ["optional_import", "scipy_part", "whole_import"]
 

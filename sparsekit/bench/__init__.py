@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..base.errors import SparsekitError, UnknownNameError
@@ -37,6 +38,8 @@ def _parser() -> argparse.ArgumentParser:
         "--rival", action="append", default=[], metavar="NAME=PYTHON",
         help=f"a rival ({', '.join(harness.RIVALS)}) and the Python executable that has it; may be repeated",
     )  # fmt: skip
+    parser.add_argument("--rivals", type=Path, default=harness.RIVALS_FOLDER, metavar="FOLDER",
+                        help=f"the folder with the scripts that run rivals (default: {harness.RIVALS_FOLDER})")
     parser.add_argument("--rounds", type=int, default=0, help="rounds in which everybody takes a turn")
     parser.add_argument("--json", metavar="FILE", help="also write every figure to this file")
     parser.add_argument("--quick", action="store_true", help="a small workload and few rounds: does it run at all?")
@@ -75,6 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] == ["report"]:
         return page.main(words[1:])
     options = _parser().parse_args(words)
+    harness.RIVALS_FOLDER = options.rivals
     report = BENCHES[options.bench](_rivals(options.rival), options.rounds, options.quick)
     print(report.text())
     if options.json:

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import SparsekitError
+from ..base.formatting import format_duration, format_share
+from ..base.tables import text_table
 from ..base.version import __version__
 from ..widgets.crossover_model import FORMATS
-from ..widgets.display import text_table, write_file
-from ..widgets.units import format_duration, format_share
+from ..widgets.display import write_file
 
 __all__ = ["CrossoverReport", "run"]
 

@@ -103,17 +103,22 @@ def start_own(module: str = "worker") -> Worker:
     return Worker("sparsekit", [sys.executable, "-m", f"sparsekit.bench.{module}"])
 
 
+#: The folder with the scripts of rivals, which ``sparsekit bench --rivals`` changes.
+RIVALS_FOLDER = Path("profiles", "rivals")
+
+
 def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker") -> dict[str, Worker]:
     """Start the ``kind`` of worker of each rival, by name, with the Python given for it; ``stack`` ends them."""
-    folder = Path(__file__).resolve().parents[2] / "profiles" / "rivals"
+    folder = RIVALS_FOLDER.resolve()
     workers = {}
     for name, python in rivals.items():
         script = folder / f"{name}_{kind}.py"
         if not script.exists():
+            known = sorted(path.name.partition("_")[0] for path in folder.glob(f"*_{kind}.py"))
             raise SparsekitError(
-                f"There is no script that runs {name} on this bench.",
-                hint="rivals are measured from a source checkout, where profiles/rivals holds their scripts: "
-                     + ", ".join(sorted(path.name.partition("_")[0] for path in folder.glob(f"*_{kind}.py"))),
+                f"There is no {script.name} in {RIVALS_FOLDER}, which would run {name} on this bench.",
+                hint=f"the scripts there run {', '.join(known)}." if known else
+                "run this in a checkout of the project, or give --rivals its folder profiles/rivals.",
             )
         workers[name] = stack.enter_context(Worker(name, [python, str(script)]))
     return workers

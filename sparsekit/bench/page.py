@@ -15,6 +15,9 @@ from .variants import LABELS
 
 __all__ = ["main", "sections_of"]
 
+#: The folder of records that a checkout has.
+RECORDS = Path("profiles")
+
 #: Units of which more is better.
 RATES = ("MB/s", "GB/s")
 
@@ -29,12 +32,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="sparsekit bench report", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="records made by `sparsekit bench … --json FILE` "
-                        "(default: all in the project's folder profiles)")
+                        f"(default: all in the folder {RECORDS})")
     parser.add_argument("-o", "--output", type=Path, default=Path("bench.html"), metavar="PAGE", help="default: bench.html")
     options = parser.parse_args(argv)
-    files = options.files or sorted(kept().glob("*.json"))
+    files = options.files or sorted(RECORDS.glob("*.json"))
     if not files:
-        raise DataFileError(f"There are no records in {kept().name}.", hint="`sparsekit bench variants --json FILE` makes one.")
+        raise DataFileError(f"There are no records in {RECORDS}.", hint="`sparsekit bench variants --json FILE` makes one.")
     if not options.output.parent.is_dir():
         raise DataFileError(f"{options.output} cannot be written: there is no folder {options.output.parent}.",
                             hint="create it first.")
@@ -43,11 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
                   footer="Made by `sparsekit bench report`.")
     print(f"Wrote {options.output}")
     return 0
-
-
-def kept() -> Path:
-    """The folder of a checkout that holds the records."""
-    return Path(__file__).resolve().parents[2] / "profiles"
 
 
 def sections_of(path: Path) -> list[tuple[str, Any]]:

@@ -644,6 +644,12 @@ _KEEP = "use functions that keep zero, such as log1p(x) for log(1 + x), or conve
 
 def natural_remedy(op: Op) -> str:
     """What to do instead of an operator whose dense result is not wanted: its rows that stay sparse, if it has some."""
+    return _natural_remedy(op, len(op.rules))
+
+
+@functools.lru_cache(1024)
+def _natural_remedy(op: Op, rows: int) -> str:
+    """The same of an operator with so many rows, to which more may be added."""
     sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
               and "default" not in rule.outputs and "default..." not in rule.outputs and rule.when.get("scalar") != (0,)]
     return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,16 +12,25 @@ from ..base.errors import GradientError
 from . import device, hooks
 from .op import Call, Want
 
-__all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "order", "reserve"]
+__all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number", "order", "reserve"]
 
 _numbers = itertools.count(1)
+
+#: The next number that is reserved; no process makes as many nodes.
+_reserved = 1 << 40
+_reserving = threading.RLock()
+
+
+def number() -> int:
+    """A running number that no node has: larger than those of all nodes before, smaller than those of all after."""
+    return next(_numbers)
 
 
 def reserve(count: int) -> int:
     """The first of so many running numbers that no node gets."""
-    global _numbers
-    first = next(_numbers)
-    _numbers = itertools.count(first + count)
+    global _reserved
+    with _reserving:
+        first, _reserved = _reserved, _reserved + count
     return first
 
 
@@ -240,8 +250,7 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
     if inputs is RELEASED:
         raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                             hint="call backward(retain_graph=True) the first time.")
-    rule = op.gradient_function
-    if rule is None:
+    if op.gradient_function is None:
         raise _no_gradient(node)
     want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
     out = node.results
@@ -255,17 +264,7 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
         out = wrap(result, node.ctx, (node, 0))
         if seen:
             out._seen = seen[0]
-    count = len(want)
-    if op.variadic:
-        made = rule(F, given, inputs or [None] * count, out, call.attrs, want)
-    else:
-        absent = len(op.inputs) - count
-        if inputs is None:
-            inputs = (None,) * (count + absent)
-        elif absent:
-            inputs = (*inputs, *(None,) * absent)
-        made = rule(F, given, *inputs, out, call.attrs, want + [None] * absent if absent else want)
-    return made if type(made) is tuple or type(made) is list else (made,)
+    return op.gradients(F, given, inputs, out, call.attrs, want)
 
 
 def _no_gradient(node: Node, again: str = "") -> GradientError:

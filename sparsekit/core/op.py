@@ -278,6 +278,22 @@ class Op:
         self._changed()
         return function
 
+    def gradients(self, F: Any, given: Any, inputs: Sequence[Any] | None, out: Any, attrs: dict[str, Any], want: list[Any]
+                  ) -> Sequence[Any]:
+        """Run the gradient rule: one gradient for each input; ``inputs`` is None if the rule needs none."""
+        rule: Any = self.gradient_function
+        count = len(want)
+        if self.variadic:
+            made = rule(F, given, inputs or [None] * count, out, attrs, want)
+        else:
+            absent = len(self.inputs) - count
+            if inputs is None:
+                inputs = (None,) * (count + absent)
+            elif absent:
+                inputs = (*inputs, *(None,) * absent)
+            made = rule(F, given, *inputs, out, attrs, want + [None] * absent if absent else want)
+        return made if type(made) is tuple or type(made) is list else (made,)
+
     def _changed(self) -> None:
         """Forget what was resolved for calls made before this declaration, as happens where one declares step by step."""
         for call in self._calls.values():
@@ -313,12 +329,12 @@ class Op:
             key = tuple(attrs.items())
             found = self._calls.get(key)
         if found is None:
-            if _negative_zero(attrs):
+            if _negative_zero(attrs, attrs):
                 return Call(self, self._complete(attrs))
             if len(self._calls) >= REMEMBERED:
                 self._calls.clear()
             found = self._calls[key] = Call(self, self._complete(attrs))
-        elif found.zero and _negative_zero(attrs):
+        elif found.zeros and _negative_zero(attrs, found.zeros):
             return Call(self, self._complete(attrs))
         return found
 
@@ -373,15 +389,15 @@ class Call:
         How many arrays the kernel gives, and how many of them the caller.
     recorded : bool
         Whether the call has a place in a graph; a step that only writes to its inputs has none.
-    zero : bool
-        Whether an attribute is zero, which as a key equals the negative one.
+    zeros : tuple of str
+        The attributes that are zero, which as keys equal the negative one.
     """
 
-    __slots__ = ("attrs", "op", "outputs", "plans", "ready", "recorded", "visible", "zero")
+    __slots__ = ("attrs", "op", "outputs", "plans", "ready", "recorded", "visible", "zeros")
 
     def __init__(self, op: Op, attrs: dict[str, Any]) -> None:
         self.op, self.attrs = op, attrs
-        self.zero = any(value == 0 for value in attrs.values() if type(value) in (int, float, bool))
+        self.zeros = tuple([name for name, value in attrs.items() if type(value) in (int, float, bool) and value == 0])
         try:
             self.outputs: int = operator.index(op.outputs(attrs)) if callable(op.outputs) else op.outputs
         except TypeError as error:
@@ -444,8 +460,13 @@ def _sizes(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def _negative_zero(attrs: dict[str, Any]) -> bool:
-    return any(type(value) is float and value == 0 and math.copysign(1, value) < 0 for value in attrs.values())
+def _negative_zero(attrs: dict[str, Any], names: Iterable[str]) -> bool:
+    """Whether one of the attributes of these names is the float -0.0."""
+    for name in names:
+        value = attrs.get(name)
+        if type(value) is float and value == 0 and math.copysign(1, value) < 0:
+            return True
+    return False
 
 
 def _hashable(value: Any) -> Any:

@@ -6,6 +6,7 @@ operator in it is still an event of its own for the profiler.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import threading
 import time
@@ -17,9 +18,9 @@ from ..base.errors import GradientError
 from ..kernels import for_device
 from . import device, graph, hooks
 from .arrays import wrap
+from .cuda_graphs import Frame, Replay, copied, parts_of, reason_against
 from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, recorded, run, written_dense
 from .graph import ProgramNode
-from .replay import Frame, Replay, copied, parts_of, reason_against
 from .spec import Spec
 from .trace import TRACE, Outline, Step, Tracer
 
@@ -138,16 +139,21 @@ class Program:
         self.entries = [array._entry if tracer.recording else None for array in lifted]
         self.steps = list(tracer.steps)
         self.frames: list[Frame] = []
-        self.passes: dict[tuple[bool, ...], _Pass] = {}
+        self.passes: dict[tuple[bool, ...], _Pass | None] = {}
         self._lock = threading.Lock()
         self._verdicts: dict[Any, str] = {}
-        instructions = [_Instruction(step, self._plan(step), number) for number, step in enumerate(self.steps)]
-        self._kept: set[int] = {*self.outputs, *self.inputs}.union(*[step.outputs for step in instructions if step.unrepeatable])
+        instructions = [_Instruction(step, _in_mode(self._plan(step), step.training), number)
+                        for number, step in enumerate(self.steps)]
+        self._kept: set[int] = {*self.outputs, *self.inputs}
         arrives = tuple([entry is not None for entry in self.entries])
-        self.whole = self._backward(arrives) if any(arrives) else None
+        self.whole: _Pass | None = None
+        if any(arrives):
+            self._kept.update(*[step.outputs for step in instructions if step.unrepeatable])
+            self.whole = self.passes[arrives] = self._backward(arrives)
         self._give_buffers(instructions, self._kept)
-        read = {slot for step in self.whole.instructions for slot in step.places} if self.whole else set()
-        _mark_spent(instructions, self._kept | read)
+        left = self._kept | _read(self.whole.instructions if self.whole else ())
+        self._gone = {slot for step in instructions for slot in step.outputs} - left
+        _mark_spent(instructions, left)
         self.forward = _Pass("forward", instructions)
         self._made_ready(instructions)
 
@@ -165,15 +171,14 @@ class Program:
             graph.backward([entry for entry, _ in pairs], [head for _, head in pairs], self.F, wrap, retain=True)
         gradients: list[int | None] = [None if buffer is None or buffer.made is None else buffer.made._store.slot
                                        for buffer in tracer.buffers]
-        links = _links(tracer, self.steps, [entry[0] for entry, _ in pairs])
+        links = _links(self.steps, [entry[0] for entry, _ in pairs])
         instructions = [_Instruction(step, self._plan(step), links.get(step.node, -1)) for step in tracer.steps]
         kept = self._kept | {slot for slot in gradients if slot is not None}
         _give_targets(instructions, gradients)
         self._give_buffers(instructions, kept)
         _mark_spent(instructions, kept)
         self._made_ready(instructions)
-        found = self.passes[arrives] = _Pass("backward", instructions, heads, gradients)
-        return found
+        return _Pass("backward", instructions, heads, gradients)
 
     def _made_ready(self, instructions: list[_Instruction]) -> None:
         """Have room and constants for what was traced last, and know what a GPU cannot capture of it."""
@@ -184,6 +189,7 @@ class Program:
         if self.ctx.device_type == "gpu":
             found = {step: reason_against(step) for step in instructions}
             self._verdicts.update({step: reason for step, reason in found.items() if reason})
+
     def _plan(self, step: Step) -> Plan:
         places = step.call.op.meeting([store.dtype for store in step.inputs])
         return plan_for(step.call, tuple(store.stype for store in step.inputs), self.ctx, places)
@@ -224,10 +230,18 @@ class Program:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                                 hint="call backward(retain_graph=True) the first time.")
         arrives = tuple([gradient is not None for gradient in given])
-        backward = None if hooks.state.recording else self.passes.get(arrives) or self._backward_anew(arrives)
-        if backward is None:
-            return self._send_back_recorded(kept, given)
-        values, buffers = kept.values[:] if retain else kept.values, [want and want.out for want in wants]
+        backward = None if hooks.state.recording else self.passes.get(arrives) or self._backward_from(arrives)
+        made = (self._send_back_recorded(kept, given) if backward is None
+                else self._send_back_through(backward, kept, given, [want and want.out for want in wants], retain))
+        if not retain:
+            self._give_back(kept.frame)
+            kept.values = kept.arrays = None
+        return made
+
+    def _send_back_through(self, backward: _Pass, kept: _Run, given: Sequence[Any], buffers: Sequence[Any],
+                           retain: bool) -> list[Any]:
+        """The same by a backward pass of the program."""
+        values = kept.values[:] if retain else kept.values
         if len(values) < len(self.empty):
             values += self.empty[len(values):]
         for head, gradient in zip(backward.heads, given, strict=True):
@@ -236,32 +250,39 @@ class Program:
                                      else _dense(gradient, head, self.ctx))
         self._execute(backward, values, kept.frame, buffers, kept.first)
         with device.current(self.ctx):
-            made = [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
+            return [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
                     else wrap(_own(values[slot], kept.frame), self.ctx)
                     for slot, buffer in zip(backward.gradients, buffers, strict=True)]
-        if not retain:
-            self._give_back(kept.frame)
-            kept.values = kept.arrays = None
-        return made
 
-    def _backward_anew(self, arrives: tuple[bool, ...]) -> _Pass | None:
-        """The backward pass from some of the results, or None if it reads what the forward pass does not keep."""
-        with self._lock:
-            made = self.passes.get(arrives) or self._backward(arrives)
-        spent = {slot for step in self.forward.instructions for slot in step.spent}
-        return None if any(slot in spent for step in made.instructions for slot in step.places) else made
+    def _backward_from(self, arrives: tuple[bool, ...]) -> _Pass | None:
+        """The backward pass from some of the results, or None if it reads what the forward pass does not leave."""
+        if arrives not in self.passes:
+            with self._lock:
+                if arrives not in self.passes:
+                    made = self._backward(arrives)
+                    self.passes[arrives] = None if _read(made.instructions) & self._gone else made
+        return self.passes[arrives]
 
     def _send_back_recorded(self, kept: _Run, given: Sequence[Any]) -> list[Any]:
-        """The same one operator at a time, recorded anew, so that the gradients have gradients."""
+        """The same one operator at a time, recorded anew as the trace was, so that the gradients have gradients."""
+        traced = [entry[0] for entry in self.entries if entry]
+        if any(node.function is not None for node in graph.order(traced)[0]):
+            raise GradientError("A hybridized block that calls an autograd.Function gives no gradients of gradients.",
+                                hint="leave out hybridize() for the block that calls it.")
+        nodes = {place: node for node, place in _links(self.steps, traced).items()}
         values: list[Any] = [None if store is None else wrap(store, self.ctx) for store in self.empty]
         for slot, array in zip(self.inputs, kept.arrays, strict=True):
             values[slot] = array
         before, hooks.state.recording = hooks.state.recording, True
         try:
-            for instruction in self.forward.instructions:
-                call, inputs = instruction.plan.call, tuple([values[slot] for slot in instruction.places])
+            for number, instruction in enumerate(self.forward.instructions):
+                call = instruction.plan.call
+                sources = nodes[number].inputs if number in nodes else [None] * len(instruction.places)
+                inputs = tuple([values[slot] if source is not None else wrap(values[slot]._store, self.ctx)
+                                for slot, source in zip(instruction.places, sources, strict=True)])
                 if instruction.unrepeatable:
-                    made = recorded(call, inputs, [kept.values[slot] for slot in instruction.outputs], self.ctx)
+                    results = [_own(kept.values[slot], kept.frame) for slot in instruction.outputs]
+                    made = recorded(call, inputs, results, self.ctx)
                 else:
                     made = invoke(call, inputs, ctx=self.ctx)
                 for slot, array in zip(instruction.outputs, made if isinstance(made, list) else [made], strict=False):
@@ -298,8 +319,8 @@ class Program:
             self.frames.append(frame)
 
     def _execute(self, one: _Pass, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
-        if hooks.sink is not None:
-            hooks.quietly(self._loop_told, one, values, frame, buffers, first)
+        if (sink := hooks.sink) is not None:
+            hooks.quietly(self._loop_told, sink.op, one, values, frame, buffers, first)
         elif self.ctx.device_type == "gpu" and config.cuda_graphs:
             hooks.quietly(self._replay, self._replay_of(one, frame), values, frame, buffers)
         else:
@@ -338,9 +359,9 @@ class Program:
         except KERNEL_ERRORS as error:
             raise self._named(replay.at, values, error) from error
 
-    def _loop_told(self, one: _Pass, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
+    def _loop_told(self, op: Any, one: _Pass, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
         """The same under the profiler: every operator is an event, on the line that called the program."""
-        state, op, at, told = hooks.state, hooks.sink.op, -1, _Link()
+        state, at, told = hooks.state, -1, _Link()
         layer, caller = state.layer, state.caller
         if caller is None and one is self.forward:
             state.caller = hooks.caller()
@@ -348,7 +369,7 @@ class Program:
             for instruction in one.instructions:
                 at, plan, places = instruction.place, instruction.plan, instruction.places
                 link = None
-                if instruction.link >= 0:
+                if instruction.link >= 0 and first:
                     link, told.id = told, first + instruction.link
                 state.layer = instruction.layer
                 if instruction.general:
@@ -375,8 +396,24 @@ class Program:
 
     def _named(self, place: int, values: list[Any], error: Exception) -> Exception:
         passes = (self.forward, *self.passes.values())
-        instruction = next(step for one in passes for step in one.instructions if step.place == place)
+        instruction = next(step for one in passes if one for step in one.instructions if step.place == place)
         return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
+
+
+def _in_mode(plan: Plan, training: bool) -> Plan:
+    """The plan, whose kernel runs in the mode in which it was traced, if that is not the one in which the program was made."""
+    if training is hooks.state.training:
+        return plan
+    function, plan.ufunc = plan.function, ""
+
+    def run(*arguments: Any, **more: Any) -> Any:
+        before, hooks.state.training = hooks.state.training, training
+        try:
+            return function(*arguments, **more)
+        finally:
+            hooks.state.training = before
+
+    return plan.with_function(run)
 
 
 def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any],
@@ -430,7 +467,7 @@ def _dense(gradient: Any, head: Outline, ctx: Any) -> Any:
 def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | None]) -> None:
     """Note which instruction may write into the gradient buffer of an input."""
     number_of = {slot: number for number, slot in enumerate(gradients) if slot is not None}
-    read = {slot for instruction in instructions for slot in instruction.places}
+    read = _read(instructions)
     for instruction in instructions:
         number = number_of.get(instruction.place)
         if (number is not None and instruction.plan.takes_out and not instruction.general
@@ -438,22 +475,15 @@ def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | No
             instruction.target = number
 
 
-def _links(tracer: Tracer, steps: list[Step], heads: Iterable[Any]) -> dict[Any, int]:
-    """The number of the step that each recorded node is: the next one of its operator that reads what the node reads."""
-    found: dict[Any, int] = {}
-    slots = {array._entry: array._store.slot for array in tracer.arrays if array._entry is not None}
-    number = 0
-    for node in reversed(graph.order(heads)[0]):
-        if node.call is None:
-            continue
-        wanted = [slots.get(entry) for entry in node.inputs]
-        while steps[number].call.op.name != node.call.op.name or any(
-                slot is not None and slot != store.slot for slot, store in zip(wanted, steps[number].inputs, strict=True)):
-            number += 1
-        found[node] = number
-        slots.update({(node, place): store.slot for place, store in enumerate(steps[number].outputs)})
-        number += 1
-    return found
+def _links(steps: list[Step], heads: Iterable[Any]) -> dict[Any, int]:
+    """The place of the step that each recorded node is: a node has its number just before its step."""
+    numbers = [step.number for step in steps]
+    return {node: bisect.bisect(numbers, node.id) for node in graph.order(heads)[0] if node.call is not None}
+
+
+def _read(instructions: Iterable[_Instruction]) -> set[int]:
+    """The slots that instructions read."""
+    return {slot for instruction in instructions for slot in instruction.places}
 
 
 def _mark_spent(instructions: list[_Instruction], kept: set[int]) -> None:

@@ -12,6 +12,7 @@ import itertools
 import math
 import threading
 import types
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,13 @@ from ..base.scoped import Scoped
 from ..kernels import stand_ins
 from . import hooks
 from .arrays import array_types, wrap
-from .dispatch import Plan, resolve
-from .graph import Variable
-from .op import Call, Rule
+from .dispatch import Plan, dense_kind, made_dense, resolve
+from .graph import Variable, number
+from .op import Call, Op, Rule, Want
 from .spec import Spec, infer
 
 __all__ = ["TRACE", "ControlFlow", "Outline", "OutlineCSR", "OutlineRowSparse", "Step", "Tracer", "TracingError",
-           "aside", "current", "outline", "refuse"]
+           "abstract", "aside", "current", "gradient_specs", "outline", "refuse"]
 
 
 class TracingError(SparsekitError, AttributeError):
@@ -121,6 +122,10 @@ class Step(NamedTuple):
     layer : str
     node : Node or None
         The forward node whose gradient the step belongs to.
+    number : int
+        Running number, of the series that nodes have theirs of.
+    training : bool
+        Whether layers behave as in training there.
     """
 
     call: Call
@@ -128,6 +133,8 @@ class Step(NamedTuple):
     outputs: tuple[Outline, ...]
     layer: str
     node: Any
+    number: int
+    training: bool
 
 
 class Buffer:
@@ -210,6 +217,34 @@ class Tracer:
         return _AtWork(self)
 
 
+class _Unseen:
+    """Takes the recorder away while any thread traces, and gives it back when the last one has done."""
+
+    def __init__(self) -> None:
+        self._lock, self._sink = threading.RLock(), None
+        self._tracing: set[object] = set()
+
+    def begin(self, block: object) -> None:
+        """A block is traced from now on."""
+        with self._lock:
+            if not self._tracing:
+                self._sink, hooks.sink = hooks.sink, None
+            self._tracing.add(block)
+
+    def end(self, block: object) -> None:
+        """It has been; may be said twice."""
+        with self._lock:
+            if block in self._tracing:
+                self._tracing.discard(block)
+                if not self._tracing:
+                    if hooks.sink is None:  # else one that began meanwhile
+                        hooks.sink = self._sink
+                    self._sink = None
+
+
+_unseen = _Unseen()
+
+
 class _Current(threading.local):
     tracer: Tracer | None = None
 
@@ -226,11 +261,11 @@ class _Tracing(Scoped):
     """Sets the tracer of this thread, with all that belongs to it."""
 
     def _before(self) -> tuple[Any, ...]:
-        return _current.tracer, hooks.sink, hooks.state.recording, hooks.state.tracing, len(TRACE._stack())
+        return _current.tracer, hooks.state.recording, hooks.state.tracing, len(TRACE._stack()), object()
 
     def _leave(self, before: tuple[Any, ...], kind: type[BaseException] | None) -> None:
         state = hooks.state
-        _current.tracer, hooks.sink, state.recording, state.tracing, depth = before
+        _current.tracer, state.recording, state.tracing, depth, _ = before
         del TRACE._stack()[depth:]
 
 
@@ -242,9 +277,14 @@ class _AtWork(_Tracing):
 
     def _enter(self, before: Any) -> Tracer:
         TRACE._stack().append(TRACE)
-        _current.tracer, hooks.sink = self._tracer, None
+        _unseen.begin(before[-1])
+        _current.tracer = self._tracer
         hooks.state.recording, hooks.state.tracing = self._tracer.recording, True
         return self._tracer
+
+    def _leave(self, before: tuple[Any, ...], kind: type[BaseException] | None) -> None:
+        super()._leave(before, kind)
+        _unseen.end(before[-1])
 
 
 class aside(_Tracing):
@@ -268,7 +308,7 @@ def _note(call: Call, k: Any, *given: Any) -> Any:
                      hint="leave out hybridize() for the block that uses it.")
     made = infer(call, tuple(Spec(store.shape, store.dtype, store.stype) for store in inputs))
     outputs = tuple(tracer.outline(spec) for spec in ((made,) if isinstance(made, Spec) else made))
-    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node))
+    tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node, number(), hooks.state.training))
     return outputs[0] if call.outputs == 1 else outputs
 
 
@@ -312,6 +352,60 @@ def _kernel(k: Any, *stores: Any) -> Any:
 
 #: Stands for the kernels of a device.
 _KERNELS: Any = types.SimpleNamespace(xp=None, device="trace")
+
+
+def gradient_specs(call: Call, inputs: Sequence[Spec], F: Any, head: Spec | None = None, wanted: Sequence[bool] | None = None
+                   ) -> tuple[list[Spec | None], list[tuple[Op, tuple[Spec, ...]]]]:
+    """What the gradients of a call would be, by tracing its gradient rule.
+
+    Parameters
+    ----------
+    inputs : sequence of Spec
+    F : namespace
+        Where gradient rules find operators.
+    head : Spec, optional
+        The gradient at the result; dense if not given.
+    wanted : sequence of bool, optional
+        Of which inputs a gradient is wanted; of all if not given.
+
+    Returns
+    -------
+    gradients : list of (Spec or None)
+        None for inputs that get no gradient.
+    dense : list of (Op, tuple of Spec)
+        The operators within the rule that make a sparse array dense, with their inputs.
+    """
+    made = infer(call, tuple(inputs))
+    specs = (made,) if isinstance(made, Spec) else made
+    tracer = Tracer(Context("cpu", 0), recording=False)
+    with tracer.at_work():
+        arrays = [wrap(tracer.outline(spec), TRACE) for spec in inputs]
+        results = tuple([wrap(tracer.outline(spec), TRACE) for spec in specs])
+        heads = tuple([wrap(tracer.outline(head or spec._replace(stype="default")), TRACE) for spec in specs[:call.visible]])
+        found = call.op.gradients(F, heads if call.visible > 1 else heads[0], arrays, results if call.outputs > 1 else results[0],
+                                  call.attrs, [Want() if wanted is None or wanted[place] else None
+                                               for place in range(len(arrays))])
+    gradients = [None if array is None else Spec(array.shape, np.dtype(array.dtype), array.stype)
+                 for array in found[: len(arrays)]]
+    return gradients, [(step.call.op, _specs(step.inputs)) for step in tracer.steps if _makes_dense(step)]
+
+
+def _specs(outlines: Sequence[Outline]) -> tuple[Spec, ...]:
+    return tuple([Spec(one.shape, one.dtype, one.stype) for one in outlines])
+
+
+def _makes_dense(step: Step) -> bool:
+    """Whether a sparse array becomes dense: by a fallback, by nature, or by a conversion."""
+    call, stypes = step.call, tuple([one.stype for one in step.inputs])
+    rule, fallback, _ = resolve(call.op, stypes, call.attrs)
+    sizes = [one.size for one in step.outputs[: call.visible] if one.stype == "default"]
+    return fallback or (bool(dense_kind(call, rule, fallback, stypes)) and made_dense(step.inputs, sizes) is not None)
+
+
+def abstract(spec: Spec) -> Any:
+    """An array without values, made while a tracer is at work, for a result that no operator gives."""
+    tracer: Any = _current.tracer
+    return wrap(tracer.outline(spec), TRACE)
 
 
 def outline(shape: tuple[int, ...], dtype: Any, stype: str) -> Outline:

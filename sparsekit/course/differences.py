@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .guesses import compare
+from .answers import compare
 
 __all__ = ["difference"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..base.errors import MissingPackageError, UnknownNameError
 from . import record
+from .answers import Verdict, compare, compare_choice, parse, quantity, sentence
 from .contents import notebook_of
-from .guesses import Verdict, compare, compare_choice, parse, quantity, sentence
 from .words import Said, in_notebook, rich
 
 __all__ = ["Question", "Revelation", "predict", "reveal"]

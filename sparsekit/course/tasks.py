@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from . import record
+from .answers import sentence
 from .differences import difference
-from .guesses import sentence
 from .words import Said, rich, say
 
 __all__ = ["Task", "exercise"]

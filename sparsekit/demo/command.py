@@ -16,16 +16,16 @@ from textwrap import fill
 
 from ..base import machine
 from ..base.errors import InsufficientMemoryError
+from ..base.formatting import format_bytes
+from ..base.tables import text_table
 from ..datasets import DocstringData, load_docstrings
 from ..datasets.docstrings import PACKAGES
 from ..io import save_libsvm
-from ..widgets.display import text_table
-from ..widgets.units import format_bytes
 from .compare import MARGIN, conclusion, judge, table
+from .interrupt import check, stoppable
 from .page import Findings, about_data, write
 from .progress import stage
 from .settings import MOST_BATCHES, Settings, parse
-from .stopping import check, stoppable
 from .training import Outcome, further, train, warm_up
 from .variants import VARIANTS, Variant, needed_memory
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..widgets.units import format_bytes, format_duration, format_ratio
+from ..base.formatting import format_bytes, format_duration, format_ratio
 from .settings import Settings
 from .training import Outcome, Trained
 

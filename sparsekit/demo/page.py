@@ -7,11 +7,11 @@ import platform
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_share
 from ..base.version import __version__
 from ..datasets import DocstringData
 from ..widgets import html_report, memory_bars, timelines_figure
 from ..widgets.display import write_file
-from ..widgets.units import format_bytes, format_count, format_density, format_duration, format_share
 from .compare import TOLERANCE, Verdict, table
 from .settings import LEARNING_RATE, Settings
 from .training import Outcome, Trained, spans

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from ..base.progress import RELOG, bar, wipe
-from .stopping import check
+from .interrupt import check
 
 __all__ = ["Line", "Stage", "stage"]
 

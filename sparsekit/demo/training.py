@@ -13,9 +13,9 @@ import numpy as np
 from .. import autograd, gluon
 from ..io import LibSVMIter
 from ..profiler import Profiler
+from .interrupt import check
 from .progress import Stage
 from .settings import FEWEST_BATCHES, LEARNING_RATE, MOST_BATCHES, Settings
-from .stopping import check
 from .variants import Variant, build
 
 __all__ = ["LANES", "Outcome", "Trained", "further", "spans", "train", "warm_up"]

@@ -11,7 +11,7 @@ from ..base.context import Context
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.trace import ControlFlow, refuse
-from ..symbol.spelling import is_known, output_names, spelling_of
+from ..symbol.mxnet_names import is_known, output_names, spelling_of
 
 __all__ = ["Monitor"]
 

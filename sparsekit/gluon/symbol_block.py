@@ -12,11 +12,11 @@ from ..core.trace import aside
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
+from ..symbol.attr_text import parse
 from ..symbol.inference import declared_stype, dtypes_of, leaves_open, shapes_of
 from ..symbol.node import SymbolNode, order, variables
 from ..symbol.program import Program
 from ..symbol.shapes import complete, from_user, to_user
-from ..symbol.values import parse
 from .block import HybridBlock
 from .parameter import ParameterDict
 from .parameter_base import DeferredInitializationError

@@ -15,13 +15,11 @@ from ..base.arguments import unmasked
 from ..base.context import cpu
 from ..base.errors import DTypeError, ShapeError
 from ..base.files import failures_named, written
-from ..kernels.cpu import libsvm_write as kernels
-from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR, RowSparse, convert
 
 __all__ = ["save_libsvm"]
 
-#: Pairs that are formatted at once by one thread.
+#: Pairs that are formatted at once.
 PIECE_PAIRS = 1 << 16
 
 
@@ -54,26 +52,15 @@ def _as_csr(data: Any) -> CSR:
     return convert(np.ascontiguousarray(dense), "csr")
 
 
-class _Numbers:
-    """Numbers as the kernel takes them: bit patterns in uint64, and the mantissa bits that say what they are."""
-
-    def __init__(self, values: Any, what: str) -> None:
-        values = np.asarray(values)
-        if values.dtype == np.float16:
-            values = values.astype(np.float32)
-        if values.dtype.kind in "iub" and values.dtype != np.uint64:
-            values, self.mantissa = values.astype(np.int64), 0
-        elif values.dtype in (np.float32, np.float64):
-            self.mantissa = 23 if values.dtype == np.float32 else 52
-        else:
-            raise DTypeError(f"{what} of type {values.dtype} cannot be written exactly.",
-                             hint="convert to float32, float64 or int64 first.")
-        self._values = np.ascontiguousarray(values)
-
-    def bits(self, start: int, stop: int) -> Any:
-        """Bit patterns of a range, uint64."""
-        part = self._values[start:stop]
-        return part.view(np.uint32).astype(np.uint64) if self.mantissa == 23 else part.view(np.uint64)
+def _exact(values: Any, what: str) -> Any:
+    """Numbers whose text gives them again, as an array of numpy."""
+    values = np.asarray(values)
+    if values.dtype == np.float16:
+        values = values.astype(np.float32)
+    if values.dtype.kind not in "iub" and values.dtype not in (np.float32, np.float64):
+        raise DTypeError(f"{what} of type {values.dtype} cannot be written exactly.",
+                         hint="convert to float32, float64 or int64 first.")
+    return values.astype(np.int64) if values.dtype.kind == "b" else values
 
 
 def _labels(label: Any, rows: int) -> tuple[Any, Any]:
@@ -171,7 +158,7 @@ def save_libsvm(path: Any, data: Any, label: Any, zero_based: bool = True, query
     with failures_named(path), _opened(path) as raw, _packed(raw, path) as file:
         for line in (comment or "").splitlines():
             file.write(f"# {line}\n".encode())
-        for text in _formatted(matrix, _Numbers(labels, "labels"), starts, queries, 0 if zero_based else 1):
+        for text in _formatted(matrix, _exact(labels, "labels"), starts, queries, 0 if zero_based else 1):
             file.write(text)
 
 
@@ -185,31 +172,25 @@ def _queries(query_id: Any, rows: int) -> Any:
     return queries.astype(np.int64)
 
 
-def _formatted(matrix: CSR, labels: _Numbers, starts: Any, queries: Any, base: int) -> Iterator[Any]:
-    """The text, piece by piece, several pieces formatted at a time."""
-    values, workers = _Numbers(matrix.data, "values"), worker_count()
-    indptr = matrix.indptr.astype(np.int64)
-    outs: list[Any] = [np.empty(0, np.uint8) for _ in range(workers)]
-    pieces = list(_pieces(indptr, starts))
+def _texts(values: Any) -> list[str]:
+    """The fewest digits that give the same numbers again, without the point of whole ones."""
+    return [text.removesuffix(".0") for text in values.astype(np.dtypes.StringDType()).tolist()]
 
-    def piece(slot: int, start: int, stop: int) -> int:
-        first, last, one, two = indptr[start], indptr[stop], starts[start], starts[stop]
-        room = int(last - first + two - one + 2 * (stop - start)) * kernels.PAIR_BYTES
-        if outs[slot].size < room:
-            outs[slot] = np.empty(room, np.uint8)
-        return int(kernels.format_rows(
-            outs[slot], 0, stop - start, base, labels.bits(one, two), starts[start:stop + 1] - one, labels.mantissa,
-            indptr[start:stop + 1] - first, matrix.indices[first:last].astype(np.int64), values.bits(first, last),
-            values.mantissa, queries[start:stop], kernels.writing_powers()))
 
-    for at in range(0, len(pieces), workers):
-        group = pieces[at:at + workers]
-        lengths = [0] * len(group)
-
-        def work(first: int, last: int, group: Any = group, lengths: Any = lengths) -> None:
-            for slot in range(first, last):
-                lengths[slot] = piece(slot, *group[slot])
-
-        in_threads(work, len(group), 1)
-        for slot, length in enumerate(lengths):
-            yield memoryview(outs[slot])[:length]
+def _formatted(matrix: CSR, labels: Any, starts: Any, queries: Any, base: int) -> Iterator[bytes]:
+    """The text, piece by piece."""
+    values, indptr = _exact(matrix.data, "values"), matrix.indptr.astype(np.int64)
+    for start, stop in _pieces(indptr, starts):
+        first, last = indptr[start], indptr[stop]
+        columns = (matrix.indices[first:last].astype(np.int64) + base).tolist()
+        pairs = [f"{column}:{text}" for column, text in zip(columns, _texts(values[first:last]), strict=True)]
+        classes = _texts(labels[starts[start]:starts[stop]])
+        lines = []
+        for row in range(start, stop):
+            words = pairs[indptr[row] - first:indptr[row + 1] - first]
+            if queries.size:
+                words.insert(0, f"qid:{queries[row]}")
+            if starts[row] < starts[row + 1]:
+                words.insert(0, ",".join(classes[starts[row] - starts[start]:starts[row + 1] - starts[start]]))
+            lines.append(" ".join(words or [f"{base}:0"]) + "\n")  # a blank line would be no row
+        yield "".join(lines).encode()

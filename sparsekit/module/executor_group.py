@@ -11,7 +11,7 @@ from ..core.dispatch import densified, wrap
 from ..io import DataDesc
 from ..kernels import for_device
 from ..ndarray.functions import F
-from ..symbol.values import dtype_of
+from ..symbol.attr_text import dtype_of
 from .checks import require
 
 __all__ = ["DataParallelExecutorGroup", "split_batch"]
@@ -271,14 +271,12 @@ class DataParallelExecutorGroup:
         if out_grads is None:
             heads: Any = [None] * len(self.execs)
         else:
-            given = list(out_grads) if isinstance(out_grads, (list, tuple)) else [out_grads]
-            if len(given) != len(self.output_layouts):
-                raise ShapeError(f"{len(given)} head gradients were given for {len(self.output_layouts)} outputs.",
-                                 hint=f"they are {', '.join(self.output_names)}.")
-            cut = [self._cut(one, axis) for one, axis in zip(given, self.output_layouts, strict=True)]
+            given = self.execs[0]._head_gradients(out_grads)
+            cut = [itertools.repeat(None, len(self.slices)) if one is None else self._cut(one, axis)
+                   for one, axis in zip(given, self.output_layouts, strict=True)]
             heads = zip(*cut, strict=True)
-        for one, head, ctx in zip(self.execs, heads, self.contexts, strict=True):
-            one.backward(None if head is None else [gradient.as_in_context(ctx) for gradient in head])
+        for executor, head, ctx in zip(self.execs, heads, self.contexts, strict=True):
+            executor.backward(None if head is None else [None if one is None else one.as_in_context(ctx) for one in head])
 
     # results
 

@@ -13,7 +13,7 @@ from ..core import cost, infer
 from ..core.op import Call, Op
 from ..storage import CSR, RowSparse, densify
 from . import samples
-from .parts import index_type, stretched
+from .sparse_indexing import index_type, stretched
 from .unary import _sigmoid, on_data
 
 __all__ = ["add_stores", "index_type"]

@@ -15,7 +15,7 @@ from . import samples
 from .binary import divide
 from .limits import check_gradient
 
-__all__ = ["axes_in", "mean_of", "reduction"]
+__all__ = ["addable", "axes_in", "mean_of", "reduction", "squares"]
 
 
 def _samples() -> samples.Samples:
@@ -73,7 +73,8 @@ def _norm_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -
         g, out = F.Cast(g, dtype=data.dtype.name), F.Cast(out, dtype=data.dtype.name)
     if attrs["ord"] == 1:
         return _spread(F, g, data, attrs) * F.sign(data)
-    return _spread(F, g, data, attrs) * data / F.broadcast_maximum(_spread(F, out, data, attrs), F.zeros_like(data) + 1e-30)
+    least = float(np.finfo(data.dtype).smallest_subnormal) if data.dtype.kind == "f" else 1
+    return _spread(F, g, data, attrs) * data / F.broadcast_maximum(_spread(F, out, data, attrs), F.ones_like(data) * least)
 
 
 def _sum(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
@@ -84,22 +85,34 @@ def _without_nan(xp: Any, x: Any, value: int) -> Any:
     return xp.where(x == x, x, x.dtype.type(value))
 
 
+def addable(xp: Any, x: Any) -> Any:
+    """Integers as int64, or as float64 where int64 may not hold their sum; anything else as it is."""
+    if x.dtype.kind not in "iu":
+        return x
+    if x.dtype.itemsize == 8 and x.size and max(int(x.max()), -int(x.min())) * x.size > np.iinfo(np.int64).max:
+        return x.astype(np.float64)
+    return x.astype(np.int64, copy=False)
+
+
 def _mean(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
-    return mean_of(xp, xp.asarray(_sum(xp, x, axes, keep)), _reduced_count(x.shape, axes))
+    total = xp.asarray(_sum(xp, addable(xp, x), axes, keep))
+    return mean_of(xp, total, _reduced_count(x.shape, axes), x.dtype)
 
 
-def mean_of(xp: Any, total: Any, count: int) -> Any:
-    """The sum of ``count`` elements divided by that, in the same type; a bool is whether any is true, as in MXNet."""
+def mean_of(xp: Any, total: Any, count: int, dtype: Any) -> Any:
+    """The sum of ``count`` elements divided by that, in the elements' type; a bool is whether any is true, as in MXNet."""
     if total.dtype.kind == "b":
         return total
     if total.dtype.kind == "f":
-        return total / total.dtype.type(count)
-    number = xp.asarray(max(1, count))
-    return divide(xp, total, number).astype(total.dtype, copy=False)
+        made = total / total.dtype.type(count)
+        return made if dtype.kind == "f" else xp.clip(made, -(2.0**63), np.nextafter(2.0**63, 0)).astype(dtype)
+    return divide(xp, total, xp.asarray(max(1, count))).astype(dtype, copy=False)
 
 
 reduction("sum", _sum, _sum_gradient, "Sum of the elements along ``axis``, or of all.", ("sum_axis",))
-reduction("mean", _mean, _mean_gradient, "Mean of the elements along ``axis``, or of all.")
+reduction("mean", _mean, _mean_gradient, """Mean of the elements along ``axis``, or of all.
+
+Integers are added up in 64 bits, and the mean is cut to the element type; MXNet adds them up in that type, where they wrap.""")
 reduction("prod", lambda xp, x, axes, keep: xp.prod(x, axis=axes, keepdims=keep, dtype=x.dtype),
           lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F._others(data, axes=axes_in(data, attrs)),
           "Product of the elements along ``axis``, or of all.")
@@ -195,10 +208,15 @@ norm = Op("norm", "data", ord=2, axis=None, out_dtype=None, keepdims=False, shap
           doc="The 1-norm or 2-norm of the elements along ``axis``, or of all, in the element type ``out_dtype``.")
 
 
+def squares(xp: Any, values: Any) -> Any:
+    """The squares in float64, where those of other types neither overflow nor vanish."""
+    return xp.square(values, dtype=np.float64)
+
+
 def _norm(xp: Any, values: Any, axes: Any, attrs: dict[str, Any]) -> Any:
     if attrs["ord"] == 1:
         return xp.sum(xp.abs(values), axis=axes, keepdims=attrs["keepdims"], dtype=values.dtype)
-    return xp.sqrt(xp.sum(values * values, axis=axes, keepdims=attrs["keepdims"], dtype=values.dtype))
+    return xp.sqrt(xp.sum(squares(xp, values), axis=axes, keepdims=attrs["keepdims"]))
 
 
 @norm.forward("default -> default")

@@ -14,7 +14,8 @@ from ..storage import CSR, RowSparse
 from ..storage.convert import row_ids
 from . import samples
 from .limits import check_gradient
-from .parts import (
+from .positions import CLIP, MODES, inside
+from .sparse_indexing import (
     Steps,
     csr_column_steps,
     csr_columns,
@@ -27,7 +28,6 @@ from .parts import (
     row_sparse_rows,
     steps_of,
 )
-from .positions import CLIP, MODES, inside
 
 __all__ = ["Only", "slice_op", "take"]
 

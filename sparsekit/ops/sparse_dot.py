@@ -13,7 +13,7 @@ import numpy as np
 from ..core.op import find
 from ..storage import CSR
 from .limits import check_room, dense_inside
-from .parts import csr_columns, csr_rows, renumbered, transposed
+from .sparse_indexing import csr_columns, csr_rows, renumbered, transposed
 
 __all__ = ["csr_times_csr"]
 

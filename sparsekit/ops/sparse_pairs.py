@@ -16,9 +16,9 @@ from ..storage import CSR, RowSparse, convert
 from ..storage.convert import row_ids
 from . import samples
 from .binary import add_csr, add_row_sparse, index_type
-from .join import aligned_rows
+from .concat import aligned_rows
 from .limits import check_room, dense_inside, dense_of, filled
-from .parts import csr_rows, stretched
+from .sparse_indexing import csr_rows, stretched
 from .unary import on_data
 
 __all__ = ["union_csr"]

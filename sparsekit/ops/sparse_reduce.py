@@ -13,10 +13,10 @@ from ..core.op import REDUCED, Op, find
 from ..storage import CSR, RowSparse
 from . import samples
 from .limits import check_room, dense_inside, dense_of
-from .order import check_places
-from .parts import transposed
-from .reduce import axes_in, mean_of
+from .reduce import addable, axes_in, mean_of, squares
 from .slices import Only
+from .sorting import check_places
+from .sparse_indexing import transposed
 from .sparse_rows import reshaped_csr
 from .unary import on_data
 
@@ -33,7 +33,7 @@ class Way(NamedTuple):
     prepare : callable, optional
         ``prepare(xp, values)``; keeps zero.
     finish : callable, optional
-        ``finish(xp, reduced, count)`` with the number of elements reduced into each.
+        ``finish(xp, reduced, count, dtype)`` with the number of elements reduced into each, and their type.
     """
 
     join: str
@@ -52,7 +52,7 @@ def reduce_store(k: Any, x: Any, axes: tuple[int, ...], keepdims: bool, way: Way
     else:
         made = (_reduce_csr if isinstance(x, CSR) else _reduce_row_sparse)(k, x, data, axes, getattr(k.xp, way.join))
     made = k.xp.asarray(made).astype(data.dtype, copy=False).reshape(shape)
-    return made if way.finish is None else way.finish(k.xp, made, count).astype(x.dtype, copy=False)
+    return made if way.finish is None else way.finish(k.xp, made, count, x.dtype).astype(x.dtype, copy=False)
 
 
 def _with_zero(ufunc: Any, made: Any) -> Any:
@@ -129,12 +129,12 @@ def _without_nan(xp: Any, values: Any) -> Any:
 
 SUM = Way("add")
 WAYS = {
-    "sum": SUM, "mean": Way("add", finish=mean_of), "nansum": Way("add", prepare=_without_nan),
+    "sum": SUM, "mean": Way("add", prepare=addable, finish=mean_of), "nansum": Way("add", prepare=_without_nan),
     "max": Way("maximum"), "min": Way("minimum"), "prod": Way("multiply"),
     "nanprod": Way("multiply", prepare=lambda xp, values: xp.where(values == values, values, values.dtype.type(1))),
 }
 NORMS = {1: Way("add", prepare=lambda xp, values: xp.abs(values)),
-         2: Way("add", prepare=lambda xp, values: values * values, finish=lambda xp, made, count: xp.sqrt(made))}
+         2: Way("add", prepare=squares, finish=lambda xp, made, count, dtype: xp.sqrt(made))}
 
 
 def _declare(name: str, way: Way) -> None:

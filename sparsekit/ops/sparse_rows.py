@@ -15,9 +15,9 @@ from ..storage.convert import row_ids
 from .binary import add_csr, add_row_sparse, index_type
 from .limits import check_room, dense_inside, dense_of
 from .neural import biased
-from .parts import csr_rows, row_sparse_rows, transposed
 from .positions import whole
 from .slices import Only
+from .sparse_indexing import csr_rows, row_sparse_rows, transposed
 from .sparse_pairs import values_at
 from .unary import on_data
 

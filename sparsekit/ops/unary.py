@@ -93,12 +93,11 @@ _erf, _gamma, _gammaln = from_scipy("erf"), from_scipy("gamma"), from_scipy("gam
 
 
 def _sigmoid(xp: Any, x: Any) -> Any:
-    if x.dtype.kind != "f":
-        x = x.astype(np.float32)
-    y = xp.negative(x)
+    kind = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
+    y = xp.negative(x.astype(kind if kind.itemsize > 2 else np.float32, copy=False))  # exp(12) is infinite in float16
     xp.exp(y, out=y)
     y += 1
-    return xp.reciprocal(y, out=y)
+    return xp.reciprocal(y, out=y).astype(kind, copy=False)
 
 
 def real(x: Any) -> Any:

@@ -14,8 +14,8 @@ import statistics
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..core import hooks
-from . import words
 from .describe import storage
 from .table import Table
 
@@ -116,7 +116,7 @@ class Advice:
 
     def table(self) -> Table:
         """The findings as a table."""
-        cells = [[f.rule, f.where, words.count(f.times), f.reason, f.remedy, f.saving, f.lesson] for f in self.findings]
+        cells = [[f.rule, f.where, format_count(f.times), f.reason, f.remedy, f.saving, f.lesson] for f in self.findings]
         rows = [finding._asdict() for finding in self.findings]
         footer = f"{len(RULES)} rules were asked; {len({f.rule for f in self.findings})} had something to say."
         return Table(("rule", "where", "times", "reason", "what to do", "saving", "lesson"), rows, cells, footer, "Advice")
@@ -239,7 +239,7 @@ def _became_dense(profile: Any) -> Iterator[Finding]:
         if found.kind == hooks.FALLBACK and extra > SMALL:
             yield Finding("became_dense", f"{found.op}{' at ' + found.line if found.line else ''}",
                           f"A {found.source} array of {'×'.join(map(str, found.shape))} silently became {found.target}: "
-                          f"{found.reason}.", found.remedy, f"{words.bytes_(extra)} each time", extra, 1,
+                          f"{found.reason}.", found.remedy, f"{format_bytes(extra)} each time", extra, 1,
                           LESSONS["became_dense"],
                           events.get((found.op, found.line), events.get(("cast_storage", found.line))))
 
@@ -260,11 +260,11 @@ def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
             remedy = remedies.get((record["name"], record["line"])) or (
                 "Compute what is meant by functions that keep zero, such as log1p(x) for log(1 + x)")
             yield _Met(Finding("dense_by_nature", _at(record), f"It takes a {given['stype']} array of {_shape(given)}, "
-                               f"{{given}}, and gives a dense one of {words.bytes_(made['bytes'])}: zeros do "
+                               f"{{given}}, and gives a dense one of {format_bytes(made['bytes'])}: zeros do "
                                "not stay zero.", f"{remedy[0].upper()}{remedy[1:]}.",
-                               f"{words.bytes_(extra)} each time, and what follows from it", extra, 1,
+                               f"{format_bytes(extra)} each time, and what follows from it", extra, 1,
                                LESSONS["dense_by_nature"], record),
-                       {"given": (given["bytes"], words.bytes_)})
+                       {"given": (given["bytes"], format_bytes)})
 
 
 @_rule
@@ -311,8 +311,8 @@ def _hardly_reached(record: dict[str, Any], started: dict[str, Any], made: dict[
               else "Make the layer with Embedding(…, sparse_grad=True)." if embedding
               else "Give the weight grad_stype='row_sparse'.")
     return _Met(Finding("dense_gradient", _at(record), f"The gradient is dense, {_shape(made)}, and a batch reaches at most "
-                        f"{{touched}} of its {what}.", remedy, f"at least {words.bytes_(saved)} of memory, and its writing in "
-                        "every step", saved, 1, LESSONS["dense_gradient"], record), {"touched": (touched, words.count)})
+                        f"{{touched}} of its {what}.", remedy, f"at least {format_bytes(saved)} of memory, and its writing in "
+                        "every step", saved, 1, LESSONS["dense_gradient"], record), {"touched": (touched, format_count)})
 
 
 @_rule
@@ -325,8 +325,8 @@ def _full_rows(profile: Any) -> Iterator[Finding | _Met]:
                 saved = made["components"].get("indices", 0)
                 yield _Met(Finding("full_rows", _at(record), f"A row_sparse gradient of {_shape(made)} stores {{rows}} rows, "
                                    "more than half.", "Use grad_stype='default': dense kernels need no row numbers.",
-                                   f"{words.bytes_(saved)} of indices, and the time of merging rows", saved, 1,
-                                   LESSONS["full_rows"], record), {"rows": (rows, words.count)})
+                                   f"{format_bytes(saved)} of indices, and the time of merging rows", saved, 1,
+                                   LESSONS["full_rows"], record), {"rows": (rows, format_count)})
 
 
 @_rule
@@ -339,7 +339,7 @@ def _eager_update(profile: Any) -> Iterator[Finding]:
             if 4 * gradient.get("rows", 0) < _length(gradient) and whole > SMALL:
                 yield Finding("eager_update", _at(record), f"lazy_update=False: all {_length(gradient):,} rows are updated, "
                               "and the gradient has few.", "Make the optimizer with lazy_update=True, if its meaning suits you.",
-                              f"up to {words.bytes_(whole)} read and written a step", whole, 1, LESSONS["eager_update"], record)
+                              f"up to {format_bytes(whole)} read and written a step", whole, 1, LESSONS["eager_update"], record)
 
 
 def _as_dense(array: dict[str, Any]) -> int:
@@ -361,8 +361,8 @@ def _wide_indices(profile: Any) -> Iterator[Finding]:
                     and array["bytes"] <= _as_dense(array)):
                 seen.add(key)
                 yield Finding("wide_indices", _at(record), f"The indices of a {array['stype']} array of {_shape(array)} take "
-                              f"{words.bytes_(index_bytes)} as int64, the library's default as MXNet's; int32 can count them.",
-                              "Make it with index_dtype='int32'.", f"{words.bytes_(index_bytes // 2)}", index_bytes // 2, 1,
+                              f"{format_bytes(index_bytes)} as int64, the library's default as MXNet's; int32 can count them.",
+                              "Make it with index_dtype='int32'.", f"{format_bytes(index_bytes // 2)}", index_bytes // 2, 1,
                               LESSONS["wide_indices"], record)
 
 
@@ -383,8 +383,8 @@ def _hardly_sparse(profile: Any) -> Iterator[Finding | _Met]:
             start = first.setdefault((array["stype"], tuple(array["shape"])), record)
             yield _Met(Finding("hardly_sparse", _at(start), f"A {array['stype']} array of {_shape(array)} with density "
                                "{density} takes {bytes}; dense it takes less.", "Convert it once with tostype('default').",
-                               words.bytes_(extra), extra, 1, LESSONS["hardly_sparse"], start),
-                       {"density": (array["density"], "{:.2f}".format), "bytes": (array["bytes"], words.bytes_)})
+                               format_bytes(extra), extra, 1, LESSONS["hardly_sparse"], start),
+                       {"density": (array["density"], "{:.2f}".format), "bytes": (array["bytes"], format_bytes)})
 
 
 @_rule
@@ -396,9 +396,9 @@ def _double_precision(profile: Any) -> Iterator[Finding]:
         largest, size = max(rows, key=lambda row: row["bytes"]), sum(row["bytes"] for row in rows)
         others = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
         yield Finding("double_precision", f"{largest['role']} of {largest['owner']}{others}",
-                      f"{'They are' if others else 'It is'} held as float64, {words.bytes_(size)}.",
+                      f"{'They are' if others else 'It is'} held as float64, {format_bytes(size)}.",
                       "Use float32, net.cast('float32'), unless you need the digits.",
-                      words.bytes_(size // 2), size / 2, 1, LESSONS["double_precision"], None)
+                      format_bytes(size // 2), size / 2, 1, LESSONS["double_precision"], None)
 
 
 @_rule
@@ -416,8 +416,9 @@ def _repeated_conversion(profile: Any) -> Iterator[Finding]:
         if len(found) > 2 and found[0]["bytes"] > SMALL:
             yield Finding("repeated_conversion", _at(found[0]), f"An array of {_shape(found[0]['inputs'][0])} is converted "
                           f"{len(found)} times on one line.", "Convert it once, before the loop; if these are batches, convert "
-                          "the whole data set.", f"{words.bytes_(size)} read and written, {words.duration(time)} in this profile",
-                          size, 1, LESSONS["repeated_conversion"], found[0])
+                          "the whole data set.",
+                          f"{format_bytes(size)} read and written, {format_duration(time)} in this profile", size, 1,
+                          LESSONS["repeated_conversion"], found[0])
 
 
 @_rule
@@ -428,9 +429,9 @@ def _temporaries(profile: Any) -> Iterator[Finding]:
     for row in profile.memory.get("temporaries", ()):
         if row["most"] > max(peak / 10, 16 * SMALL) and row["op"] not in told:
             yield Finding("temporaries", f"{row['op']}{' in ' + row['layer'] if row['layer'] else ''}",
-                          f"It made and freed {words.bytes_(row['most'])} inside one call; the peak is {words.bytes_(peak)}.",
+                          f"It made and freed {format_bytes(row['most'])} inside one call; the peak is {format_bytes(peak)}.",
                           "Look for a conversion inside it (convert lane), or work on fewer rows at once.",
-                          words.bytes_(row["most"]), row["most"], 1, LESSONS["temporaries"], None)
+                          format_bytes(row["most"]), row["most"], 1, LESSONS["temporaries"], None)
 
 
 @_rule
@@ -439,10 +440,11 @@ def _compilation(profile: Any) -> Iterator[Finding]:
     time = sum(row["self"] for row in profile.totals if row["lane"] == "compile")
     if profile.wall and time > max(profile.wall / 10, 10_000):
         first = next((record for record in profile.records if record["lane"] == "compile"), None)
-        yield Finding("compilation", _at(first) if first else "compile lane", f"{words.share(time / profile.wall)} of the time "
-                      "is compilation and imports, which happen once.", "Run a step before profiling, use schedule(wait=0, "
+        yield Finding("compilation", _at(first) if first else "compile lane",
+                      f"{format_percent(time / profile.wall)} of the time is compilation and imports, which happen once.",
+                      "Run a step before profiling, use schedule(wait=0, "
                       "warmup=1, active=…), or call sparsekit.kernels.warm() beforehand.",
-                      words.duration(time), time, 1, LESSONS["compilation"], first)
+                      format_duration(time), time, 1, LESSONS["compilation"], first)
 
 
 @_rule
@@ -455,9 +457,10 @@ def _reading(profile: Any) -> Iterator[Finding]:
     if profile.wall and time > max(profile.wall * 0.3, 1000):
         names = {row["name"] for row in rows}
         first = next((record for record in profile.records if record["lane"] == "io" and record["name"] in names), None)
-        yield Finding("reading", _at(first) if first else "io lane", f"{words.share(time / profile.wall)} of the time is reading "
-                      "batches.", "Read the file once with load_libsvm and keep the CSR matrix, or use DataLoader workers.",
-                      words.duration(time), time, 1, LESSONS["reading"], first)
+        yield Finding("reading", _at(first) if first else "io lane",
+                      f"{format_percent(time / profile.wall)} of the time is reading batches.",
+                      "Read the file once with load_libsvm and keep the CSR matrix, or use DataLoader workers.",
+                      format_duration(time), time, 1, LESSONS["reading"], first)
 
 
 @_rule
@@ -474,9 +477,9 @@ def _between_operators(profile: Any) -> Iterator[Finding]:
     gap, median = statistics.median(gaps), statistics.median(record["duration"] for record in records)
     if median < min(100, gap):
         idle = gap * len(gaps)
-        yield Finding("between_operators", _at(records[0]), f"{words.count(len(records))} operators take "
-                      f"{words.duration(median)} in the median, and Python between two of them {words.duration(gap)}.",
-                      "Call net.hybridize(); use larger batches.", f"part of {words.duration(idle)}", idle, 1,
+        yield Finding("between_operators", _at(records[0]), f"{format_count(len(records))} operators take "
+                      f"{format_duration(median)} in the median, and Python between two of them {format_duration(gap)}.",
+                      "Call net.hybridize(); use larger batches.", f"part of {format_duration(idle)}", idle, 1,
                       LESSONS["between_operators"], records[0])
 
 
@@ -489,8 +492,8 @@ def _repeated_transfer(profile: Any) -> Iterator[Finding]:
             groups.setdefault((record["name"], record["layer"], record["bytes"]), []).append(record)
     for (name, _, size), found in groups.items():
         if len(found) > 2:
-            yield Finding("repeated_transfer", _at(found[0]), f"{name}: {words.bytes_(size)} went this way {len(found)} times.",
-                          "Copy once, before the loop, and keep the copy.", words.bytes_(size * (len(found) - 1)),
+            yield Finding("repeated_transfer", _at(found[0]), f"{name}: {format_bytes(size)} went this way {len(found)} times.",
+                          "Copy once, before the loop, and keep the copy.", format_bytes(size * (len(found) - 1)),
                           size * (len(found) - 1), 1, LESSONS["repeated_transfer"], found[0])
 
 
@@ -505,7 +508,7 @@ def _repeated_read(profile: Any) -> Iterator[Finding]:
     for (name, _), found in groups.items():
         if len(found) > 2:
             size = sum(record["bytes"] for record in found[1:])
-            yield Finding("repeated_read", _at(found[0]), f"{name}: {words.count(len(found))} reads of up to "
-                          f"{words.bytes_(max(record['bytes'] for record in found))} on one line.",
+            yield Finding("repeated_read", _at(found[0]), f"{name}: {format_count(len(found))} reads of up to "
+                          f"{format_bytes(max(record['bytes'] for record in found))} on one line.",
                           "Compute on the arrays of the library, read once after the loop, or read the one number that is "
-                          "wanted: loss.mean().asscalar().", words.bytes_(size), size, 1, LESSONS["repeated_read"], found[0])
+                          "wanted: loss.mean().asscalar().", format_bytes(size), size, 1, LESSONS["repeated_read"], found[0])

@@ -17,9 +17,9 @@ from contextlib import ContextDecorator
 from typing import Any, Self
 
 from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError
+from ..base.formatting import format_count
 from ..base.scoped import Scoped
 from ..core import hooks
-from . import words
 from .mxnet_statistics import SORTS, Names, Statistics
 from .profiler import CAPACITY, Profiler, active, check_options
 
@@ -421,7 +421,7 @@ def _finish(name: str) -> None:
     held.stop()
     print(f"\n{held.summary()}\n\n{held.table(rows=20)!r}", file=sys.stderr)
     try:
-        print(f"Wrote {held.save_trace(name)} ({words.count(held.events)} events)", file=sys.stderr)
+        print(f"Wrote {held.save_trace(name)} ({format_count(held.events)} events)", file=sys.stderr)
     except (SparsekitError, OSError) as error:
         # The script has ended: say so, there is nobody left to catch it.
         print(f"The trace {name!r} could not be written: {error}", file=sys.stderr)

@@ -9,8 +9,8 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 from ..base.errors import ProfilerError, UnknownNameError
+from ..base.formatting import parse_bytes
 from ..core import hooks
-from . import words
 
 __all__ = ["check_arguments", "checked"]
 
@@ -84,7 +84,7 @@ def _lane(what: str, value: Any) -> None:
 
 
 def _size(what: str, value: Any) -> None:
-    if not words.parse_bytes(value):
+    if not parse_bytes(value):
         raise ProfilerError(f"{what}: nothing is below 0 bytes.", hint='write a number and a unit, such as "2 MB".')
 
 

@@ -13,9 +13,9 @@ from contextlib import ContextDecorator
 from typing import Any, Self
 
 from ..base.errors import ContractError, ProfilerError, UnknownNameError
+from ..base.formatting import format_bytes, parse_bytes
 from ..base.scoped import Scoped
 from ..core import hooks
-from . import words
 from .contract_arguments import check_arguments, checked
 from .profile import Profile
 from .profiler import Profiler
@@ -135,7 +135,7 @@ class Expectation:
         ledger = [record for record in self._profile.ledger if record.kind not in left_out]
         which = "; ".join(
             f"{r.op} at {r.line or 'an unknown line'}: {r.source} {tuple(r.shape)} -> {r.target}, "
-            f"{words.bytes_(r.bytes_before)} -> {words.bytes_(r.bytes_after)}, {r.kind}" for r in ledger[:3])
+            f"{format_bytes(r.bytes_before)} -> {format_bytes(r.bytes_after)}, {r.kind}" for r in ledger[:3])
         more = f"; and {found - 3} more" if found > 3 else ""
         return self._check(contract, found <= most, f"{found} happened: {which}{more}",
                            ledger[0].remedy if ledger else "")
@@ -146,10 +146,10 @@ class Expectation:
         memory = self._profile.memory
         if not memory["samples"]:
             self._recorded("what memory was held")
-        largest = "; ".join(f"{row['role']} of {row['owner']} ({row['component']}), {words.bytes_(row['bytes'])}"
+        largest = "; ".join(f"{row['role']} of {row['owner']} ({row['component']}), {format_bytes(row['bytes'])}"
                             for row in memory["at_peak"][:3])
-        return self._check(f"peak_below({size!r})", memory["peak_bytes"] < words.parse_bytes(size),
-                           f"the peak was {words.bytes_(memory['peak_bytes'])}; largest then: {largest}")
+        return self._check(f"peak_below({size!r})", memory["peak_bytes"] < parse_bytes(size),
+                           f"the peak was {format_bytes(memory['peak_bytes'])}; largest then: {largest}")
 
     @checked
     def calls(self, op: str, number: int | None = None, *, lane: str | None = None, layer: str | None = None,
@@ -223,12 +223,12 @@ class Expectation:
         rows = [row for row in self._profile.totals if op in (None, row["name"]) and lane in (None, row["lane"])]
         moved = sum(row["bytes"] for row in rows)
         most = sorted(rows, key=lambda row: -row["bytes"])[:3]
-        by = ", ".join(f"{row['name']} ({row['lane']}) {words.bytes_(row['bytes'])}" for row in most)
+        by = ", ".join(f"{row['name']} ({row['lane']}) {format_bytes(row['bytes'])}" for row in most)
         contract = _call("bytes_moved_below", size, op=op, lane=lane)
         if op is not None and not rows:
             return self._check(contract, False, f"{op} never ran", "names are those of prof.table().")
-        return self._check(contract, moved < words.parse_bytes(size),
-                           f"{words.bytes_(moved)} were moved, most by {by}")
+        return self._check(contract, moved < parse_bytes(size),
+                           f"{format_bytes(moved)} were moved, most by {by}")
 
     def _recorded(self, what: str) -> None:
         """Refuse to judge by a trace in which nothing could be found: every contract would hold."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from .pieces import COMPONENTS
+from .allocations import COMPONENTS
 
 __all__ = ["ArrayKey", "describe", "dtype_of", "flops", "key_of", "moved", "plain", "size_of", "storage"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base import displays
 from ..base.errors import ProfilerError
-from . import words
+from ..base.formatting import format_bytes, format_count, format_duration
 from .describe import storage
 from .table import Table
 
@@ -193,17 +193,17 @@ class Diff:
     def summary(self) -> str:
         """The comparison in sentences."""
         text = (f"{self.verdict[0].upper()}{self.verdict[1:]}. Median recorded time of a {self.unit}: "
-                f"{words.duration(self.time[0])} before, {words.duration(self.time[1])} after. {NOT_JUDGED}")
+                f"{format_duration(self.time[0])} before, {format_duration(self.time[1])} after. {NOT_JUDGED}")
         folded = sum(side.folded for side in self._sides)
-        return text + (f" {words.count(folded)} older events are in totals only and not compared." if folded else "")
+        return text + (f" {format_count(folded)} older events are in totals only and not compared." if folded else "")
 
     def table(self, rows: int | None = None) -> Table:
         """The changes, largest first, with their causes."""
         shown = [row for row in self.rows if row["verdict"] != SAME] or self.rows
         hidden = len(self.rows) - len(shown[:rows])
         cells = [[f"{row['layer'] or '(no layer)'}: {row['name']}", row["lane"], row["storage"],
-                  _arrow(row["calls"], words.count), _arrow(row["bytes"], words.bytes_),
-                  _arrow(row["time"], words.duration),
+                  _arrow(row["calls"], format_count), _arrow(row["bytes"], format_bytes),
+                  _arrow(row["time"], format_duration),
                   *map(_signed, (row["by_calls"], row["by_bytes"], row["by_speed"])), row["verdict"]] for row in shown[:rows]]
         footer = self.summary() + (f" {hidden} more rows are not shown." if hidden else "")
         return Table(("operator", "lane", "storage types", "calls", "moved", "own time", "by calls", "by bytes", "by time a byte",
@@ -283,4 +283,4 @@ def _arrow(pair: Any, write: Any) -> str:
 
 
 def _signed(microseconds: float) -> str:
-    return f"{'−' if microseconds < 0 else '+'}{words.duration(abs(microseconds))}"
+    return f"{'−' if microseconds < 0 else '+'}{format_duration(abs(microseconds))}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.errors import FileFormatError
 from .describe import storage
-from .log import Key, Total
+from .event_store import Key, Total
 from .source import Stored, accounted
 
 __all__ = ["read_foreign"]

@@ -9,12 +9,12 @@ import sys
 from array import array
 from typing import Any
 
-from ..base.sizes import LASTING, Kind
+from ..base.memory_model import LASTING, Kind
 from ..core import hooks
+from .allocations import Allocation, AllocationKind, Sparse, View
 from .describe import dtype_of, size_of
-from .lives import Lives
-from .notes import ASSIGN
-from .pieces import Mold, Piece, Sparse, View
+from .event_buffer import ASSIGN
+from .memory_timeline import Lives
 
 __all__ = ["MAX_SAMPLES", "MemoryTracker", "process_bytes", "process_peak_bytes"]
 
@@ -33,11 +33,11 @@ _NO_ROLES: dict[str, str] = {}
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
-def _row(piece: Piece) -> dict[str, Any]:
+def _row(allocation: Allocation) -> dict[str, Any]:
     """The line of the table of what was alive."""
-    mold = piece.mold
-    return {"owner": mold.owner, "role": mold.role, "stype": mold.stype, "shape": list(mold.shape),
-            "component": mold.component, "dtype": dtype_of(piece.dtype)[1], "bytes": mold.bytes, "layer": mold.layer}
+    kind = allocation.kind
+    return {"owner": kind.owner, "role": kind.role, "stype": kind.stype, "shape": list(kind.shape),
+            "component": kind.component, "dtype": dtype_of(allocation.dtype)[1], "bytes": kind.bytes, "layer": kind.layer}
 
 
 class MemoryTracker:
@@ -59,10 +59,10 @@ class MemoryTracker:
         self.gradient_rows: dict[str, int] = {}
         self._roles: dict[str, int] = {}
         # What was there before, kept apart: it adds the same to every moment.  Pieces that no event mentioned yet:
-        self._before: dict[Piece, int] = {}
+        self._before: dict[Allocation, int] = {}
         self._base_roles: dict[str, int] = {}
-        self._alive: dict[Piece, None] = {}
-        self._gone_since_peak: list[Piece] = []
+        self._alive: dict[Allocation, None] = {}
+        self._gone_since_peak: list[Allocation] = []
         self._consumed = 0
         self._count = 0
         self._peak_count = 0
@@ -76,7 +76,7 @@ class MemoryTracker:
         self._kinds: dict[Kind, int] = {}
         self._base: dict[int, int] = {}
         # What an operator makes, by the addresses of its plan and of the element type, which are kept alive.
-        self._molds: dict[tuple[Any, ...], tuple[Mold, Any]] = {}
+        self._allocation_kinds: dict[tuple[Any, ...], tuple[AllocationKind, Any]] = {}
 
     def prepare(self, events: list[tuple[Any, ...]]) -> None:
         """Learn the roles first: a role holds for the whole life of an array, also before it was given."""
@@ -96,37 +96,38 @@ class MemoryTracker:
                 entry, role, owner, before = event[7]
                 self._give(entry, role, owner)
                 if before:
-                    self._before.update({piece: size_of(piece) for piece, _ in entry.owners() if not piece.known})
+                    self._before.update({allocation: size_of(allocation) for allocation, _ in entry.owners()
+                                         if not allocation.known})
 
     def _give(self, entry: Any, role: str, owner: str) -> None:
         if role == "gradient" and entry.stype == "row_sparse":
             rows = int(entry.parts[1].shape[0])
             self.gradient_rows[owner] = max(rows, self.gradient_rows.get(owner, 0))
         given = role, owner
-        for piece, _ in entry.owners():
-            if piece.given != given:
-                piece.given = given
-                if piece.known and not piece.freed:
-                    self._change_role(piece, role, owner)
+        for allocation, _ in entry.owners():
+            if allocation.given != given:
+                allocation.given = given
+                if allocation.known and not allocation.freed:
+                    self._change_role(allocation, role, owner)
 
     def _infer(self, event: tuple[Any, ...]) -> None:
         """An update of a parameter takes its gradient second and its optimizer state after that."""
         inputs = event[7]
-        owners = [piece.given for piece, _ in inputs[0].owners()] if inputs else []
+        owners = [allocation.given for allocation, _ in inputs[0].owners()] if inputs else []
         if not owners or owners[0] is None or owners[0][0] != "parameter":
             return
         for place, entry in enumerate(inputs[1:]):
             role = "gradient" if place == 0 else "optimizer state"
-            if tuple(entry.shape) == tuple(inputs[0].shape) and all(piece.given is None for piece, _ in entry.owners()):
+            if tuple(entry.shape) == tuple(inputs[0].shape) and all(allocation.given is None for allocation, _ in entry.owners()):
                 self._give(entry, role, owners[0][1])
 
-    def replay(self, event: tuple[Any, ...], dead: collections.deque[Piece], start: int, end: int) -> None:
+    def replay(self, event: tuple[Any, ...], dead: collections.deque[Allocation], start: int, end: int) -> None:
         """Take one event; ``start`` and ``end`` are in profile time."""
         thread = event[6]
         inside = start < self._last_start.get(thread, -1)
         self._last_start[thread] = start
-        buried = event[9] > self._consumed
-        if buried and not inside:
+        released = event[9] > self._consumed
+        if released and not inside:
             self._bury(dead, event[9], start)
         plan = event[0]
         if plan.__class__ is not str:
@@ -144,121 +145,123 @@ class MemoryTracker:
             self._meet(event[7][0], event, _NO_ROLES, end)
         if self._changed:
             self._sample(end)
-        if buried and inside:
+        if released and inside:
             self._note_temporaries(event, dead, start)
             self._bury(dead, event[9], end)
 
-    def _note_temporaries(self, event: tuple[Any, ...], dead: collections.deque[Piece], start: int) -> None:
+    def _note_temporaries(self, event: tuple[Any, ...], dead: collections.deque[Allocation], start: int) -> None:
         """Count what was made since ``start`` and is already freed: the dense copies of a fallback, for instance."""
-        found = [piece for piece in itertools.islice(dead, event[9] - self._consumed)
-                 if piece.mold is not None and piece.born and piece.time >= start]
+        found = [allocation for allocation in itertools.islice(dead, event[9] - self._consumed)
+                 if allocation.kind is not None and allocation.born and allocation.time >= start]
         if not found or event[0].__class__ is str:
             return
-        size = sum(piece.mold.bytes for piece in found)
+        size = sum(allocation.kind.bytes for allocation in found)
         count = self.temporaries.setdefault((event[0].op.name, event[4]), [0, 0, 0])
         count[:] = count[0] + len(found), count[1] + size, max(count[2], size)
 
     def _meet(self, entry: Any, event: tuple[Any, ...], roles: dict[str, str], now: int) -> None:
         """Count the memory of an array that an event mentions for the first time."""
         entry.known = True
-        if entry.__class__ is Piece:
+        if entry.__class__ is Allocation:
             if not entry.freed:
                 self._count_in(entry, "data", entry, event, roles, now)
             return
-        for piece, component in entry.owners():
-            if not piece.known:
-                piece.known = True
-                if not piece.freed:
-                    self._count_in(piece, component, entry, event, roles, now)
+        for allocation, component in entry.owners():
+            if not allocation.known:
+                allocation.known = True
+                if not allocation.freed:
+                    self._count_in(allocation, component, entry, event, roles, now)
 
-    def _count_in(self, piece: Piece, component: str, whole: Any, event: tuple[Any, ...], roles: dict[str, str],
+    def _count_in(self, allocation: Allocation, component: str, whole: Any, event: tuple[Any, ...], roles: dict[str, str],
                   now: int) -> None:
-        piece.mold = mold = self._mold_of(piece, component, whole, event, roles)
+        allocation.kind = kind = self._kind_of(allocation, component, whole, event, roles)
         self._count += 1
-        self._alive[piece] = None
-        if self._before and self._before.pop(piece, None) is not None:
-            self._base_roles[mold.role] = self._base_roles.get(mold.role, 0) + mold.bytes
-            self._base[mold.kind] = self._base.get(mold.kind, 0) + 1
+        self._alive[allocation] = None
+        if self._before and self._before.pop(allocation, None) is not None:
+            self._base_roles[kind.role] = self._base_roles.get(kind.role, 0) + kind.bytes
+            self._base[kind.number] = self._base.get(kind.number, 0) + 1
             return
-        piece.born, piece.time = self._count, now
+        allocation.born, allocation.time = self._count, now
         if len(self._order) < MOST_LIVES:
-            self._order.append(mold.kind + 1)
-        self.total += mold.bytes
-        self._roles[mold.role] = self._roles.get(mold.role, 0) + mold.bytes
+            self._order.append(kind.number + 1)
+        self.total += kind.bytes
+        self._roles[kind.role] = self._roles.get(kind.role, 0) + kind.bytes
         self._changed = True
         if self.total > self.peak:
             self.peak, self.peak_time, self._peak_count = self.total, max(now, self._now), self._count
             self._gone_since_peak.clear()
 
-    def _mold_of(self, piece: Piece, component: str, whole: Any, event: tuple[Any, ...], roles: dict[str, str]) -> Mold:
+    def _kind_of(self, allocation: Allocation, component: str, whole: Any, event: tuple[Any, ...], roles: dict[str, str]
+                 ) -> AllocationKind:
         plan, layer = event[0], event[4]
         operator = plan.__class__ is not str
-        stype, shape = ("default", piece.shape) if whole.__class__ is View else (whole.stype, whole.shape)
-        key = (id(plan), event[3], layer, id(roles), piece.given, component, stype, shape, piece.shape, id(piece.dtype))
-        found = self._molds.get(key)
+        stype, shape = ("default", allocation.shape) if whole.__class__ is View else (whole.stype, whole.shape)
+        key = (id(plan), event[3], layer, id(roles), allocation.given, component, stype, shape, allocation.shape,
+               id(allocation.dtype))
+        found = self._allocation_kinds.get(key)
         if found is not None:
             return found[0]
-        if len(self._molds) > MOST_MOLDS:
-            self._molds.clear()
-        if piece.given is not None:
-            role, owner = piece.given
+        if len(self._allocation_kinds) > MOST_MOLDS:
+            self._allocation_kinds.clear()
+        if allocation.given is not None:
+            role, owner = allocation.given
         else:
             role = roles.get((plan.op.lane if operator else "") or event[3], "workspace")
             # What an array without a role of its own is called by: ``dot in dense0``.
             name = plan.op.name if operator else ""
             owner = f"{name} in {layer}" if name and layer else name or layer
-        made = Mold(role, owner, layer, stype, tuple(shape), component)
-        self._number(made, piece)
-        self._molds[key] = made, (plan, piece.dtype)
+        made = AllocationKind(role, owner, layer, stype, tuple(shape), component)
+        self._number(made, allocation)
+        self._allocation_kinds[key] = made, (plan, allocation.dtype)
         return made
 
-    def _number(self, mold: Mold, piece: Piece) -> None:
-        """Fill in the bytes of a mold, and the number of all that decides them."""
-        mold.bytes = size_of(piece)
+    def _number(self, kind: AllocationKind, allocation: Allocation) -> None:
+        """Fill in the bytes of a kind of allocation, and the number of all that decides them."""
+        kind.bytes = size_of(allocation)
         # Other owners what_if need not know: they would make each layer's arrays a kind of their own.
-        owner = mold.owner if mold.role in LASTING else ""
-        kind = (mold.role, owner, mold.stype, mold.shape, mold.component, tuple(piece.shape), dtype_of(piece.dtype)[1])
-        mold.kind = self._kinds.setdefault((*kind, mold.bytes), len(self._kinds))
+        owner = kind.owner if kind.role in LASTING else ""
+        key = (kind.role, owner, kind.stype, kind.shape, kind.component, tuple(allocation.shape), dtype_of(allocation.dtype)[1])
+        kind.number = self._kinds.setdefault((*key, kind.bytes), len(self._kinds))
 
-    def _change_role(self, piece: Piece, role: str, owner: str) -> None:
-        before = piece.mold
-        piece.mold = mold = Mold(role, owner, before.layer, before.stype, before.shape, before.component)
-        self._number(mold, piece)
-        roles = self._roles if piece.born else self._base_roles
-        roles[before.role] = roles.get(before.role, 0) - mold.bytes
-        roles[role] = roles.get(role, 0) + mold.bytes
-        if before.kind == mold.kind:
+    def _change_role(self, allocation: Allocation, role: str, owner: str) -> None:
+        before = allocation.kind
+        allocation.kind = kind = AllocationKind(role, owner, before.layer, before.stype, before.shape, before.component)
+        self._number(kind, allocation)
+        roles = self._roles if allocation.born else self._base_roles
+        roles[before.role] = roles.get(before.role, 0) - kind.bytes
+        roles[role] = roles.get(role, 0) + kind.bytes
+        if before.number == kind.number:
             return
-        if not piece.born:
-            self._base[before.kind] -= 1
-            self._base[mold.kind] = self._base.get(mold.kind, 0) + 1
+        if not allocation.born:
+            self._base[before.number] -= 1
+            self._base[kind.number] = self._base.get(kind.number, 0) + 1
         elif len(self._order) < MOST_LIVES:
-            self._order.append(-before.kind - 1)
-            self._order.append(mold.kind + 1)
+            self._order.append(-before.number - 1)
+            self._order.append(kind.number + 1)
 
     def lives(self) -> Lives | None:
         """The life of each array; None if there were too many to keep."""
         return Lives(list(self._kinds), self._order, self._base) if len(self._order) < MOST_LIVES else None
 
-    def _bury(self, dead: collections.deque[Piece], count: int, now: int) -> None:
+    def _bury(self, dead: collections.deque[Allocation], count: int, now: int) -> None:
         roles, order = self._roles, self._order
         while self._consumed < count and dead:
-            piece = dead.popleft()
+            allocation = dead.popleft()
             self._consumed += 1
-            piece.freed = True
+            allocation.freed = True
             if self._before:
-                self._before.pop(piece, None)
-            mold = piece.mold
-            if mold is None:
+                self._before.pop(allocation, None)
+            kind = allocation.kind
+            if kind is None:
                 continue
-            del self._alive[piece]
-            self.total -= mold.bytes
+            del self._alive[allocation]
+            self.total -= kind.bytes
             if len(order) < MOST_LIVES:
-                order.append(-mold.kind - 1)
-            roles[mold.role] = roles.get(mold.role, 0) - mold.bytes
+                order.append(-kind.number - 1)
+            roles[kind.role] = roles.get(kind.role, 0) - kind.bytes
             self._changed = True
-            if piece.born <= self._peak_count:
-                self._gone_since_peak.append(piece)
+            if allocation.born <= self._peak_count:
+                self._gone_since_peak.append(allocation)
         if self._changed:
             self._sample(now)
 
@@ -276,14 +279,14 @@ class MemoryTracker:
             pairs = zip(samples[0:-1:2], samples[1::2], strict=False)
             samples[: len(samples) // 2 * 2] = [max(pair, key=lambda sample: sample[1]) for pair in pairs]
 
-    def finish(self, dead: collections.deque[Piece], now: int) -> None:
+    def finish(self, dead: collections.deque[Allocation], now: int) -> None:
         """Take the frees since the last event."""
         self._bury(dead, self._consumed + len(dead), now)
 
     def at_peak(self) -> list[dict[str, Any]]:
         """What was alive at the peak, largest first."""
-        alive = [piece for piece in self._alive if piece.born <= self._peak_count]
-        rows = [_row(piece) for piece in (*alive, *self._gone_since_peak)]
+        alive = [allocation for allocation in self._alive if allocation.born <= self._peak_count]
+        rows = [_row(allocation) for allocation in (*alive, *self._gone_since_peak)]
         return sorted(rows, key=lambda row: (-row["bytes"], row["role"], row["owner"], row["component"], row["shape"]))
 
     def _all_roles(self, roles: dict[str, int]) -> dict[str, int]:

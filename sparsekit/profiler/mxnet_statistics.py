@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from ..core import hooks
-from .log import MOST_NOTES
+from .event_store import MOST_NOTES
 from .table import aggregate
 
 __all__ = ["SORTS", "Names", "Statistics"]

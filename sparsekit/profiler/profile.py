@@ -8,15 +8,15 @@ from typing import Any
 
 from ..base import displays
 from ..base.entry import entry
+from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..base.optional import optional_import
 from ..core import hooks
-from . import words
 from .advice import advise
 from .describe import storage
 from .differences import diff
-from .log import Key, Total
-from .places import PLACES, Place, place_totals, unplaced
-from .shown import aside
+from .event_store import Key, Total
+from .event_view import aside
+from .group_by_line import PLACES, Place, place_totals, unplaced
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import lives_of, what_if
@@ -170,8 +170,8 @@ class Profile:
         rows.sort(key=lambda row: (-row["bytes"], row["name"]))
         found = [{"name": row["name"], "lane": row["lane"], "calls": row["calls"], "bytes": row["bytes"], "total": row["total"],
                   "rate": row["bytes"] / row["total"] * 1e6 if row["total"] else 0.0} for row in rows]
-        cells = [[row["name"], row["lane"], words.count(row["calls"]), words.bytes_(row["bytes"]), words.duration(row["total"]),
-                  f"{words.bytes_(row['rate'])}/s"] for row in found]
+        cells = [[row["name"], row["lane"], format_count(row["calls"]), format_bytes(row["bytes"]), format_duration(row["total"]),
+                  f"{format_bytes(row['rate'])}/s"] for row in found]
         return Table(("transfer", "lane", "calls", "bytes", "time", "rate"), found, cells, "", "Bytes moved between places")
 
     def diff(self, other: Any) -> Any:
@@ -242,20 +242,20 @@ class Profile:
 
     def _footer(self) -> str:
         data = self._data()
-        text = f"{words.duration(data.wall)} of wall time, {words.share(data.accounted)} accounted for."
+        text = f"{format_duration(data.wall)} of wall time, {format_percent(data.accounted)} accounted for."
         if data.overhead:
-            text += f" The profiler's own cost is estimated at {words.duration(data.overhead)}"
+            text += f" The profiler's own cost is estimated at {format_duration(data.overhead)}"
             each = data.overhead / max(1, data.events)
             calls, short = self._shorter_than(SHORT * each)
-            text += (f", {words.duration(each)} an event: {words.share(short / calls)} of the operators take less than {SHORT} "
-                     "times that, so look at their sums, not at single times." if short > calls / 2 else ".")
+            text += (f", {format_duration(each)} an event: {format_percent(short / calls)} of the operators take less than "
+                     f"{SHORT} times that, so look at their sums, not at single times." if short > calls / 2 else ".")
         if data.folded:
-            text += f" {words.count(data.folded)} older events are in these totals only."
+            text += f" {format_count(data.folded)} older events are in these totals only."
         if data.more_marks:
-            text += f" {words.count(data.more_marks)} later markers and counter values are not kept."
+            text += f" {format_count(data.more_marks)} later markers and counter values are not kept."
         if data.more_densifications:
             number = sum(data.more_densifications.values())
-            text += f" {words.count(number)} later densifications are in the ledger's table only."
+            text += f" {format_count(number)} later densifications are in the ledger's table only."
         return text
 
     def _shorter_than(self, time: float) -> tuple[int, int]:
@@ -274,8 +274,8 @@ class Profile:
             groups[record] = groups.get(record, 0) + 1
         for record, number in self._data().more_densifications.items():
             groups[record] = groups.get(record, 0) + number
-        cells = [[r.op, r.kind, r.line, r.source, r.target, " × ".join(map(str, r.shape)), words.bytes_(r.bytes_before),
-                  words.bytes_(r.bytes_after), words.count(n), r.remedy] for r, n in groups.items()]
+        cells = [[r.op, r.kind, r.line, r.source, r.target, " × ".join(map(str, r.shape)), format_bytes(r.bytes_before),
+                  format_bytes(r.bytes_after), format_count(n), r.remedy] for r, n in groups.items()]
         rows = [{**record._asdict(), "times": number} for record, number in groups.items()]
         return Table(_LEDGER_COLUMNS, rows, cells, "", "Sparse arrays that silently became dense")
 
@@ -359,13 +359,13 @@ class Profile:
         """The profile in two sentences."""
         data = self._data()
         peak = data.memory.get("peak_bytes", 0)
-        dense = f"{words.count(data.densified)} sparse {'array' if data.densified == 1 else 'arrays'} silently became dense"
+        dense = f"{format_count(data.densified)} sparse {'array' if data.densified == 1 else 'arrays'} silently became dense"
         natural = self.densified_by_kind[hooks.NATURAL]
         if natural:
-            dense += f", {words.count(natural)} of them by nature" if natural < data.densified else ", by nature"
-        return (f"{words.count(data.events)} events in {words.duration(data.wall)}, "
-                f"{words.share(data.accounted)} of it accounted for. "
-                f"Arrays held at most {words.bytes_(peak)}; {dense}.")
+            dense += f", {format_count(natural)} of them by nature" if natural < data.densified else ", by nature"
+        return (f"{format_count(data.events)} events in {format_duration(data.wall)}, "
+                f"{format_percent(data.accounted)} of it accounted for. "
+                f"Arrays held at most {format_bytes(peak)}; {dense}.")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.summary()}>"

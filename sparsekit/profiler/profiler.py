@@ -15,7 +15,7 @@ from ..base.errors import ProfilerError
 from ..base.forking import across_fork
 from ..base.scoped import Scoped
 from ..core import hooks
-from .notes import COUNTER, MARKER
+from .event_buffer import COUNTER, MARKER
 from .profile import Profile
 from .schedules import Schedule
 from .source import Run

@@ -15,8 +15,8 @@ from ..base.errors import DataFileError
 from ..base.files import path_of
 from ..core import hooks
 from .describe import storage
+from .event_store import Key, Total
 from .foreign_trace import read_foreign
-from .log import Key, Total
 from .nesting import without_compilation
 from .profile import Profile
 from .source import Stored

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from ..base.forking import across_fork
-from ..base.undisturbed import undisturbed
+from ..base.signal_safe import undisturbed
 from ..core import hooks
-from .collector import Collector
-from .notes import ASSIGN, DENSIFY, FLOWED, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
+from .event_buffer import ASSIGN, DENSIFY, FLOWED, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
+from .gc_threshold import Collector
 
 __all__ = ["Recorder"]
 

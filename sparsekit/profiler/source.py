@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..base.undisturbed import undisturbed
+from ..base.signal_safe import undisturbed
 from .clock import Clock
-from .log import Key, Log, Total
+from .event_store import Key, Log, Total
+from .event_view import Brief
 from .memory import process_bytes
 from .recorder import Recorder
-from .shown import Brief
 
 __all__ = ["Run", "Stored", "accounted", "environment"]
 
@@ -123,12 +123,12 @@ class Run:
         return fresh
 
     def origin_of(self, store: Any) -> Any:
-        """Where a dense store of a live array came from, as ``pieces.Origin``; None if no operator recorded made it."""
+        """Where a dense store of a live array came from, as ``allocations.Origin``; None if no operator recorded made it."""
         self.refresh()
         for reference in weakref.getweakrefs(store):
             entry = self.recorder.reader.entry(reference)
             if entry is not None:
-                return next((piece.origin for piece, _ in entry.owners()), None)
+                return next((allocation.origin for allocation, _ in entry.owners()), None)
         return None
 
     def _alone(self, work: Callable[[], Any]) -> Any:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..base.errors import UnknownNameError
-from . import words
+from ..base.formatting import format_bytes, format_count, format_duration
+from ..base.tables import html_table, text_table
 
 __all__ = ["COLUMNS", "GROUPS", "SORTS", "Table", "aggregate", "totals_table"]
 
@@ -27,9 +28,9 @@ SORTS = {"total": "total", "self": "self", "avg": "mean", "mean": "mean", "min":
          "count": "calls", "calls": "calls", "bytes": "bytes", "flops": "flops", "name": "name"}
 
 COLUMNS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
-    ("calls", "calls", words.count), ("total", "total", words.duration), ("self", "own time", words.duration),
-    ("mean", "mean", words.duration), ("min", "min", words.duration), ("max", "max", words.duration),
-    ("bytes", "moved", words.bytes_), ("flops", "useful FLOP", words.count),
+    ("calls", "calls", format_count), ("total", "total", format_duration), ("self", "own time", format_duration),
+    ("mean", "mean", format_duration), ("min", "min", format_duration), ("max", "max", format_duration),
+    ("bytes", "moved", format_bytes), ("flops", "useful FLOP", format_count),
 )
 
 _TITLES = {"name": "operator", "lane": "lane", "layer": "layer", "storage": "storage types", "line": "line",
@@ -54,14 +55,14 @@ class Table:
         self.cells = cells
 
     def __repr__(self) -> str:
-        text = words.text_table(self.columns, self.cells)
+        text = text_table(self.columns, self.cells)
         return f"{text}\n{self.footer}" if self.footer else text
 
     @property
     def html(self) -> str:
         """The table as plain HTML."""
         caption = " ".join(part for part in (self.caption, self.footer) if part)
-        return words.html_table(self.columns, self.cells, caption)
+        return html_table(self.columns, self.cells, caption)
 
     def plain(self) -> dict[str, Any]:
         """The table as plain data for a report: ``columns rows caption``."""

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DataFileError
-from . import describe, words
-from .log import Key, Total
+from ..base.files import written
+from . import describe
+from .event_store import Key, Total
 
 __all__ = ["save_trace", "trace_events"]
 
@@ -53,10 +54,12 @@ def save_trace(profile: Any, path: str | os.PathLike[str]) -> Path:
         raise DataFileError(f"A trace is not written as {Path(name).name!r}.",
                             hint="end the name in .json or .json.gz.")
     try:
-        return words.write_bytes(path, lambda stream: _write(profile, stream, name.endswith(".gz")))
+        with written(path) as stream:
+            _write(profile, stream, name.endswith(".gz"))
     except FileNotFoundError as error:
         raise DataFileError(f"The trace {Path(name).name!r} cannot be written: {error.strerror}.",
                             hint="create the folder first.") from error
+    return Path(path)
 
 
 def _write(profile: Any, stream: Any, compressed: bool) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..base import displays
 from ..base.errors import ProfilerError
+from ..base.formatting import format_bytes, format_count, format_duration
 from ..core import hooks
-from . import words
 from .profiler import Profiler
 from .table import Table
 
@@ -321,10 +321,10 @@ class Comparison:
         columns += ["operators", "bytes moved", "bytes at the peak", "implicit conversions"] if self.profiles else []
         cells = []
         for row in self.rows:
-            line = [row["name"], words.duration(row["time"]), _ratio(row["ratio"]), _interval(row), row["finding"]]
+            line = [row["name"], format_duration(row["time"]), _ratio(row["ratio"]), _interval(row), row["finding"]]
             if self.profiles:
-                line += [words.count(row["operators"]), words.bytes_(row["bytes"]), words.bytes_(row["peak"]),
-                         words.count(row["densified"])]
+                line += [format_count(row["operators"]), format_bytes(row["bytes"]), format_bytes(row["peak"]),
+                         format_count(row["densified"])]
             cells.append(line)
         return Table(tuple(columns), self.rows, cells, self.summary(), "Programs run in turns")
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ProfilerError, UnknownNameError
-from ..base.sizes import FLOATS, INDICES, LASTING, Change, Sizes
-from . import words
+from ..base.formatting import format_bytes
+from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
 from .table import Table
 
 __all__ = ["CHANGES", "WhatIf", "lives_of", "what_if"]
@@ -159,12 +159,12 @@ class WhatIf:
         """The answer in a sentence, and how exact it is."""
         asked = ", ".join(f"{name}={value!r}{f' instead of {self.batch}' if name == 'batch_size' else ''}"
                           for name, value in self.change.items()) or "no change"
-        text = f"With {asked} the peak is {words.bytes_(self.after)} instead of {words.bytes_(self.before)}"
+        text = f"With {asked} the peak is {format_bytes(self.after)} instead of {format_bytes(self.before)}"
         return f"{text}; {'; '.join(self.notes)}." if self.notes else f"{text}, exactly."
 
     def table(self, rows: int | None = None) -> Table:
         """Bytes by role and owner, before and after."""
-        cells = [[str(row["role"]), str(row["owner"]), words.bytes_(row["before"]), words.bytes_(row["after"])]
+        cells = [[str(row["role"]), str(row["owner"]), format_bytes(row["before"]), format_bytes(row["after"])]
                  for row in self.rows[:rows]]
         return Table(("role", "owner", "before", "after"), self.rows, cells, self.summary(), "Alive at the peak")
 

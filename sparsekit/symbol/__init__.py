@@ -10,11 +10,11 @@ from .arithmetic import FUNCTIONS as _FUNCTIONS
 from .creation import arange, concatenate, eye, full, histogram, linspace, ones, split_v2, zeros
 from .executor import Executor
 from .functions import F as _F
-from .leaves import Group, Variable, fromjson, load, load_json, var
+from .mxnet_names import is_known as _is_known
 from .namespaces import GROUPS as _GROUPS
 from .namespaces import group as _group
-from .spelling import is_known as _is_known
 from .symbol import Symbol
+from .variables import Group, Variable, fromjson, load, load_json, var
 
 globals().update(_FUNCTIONS)
 

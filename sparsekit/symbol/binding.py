@@ -16,9 +16,9 @@ from ..ndarray.ndarray import NDArray
 from .executor import Executor
 from .gradients import gradient_stypes
 from .inference import NodeStorage, declared_stype, dtypes_of, shapes_of, storage_of
-from .logs import log_storage, wanted
 from .node import Entry, SymbolNode, order, variables
 from .shapes import Partial, complete, from_user, to_user
+from .storage_log import log_storage, wanted
 
 __all__ = ["bind", "simple_bind"]
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..core import cost
 from ..core.op import Op, Rule
 from ..core.spec import Spec
+from ..core.trace import abstract
 from .gradients import gradient_stypes
 from .inference import dtypes_of, shapes_of, storage_of
 from .node import Entry, SymbolNode, auxiliary, order
@@ -90,9 +91,11 @@ class Composite(Op, ABC):
     def _gradients(self, F: Any, g: Any, *rest: Any) -> Any:
         """Abstract gradients; real ones come from what the operator calls, which is recorded."""
         arrays, results = rest[:len(rest) - 3], rest[-3]
-        outputs = [one.spec for one in (results if isinstance(results, tuple) else (results,))]
-        stypes = self.gradient_stypes([array.spec for array in arrays], outputs)
-        return [type(array)(array.spec._replace(stype=stype)) for array, stype in zip(arrays, stypes, strict=True)]
+        specs = [Spec(array.shape, np.dtype(array.dtype), array.stype) for array in arrays]
+        outputs = [Spec(array.shape, np.dtype(array.dtype), array.stype)
+                   for array in (results if isinstance(results, tuple) else (results,))]
+        return [abstract(spec._replace(stype=stype))
+                for spec, stype in zip(specs, self.gradient_stypes(specs, outputs), strict=True)]
 
 
 def _nothing(k: Any, *stores: Any) -> Any:

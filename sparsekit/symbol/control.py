@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from ..base.attributes import AttrScope, current_attributes
 from ..base.errors import DTypeError, ParameterError
 from ..base.naming import current_names
-from . import values
-from .calls import checked_attributes
+from . import attr_text
+from .compose import checked_attributes
 from .composite import Composite, Graph
 from .functions import F
 from .loops import Cond, ForEach, WhileLoop
@@ -130,7 +130,7 @@ def _cut(heads: list[Entry], scope: str) -> tuple[list[Entry], dict[SymbolNode, 
 def _call(op: Composite, sources: Sequence[Entry], params: dict[str, Any]) -> list[Symbol]:
     """A node of such an operator, as a symbol for each output."""
     node = SymbolNode(current_names().get(None, op.name), op.bind({}), sources, op.name,
-                      {key: values.text(value) for key, value in params.items()}, checked_attributes(None))
+                      {key: attr_text.text(value) for key, value in params.items()}, checked_attributes(None))
     return [Symbol([(node, place)]) for place in range(node.visible)]
 
 

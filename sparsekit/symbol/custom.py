@@ -8,13 +8,13 @@ from typing import Any
 from ..base.errors import FileFormatError, SparsekitError
 from ..base.naming import current_names
 from ..core.spec import Spec
-from . import values
-from .calls import checked_attributes, written_attributes
+from . import attr_text
+from .compose import checked_attributes, written_attributes
 from .composite import BUILDERS, Composite
 from .functions import entry_of
+from .mxnet_names import HIDDEN
 from .node import Entry, SymbolNode
 from .shapes import Partial, complete, from_user, to_user
-from .spelling import HIDDEN
 from .symbol import Symbol
 
 __all__ = ["CustomComposite", "make_custom"]
@@ -107,7 +107,7 @@ def make_custom(prop_of: Callable[[str, dict[str, str]], Any], apply: Callable[.
         """
         hidden = {key: kwargs.pop(key) for key in list(kwargs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
         given = {key: kwargs.pop(key) for key in list(kwargs) if isinstance(kwargs[key], Symbol)}
-        settings = {key: values.text(value) for key, value in kwargs.items()}
+        settings = {key: attr_text.text(value) for key, value in kwargs.items()}
         op = CustomComposite(prop_of(op_type, settings), op_type, apply)
         entries = _inputs(op, args, given)
         name = current_names().get(name, "custom")

@@ -10,12 +10,12 @@ from typing import Any
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError
 from ..base.files import path_of, write_whole
 from ..core.op import Op
+from . import attr_text
 from . import loops as _loops  # noqa: F401 - says how loops are read
-from . import values
-from .calls import complete_inputs
+from .compose import complete_inputs
 from .composite import BUILDERS
+from .mxnet_names import HIDDEN, PASSED_OVER, Spelling, adjusted, is_known, output_names, spelling_of
 from .node import Entry, SymbolNode, copied, order, rebuilt, states_of
-from .spelling import HIDDEN, PASSED_OVER, Spelling, adjusted, is_known, output_names, spelling_of
 
 __all__ = ["read", "read_file", "write", "write_file"]
 
@@ -238,7 +238,7 @@ class _Reader:
         for key, value in attrs.items():
             ours = spelling.renamed.get(key, key)
             if ours in spelling.op.attrs and not (key == "num_args" and spelling.op.variadic):
-                own[ours] = values.parse(value, spelling.op.attrs[ours], f"{self.source}: {key} of {where}")
+                own[ours] = attr_text.parse(value, spelling.op.attrs[ours], f"{self.source}: {key} of {where}")
                 params[key] = value
             elif _is_own(key):
                 user[key] = value

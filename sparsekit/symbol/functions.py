@@ -9,9 +9,9 @@ from typing import Any
 from ..base.errors import DTypeError, ShapeError, SparsekitError
 from ..core.function import describe
 from ..core.op import REQUIRED, Op
-from .calls import make_node
+from .compose import make_node
+from .mxnet_names import HIDDEN, Spelling, spelling_of
 from .node import Entry
-from .spelling import HIDDEN, Spelling, spelling_of
 from .symbol import Symbol
 
 __all__ = ["F", "entry_of", "make_function"]

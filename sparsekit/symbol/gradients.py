@@ -7,7 +7,9 @@ from typing import Any
 
 from ..base.errors import DensificationError
 from ..core.op import Op
-from ..core.spec import Spec, gradient_specs, noted_fallbacks
+from ..core.spec import Spec
+from ..core.trace import gradient_specs
+from ..ndarray.functions import F
 from .node import Entry, SymbolNode, order
 
 __all__ = ["gradient_stypes"]
@@ -43,14 +45,14 @@ def gradient_stypes(heads: Sequence[Entry], specs: dict[Entry, Spec],
         arrived = [given.get((node, place)) for place in range(node.visible)]
         if all(one is None for one in arrived):
             continue
-        with noted_fallbacks() as noted:
-            try:
-                made = _through(node, arrived, specs, useful)
-            except DensificationError as error:
-                if refused is None:
-                    raise
-                refused[node] = error
-                made = [specs[entry]._replace(stype="default") for entry in node.inputs]  # what else follows from it is shown
+        noted: list[tuple[Op, tuple[Spec, ...]]] = []
+        try:
+            made, noted = _through(node, arrived, specs, useful)
+        except DensificationError as error:
+            if refused is None:
+                raise
+            refused[node] = error
+            made = [specs[entry]._replace(stype="default") for entry in node.inputs]  # what else follows from it is shown
         if noted and fallbacks is not None:
             fallbacks[node] = noted
         for entry, spec in zip(node.inputs, made, strict=False):
@@ -69,16 +71,16 @@ def _leading_to(heads: Sequence[Entry], wanted: Container[SymbolNode]) -> set[Sy
 
 
 def _through(node: SymbolNode, arrived: list[Spec | None], specs: dict[Entry, Spec], useful: set[SymbolNode] | None
-             ) -> list[Spec | None]:
-    """What the gradient rule makes of the gradients at the outputs."""
+             ) -> tuple[list[Spec | None], list[tuple[Op, tuple[Spec, ...]]]]:
+    """What the gradient rule makes of the gradients at the outputs, and the operators in it that make sparse arrays dense."""
     call: Any = node.call
     inputs = tuple(specs[entry] for entry in node.inputs)
     head = arrived[0] if call.visible == 1 else None  # gradients of several outputs are taken to be dense
     want = [place not in call.op.flat and (useful is None or source in useful) for place, (source, _) in enumerate(node.inputs)]
     if not any(want):
-        return [None] * len(want)
-    found = gradient_specs(call.op, call.attrs, inputs, head, None if useful is None else want)
-    return [spec if wanted else None for wanted, spec in zip(want, found, strict=False)]
+        return [None] * len(want), []
+    found, noted = gradient_specs(call, inputs, F, head, None if useful is None else want)
+    return [spec if wanted else None for wanted, spec in zip(want, found, strict=False)], noted
 
 
 def _add(given: dict[Entry, Spec], entry: Entry, spec: Spec) -> None:

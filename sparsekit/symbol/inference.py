@@ -12,7 +12,7 @@ from ..base.errors import DTypeError, ShapeError, SparsekitError, StorageTypeErr
 from ..core import infer as rules
 from ..core.dispatch import resolve
 from ..core.op import Call
-from . import values
+from . import attr_text
 from .node import Entry, SymbolNode, order
 from .shapes import Partial, complete, declared, from_user, guess_inputs, merged, to_user
 
@@ -200,7 +200,7 @@ def dtypes_of(heads: Iterable[Entry], given: dict[SymbolNode, Any]) -> dict[Entr
         if node.call is None:
             dtype = given.get(node)
             if dtype is None and "__dtype__" in node.attrs:
-                dtype = values.dtype_of(node.attrs["__dtype__"])
+                dtype = attr_text.dtype_of(node.attrs["__dtype__"])
             if dtype is not None:
                 known[node, 0] = dtype
     operators = [node for node in nodes if node.call is not None]
@@ -296,6 +296,6 @@ def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str], shapes: dic
 def declared_stype(node: SymbolNode) -> str | None:
     """The storage type that a variable was declared with."""
     code = node.attrs.get("__storage_type__")
-    return None if code is None else values.stype_of(code)
+    return None if code is None else attr_text.stype_of(code)
 
 

@@ -17,11 +17,11 @@ from ..core.dispatch import dense_kind, natural_remedy, remedy_for, resolve
 from ..core.op import Op
 from ..core.spec import Spec
 from ..ndarray.ndarray import NDArray
+from .attr_text import STYPE_CODES
 from .gradients import gradient_stypes
 from .inference import NodeStorage, dtypes_of, shapes_of, storage_of
 from .node import Entry, SymbolNode, order
 from .shapes import Partial, complete, from_user, to_user
-from .values import STYPE_CODES
 
 __all__ = ["figure", "graph_data", "known_of"]
 

@@ -12,7 +12,7 @@ from ..base.errors import FileFormatError, ShapeError, StorageTypeError
 from ..core.spec import Spec
 from ..ndarray.contrib_functions import joined
 from ..ndarray.creation import zeros
-from . import values
+from . import attr_text
 from .composite import BUILDERS, Composite, Graph
 from .node import Entry
 from .shapes import Partial, complete, merged, to_user
@@ -203,7 +203,7 @@ def _holds(array: Any) -> bool:
 
 
 def _whole(params: dict[str, str], name: str) -> int:
-    found = values.parse(params.get(name, ""), 0, name)
+    found = attr_text.parse(params.get(name, ""), 0, name)
     if type(found) is not int or found < 0:
         raise FileFormatError(f"{name} is {params.get(name)!r:.60}.", hint="it is a number.")
     return found
@@ -211,7 +211,7 @@ def _whole(params: dict[str, str], name: str) -> int:
 
 def _locations(params: dict[str, str], name: str, count: int, below: int) -> list[int]:
     """Places of inputs in a file: whole numbers of what there is, as many as are needed."""
-    found = values.parse(params.get(name, "()"), (), name)
+    found = attr_text.parse(params.get(name, "()"), (), name)
     found = (found,) if type(found) is int else found
     if not isinstance(found, tuple) or not all(type(item) is int and 0 <= item < below for item in found) or (
             count >= 0 and len(found) != count):

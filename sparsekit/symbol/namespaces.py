@@ -9,7 +9,7 @@ from ..base.forking import load
 from ..core.op import registry
 from ..ndarray.namespaces import GROUPS as _ARRAY_GROUPS
 from .functions import F, make_function
-from .spelling import is_known
+from .mxnet_names import is_known
 
 __all__ = ["GROUPS", "Group", "group"]
 

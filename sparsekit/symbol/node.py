@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.op import Call
 from ..ops.update import Update
-from .spelling import HIDDEN, output_names
+from .mxnet_names import HIDDEN, output_names
 
 __all__ = ["Entry", "SymbolNode", "auxiliary", "copied", "order", "rebuilt", "states_of", "variables"]
 

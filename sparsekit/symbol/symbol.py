@@ -21,8 +21,8 @@ from ..base.errors import (
     UnsupportedError,
     shown,
 )
-from . import binding, files, inference, values
-from .calls import checked_attributes
+from . import attr_text, binding, files, inference
+from .compose import checked_attributes
 from .executor import Executor
 from .node import Entry, SymbolNode, copied, order, rebuilt, variables
 from .shapes import from_user, to_user
@@ -307,9 +307,9 @@ class Symbol:
         """
         given = self._by_variable(args, kwargs, "storage types")
         for node, stype in given.items():
-            if not isinstance(stype, str) or stype not in values.STYPE_CODES:
+            if not isinstance(stype, str) or stype not in attr_text.STYPE_CODES:
                 raise StorageTypeError(f"{node.name} is given {shown(stype)}, which is no storage type.",
-                                       hint=f"known: {', '.join(values.STYPE_CODES)}.")
+                                       hint=f"known: {', '.join(attr_text.STYPE_CODES)}.")
         shapes = None
         if any(node.call is not None and node.call.op.settle is not None for node in order(self._entries)):
             shapes = inference.shapes_of(self._entries, {}, lenient=True)

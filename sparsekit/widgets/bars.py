@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_ratio, number
 from .display import Display
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, MUTED, OTHER, SERIES
-from .units import format_ratio, number
 
 __all__ = ["bars_figure"]
 

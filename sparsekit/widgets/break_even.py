@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..base.errors import ParameterError, UnknownNameError
+from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_ratio, format_share
 from .charts import DASHES, Line, Plot, key
 from .crossover_model import DTYPES, FORMATS, INDEX_DTYPES, Grid, Setting, break_evens, estimate_time, load_grid, memory
 from .display import Display
@@ -14,7 +15,6 @@ from .options import known, share, whole
 from .pack import plain
 from .svg import Drawing, fit, wrap
 from .theme import MUTED, SERIES
-from .units import format_bytes, format_count, format_density, format_duration, format_ratio, format_share
 
 __all__ = ["crossover_figure", "crossover_payload", "curves"]
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ..base.formatting import number
 from .layout import ticks
 from .svg import Drawing, fit, text_width
 from .theme import INK, MUTED
-from .units import number
 
 __all__ = ["DASHES", "Line", "Plot", "decades"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_count, format_duration, format_ratio, format_share
 from .align import SLIVER, Alignment, checked, recorded_steps
 from .align import align as line_up
 from .compare_steps import STEP_CAPTION, StepMarks, step_finding, step_table
@@ -14,7 +15,6 @@ from .lanes import LanePainter, axis, legend, shared_palette
 from .layout import APART, Event, Window, clean, lane_totals, stepped, typical_window
 from .svg import Drawing, fit, wrap
 from .theme import MUTED, STRIPE, lane_order
-from .units import format_count, format_duration, format_ratio, format_share
 
 __all__ = ["timelines_figure"]
 

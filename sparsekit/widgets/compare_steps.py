@@ -6,12 +6,12 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from ..base.formatting import format_count, format_duration, format_ratio, format_share, format_tick, number
 from .align import Alignment, is_step
 from .describe import place
 from .layout import Event, Window, ticks
 from .svg import Drawing, text_width
 from .theme import INK, LINE, MUTED, PAPER, lane_order
-from .units import format_count, format_duration, format_ratio, format_share, format_tick, number
 
 __all__ = ["STEP_CAPTION", "StepMarks", "step_finding", "step_table"]
 

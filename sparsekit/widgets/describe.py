@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_shape, format_share, number
 from .layout import APART, Event, lane_totals
-from .units import format_bytes, format_count, format_density, format_duration, format_shape, format_share, number
 
 __all__ = [
     "OPERATOR_COLUMNS",

@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import UnsupportedError
 from ..base.files import written
-from .svg import escape
+from ..base.tables import escape, html_table, text_table
 
-__all__ = ["Display", "html_table", "text_table", "write_file"]
-
-
-def html_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
-    """Write a plain HTML table; everything is escaped and nothing depends on a style sheet."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Write the same table for a terminal; columns of figures are aligned to the right."""
-    cells = [[" ".join(str(cell).split()) for cell in row] for row in rows]
-    widths = [max(len(str(name)), *(len(row[i]) for row in cells), 0) for i, name in enumerate(columns)]
-    right = [bool(cells) and all(row[i][:1] in "0123456789<>-" for row in cells) for i in range(len(columns))]
-
-    def line(row: Sequence[str]) -> str:
-        parts = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True))
-        return "  ".join(parts).rstrip()
-
-    return "\n".join([line([str(name) for name in columns]), "  ".join("-" * w for w in widths), *map(line, cells)])
+__all__ = ["Display", "write_file"]
 
 
 def write_file(path: str | os.PathLike[str], text: str) -> Path:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ShapeError, UnsupportedError
+from ..base.formatting import format_bytes, format_count, format_ratio, format_share
+from .components import Parts, len_of, read_array, take_slice
 from .display import Display
 from .options import whole
 from .pack import plain
-from .parts import Parts, len_of, read_array, take_slice
 from .spy import cell_text
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, SERIES, STRIPE, ink_on
-from .units import format_bytes, format_count, format_ratio, format_share
 
 __all__ = ["AGES", "xray_figure", "xray_payload"]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .units import format_bytes, format_count, number
+from ..base.formatting import format_bytes, format_count, number
 
 __all__ = ["COLUMNS", "Array", "Fallback", "Node", "array_words", "bytes_words", "cost", "finding", "read_graph",
            "shape_words", "table_rows"]

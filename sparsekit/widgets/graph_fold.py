@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..base.formatting import format_count
 from .graph_data import Fallback, Node
-from .units import format_count
 
 __all__ = ["MOST_CARDS", "folded"]
 

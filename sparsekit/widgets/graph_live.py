@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..base.errors import MissingPackageError
+from ..base.formatting import format_count
 from ..base.optional import optional_import
 from .graph import GraphDisplay, alarm_words, card_height, edge_path, graph_figure, kind_words, output_lines
 from .graph_data import Node, array_words, bytes_words, cost, read_graph
@@ -13,7 +14,6 @@ from .graph_fold import folded
 from .graph_layout import arrange
 from .live import _absent, _bundle
 from .sources import module, read, style
-from .units import format_count
 
 __all__ = ["GraphWidget", "graph_payload"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .components import Parts, bin_density, len_of, read_array, take_slice
 from .pack import plain
-from .parts import Parts, bin_density, len_of, read_array, take_slice
 from .spy import array_finding, bounds_of
 
 __all__ = ["MOST_ENTRIES", "inspector_payload"]

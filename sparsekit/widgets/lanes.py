@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..base.formatting import format_count, format_duration, format_tick
 from .layout import APART, Block, Event, Window, merge, place_rows, ticks
 from .svg import Drawing, fit, text_width
 from .theme import ALARM, INK, LINE, MUTED, OTHER, STRIPE, ink_on, lane_order, operator_colors
-from .units import format_count, format_duration, format_tick
 
 __all__ = ["LanePainter", "Palette", "axis", "legend", "shared_palette", "single_palette"]
 

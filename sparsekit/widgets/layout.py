@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..base.formatting import number
 from .theme import lane_order
-from .units import number
 
 __all__ = [
     "APART",

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..base.errors import MissingPackageError, UnsupportedError
+from ..base.formatting import format_count
 from ..base.optional import optional_import
+from ..base.tables import escape
 from .align import ALIGN, checked
 from .compare import timelines_figure
 from .display import Display
@@ -14,9 +16,7 @@ from .layout import clean, typical_window
 from .memory import memory_figure
 from .pack import pack_timeline
 from .sources import module, style
-from .svg import escape
 from .timeline import timeline_figure
-from .units import format_count
 from .what_if import live_memory
 
 __all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]

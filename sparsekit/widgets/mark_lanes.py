@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..base.formatting import format_count, format_value
 from .lanes import LanePainter
 from .layout import Window
 from .marks import COUNTER, DENSE, MARKER, Mark, Series
 from .svg import Drawing, fit, wrap
 from .theme import ALARM, INK, LINE, MUTED, STRIPE
-from .units import format_count, format_value
 
 __all__ = ["MarkLanes", "heights", "left_out"]
 

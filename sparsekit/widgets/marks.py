@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..base.formatting import format_bytes, format_count, format_duration, format_value, number
 from .layout import Event, Window
-from .units import format_bytes, format_count, format_duration, format_value, number
 
 __all__ = [
     "COUNTER",

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..base.formatting import format_bytes, format_count, format_duration, format_shape, format_share, number
 from .display import Display
 from .lanes import axis
 from .layout import ticks
 from .pack import plain
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, ink_on, role_order
-from .units import format_bytes, format_count, format_duration, format_shape, format_share, number
 
 __all__ = ["WIDTH", "Alive", "Sample", "alive_of", "alive_rows", "color_of_role", "heading", "memory_figure", "memory_payload",
            "role_keys", "samples_of", "sum_by"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_bytes, format_ratio
 from .display import Display
 from .memory import WIDTH, Alive, alive_of, color_of_role, heading, role_keys, samples_of, sum_by
 from .svg import Drawing, fit, text_width
 from .theme import MUTED, SERIES, ink_on, role_order
-from .units import format_bytes, format_ratio
 
 __all__ = ["memory_bars", "peaks_figure"]
 

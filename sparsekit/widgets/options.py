@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..base.errors import ParameterError, UnknownNameError
-from .units import number
+from ..base.formatting import number
 
 __all__ = ["known", "share", "whole"]
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.formatting import number
 from .align import Alignment
 from .align import align as line_up
 from .describe import arrays, by_nature
@@ -19,7 +20,6 @@ from .lanes import shared_palette, single_palette
 from .layout import APART, Event, clean, place_rows, steps, typical_window
 from .marks import KINDS, Mark, read_marks
 from .theme import lane_order
-from .units import number
 
 __all__ = ["pack_timeline", "plain"]
 

@@ -8,16 +8,16 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from ..base.tables import escape, html_table
 from .break_even import crossover_figure, crossover_payload
 from .compare import timelines_figure
-from .display import Display, html_table, write_file
+from .display import Display, write_file
 from .gradient_xray import xray_figure, xray_payload
 from .inspector import inspector_payload
 from .memory import memory_figure
 from .pack import pack_timeline, plain
 from .sources import module, read, style
 from .spy import array_figure
-from .svg import escape
 from .timeline import timeline_figure
 from .training import monitor_figure, monitor_payload
 from .what_if import live_memory

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.formatting import format_bytes, format_count, format_density, format_ratio, format_shape
+from ..base.tables import escape
+from .components import Grid, Parts, bin_density, len_of, read_array, take_slice
 from .display import Display
-from .parts import Grid, Parts, bin_density, len_of, read_array, take_slice
-from .svg import Drawing, escape, fit, text_width, wrap
+from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on
-from .units import format_bytes, format_count, format_density, format_ratio, format_shape
 
 __all__ = ["LEVELS", "array_figure", "array_finding", "array_html", "cell_text", "level_of", "small_spy"]
 

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from html import escape as _escape
 from typing import Any
 
+from ..base.tables import escape
 from .theme import FONT, INK, LINE, PAPER
 
-__all__ = ["Drawing", "escape", "fit", "text_width", "wrap"]
+__all__ = ["Drawing", "fit", "text_width", "wrap"]
 
-# XML 1.0 has no way to write these; a name holding one would make the whole picture unreadable.
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NARROW = frozenset("ijltfrI.,:;'|!()[]{}·` ")
 _WIDE = frozenset("mwMW@%×→—")
-
-
-def escape(value: Any) -> str:
-    """Make anything a user named safe inside HTML and XML, as text or in a quoted attribute."""
-    return _escape(_FORBIDDEN.sub("\ufffd", str(value)), quote=True)
 
 
 def text_width(text: str, size: float) -> float:

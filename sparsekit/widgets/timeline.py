@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_count, format_duration, format_share
 from .describe import (
     OPERATOR_COLUMNS,
     arrays,
@@ -21,7 +22,6 @@ from .mark_lanes import MarkLanes, heights, left_out
 from .marks import Mark, around, mark_columns, mark_rows, marks_sentence, read_marks, series_of
 from .svg import Drawing, fit, wrap
 from .theme import INK, LINE, MUTED
-from .units import format_count, format_duration, format_share
 
 __all__ = ["timeline_figure"]
 

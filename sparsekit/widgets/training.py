@@ -11,13 +11,13 @@ from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from ..base.errors import MissingPackageError
+from ..base.formatting import format_count, format_density, format_duration, format_share, number
 from ..base.scoped import Scoped
 from .charts import DASHES, Line, Plot, key
 from .display import Display
 from .pack import plain
 from .svg import Drawing, fit, text_width, wrap
 from .theme import MUTED, OTHER, SERIES, ink_on
-from .units import format_count, format_density, format_duration, format_share, number
 
 __all__ = ["MOST_POINTS", "Monitor", "monitor", "monitor_figure", "monitor_payload"]
 

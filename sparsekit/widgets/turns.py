@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..base.formatting import format_duration, number
 from .charts import Plot
 from .display import Display
 from .svg import Drawing, fit, wrap
 from .theme import ALARM, INK, MUTED, SERIES
-from .units import format_duration, number
 
 __all__ = ["turns_figure"]
 

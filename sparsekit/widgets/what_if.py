@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..base.errors import UnknownNameError
-from ..base.sizes import FLOATS, INDICES, LASTING, Change, Kind, Sizes, batch_of, bounds_of, item_size, kind_of
+from ..base.formatting import format_bytes, format_ratio, number
+from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Kind, Sizes, batch_of, bounds_of, item_size, kind_of
 from .display import Display
 from .memory import Alive, alive_of, memory_payload
 from .memory_bars import peaks_figure
 from .pack import plain
-from .units import format_bytes, format_ratio, number
 
 __all__ = ["SWITCHES", "Run", "Supposed", "alive_if", "live_memory", "run_of", "what_if_figure"]
 

@@ -6,7 +6,7 @@ import textwrap
 import threading
 
 from sparsekit.base import forking
-from sparsekit.base.undisturbed import acting, undisturbed
+from sparsekit.base.signal_safe import acting, undisturbed
 
 #: Names of the package whose modules import optional packages while they are imported themselves.
 LAZY = ("widgets.TimelineWidget", "profiler.diff", "widgets.inspect", "gluon.data.DataLoader", "kernels.warm", "course.predict")

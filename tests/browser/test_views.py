@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.formatting import format_bytes
 from sparsekit.widgets import crossover_model as model
 from sparsekit.widgets import sources
-from sparsekit.widgets.units import format_bytes
 from sparsekit.widgets.what_if import alive_if, live_memory, run_of
 
 from .gallery import MADE, VIEWS, made

@@ -13,6 +13,8 @@ from sparsekit.base.errors import GradientError, StorageFallbackWarning
 from sparsekit.core import dispatch, spec
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
+from sparsekit.core.trace import gradient_specs
+from sparsekit.ndarray.functions import F
 from sparsekit.storage import CSR, RowSparse, convert, densify, stype_of
 
 OPS = {op.name: op for op in registry.values()}
@@ -239,8 +241,8 @@ def test_inferred_gradients_are_those_that_arrive(op, arrays, attrs, stypes):
             return  # integers only, to which no gradient comes
         heads = [wrap(np.ones(result.shape, result.dtype), CPU) for result in results]
         got = mx.autograd.grad(results, [inputs[place] for place in places], heads)
-    specs = spec.gradient_specs(op, attrs, tuple(
-        spec.Spec(array.shape, array.dtype, stype) for array, stype in zip(arrays, stypes, strict=True)))
+    specs, _ = gradient_specs(op.bind(attrs), tuple(
+        spec.Spec(array.shape, array.dtype, stype) for array, stype in zip(arrays, stypes, strict=True)), F)
     assert [(specs[place].stype, tuple(specs[place].shape)) for place in places] == [
         (gradient.stype, gradient.shape) for gradient in got]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparsekit.course.guesses import compare, compare_choice, parse, quantity
+from sparsekit.course.answers import compare, compare_choice, parse, quantity
 
 
 @pytest.mark.parametrize(

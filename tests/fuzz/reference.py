@@ -436,13 +436,12 @@ def _reduction_draw(types=NUMBERS, exclude=True):
 
 def _mean(x, axis, keepdims):
     count = math.prod(x.shape[one] for one in axis)
-    return np.sum(x, axis=axis, keepdims=keepdims) / count
+    return np.sum(x, axis=axis, keepdims=keepdims, dtype=np.float64) / count
 
 
 _magnitude = _reduced(lambda x, axis, keepdims: np.sum(np.abs(np.nan_to_num(x)), axis=axis, keepdims=keepdims))
 for _name, _function in {"sum": np.sum, "mean": _mean, "nansum": np.nansum}.items():
-    _types = (*FLOATS, "int32", "int64") if _name == "mean" else NUMBERS  # the sum of a mean of bytes wraps, as in MXNet
-    add(_name, _reduction_draw(_types), _reduced(_function), dtype=first, ulps=16, smooth=_name != "nansum", scale=_magnitude)
+    add(_name, _reduction_draw(), _reduced(_function), dtype=first, ulps=16, smooth=_name != "nansum", scale=_magnitude)
 for _name, _function in {"prod": np.prod, "nanprod": np.nanprod}.items():
     add(_name, _reduction_draw(FLOATS), _reduced(_function), dtype=first, ulps=32, smooth=_name == "prod")
 add(
@@ -478,7 +477,7 @@ for _name, _function in {"argmax": np.argmax, "argmin": np.argmin}.items():
 
 
 def _norm_draw(d):
-    keys, attrs = _reduction_draw(FLOATS, False)(d)
+    keys, attrs = _reduction_draw((*FLOATS, "int32", "int64"), False)(d)
     return keys, {**attrs, "ord": d.choose([1, 2])}
 
 

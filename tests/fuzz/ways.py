@@ -715,6 +715,7 @@ def slopes(graph: Graph, values: dict[str, Any]) -> None:
         for place in places:
             got = copies[node.args[place]].grad.asnumpy().astype(np.float64)
             wanted, known = slope(entry, double, node.attrs, place, head.asnumpy().astype(np.float64))
+            known &= np.abs(wanted) < np.finfo(copies[node.args[place]].grad.dtype).max
             if given[place].stype != "default":
                 known &= arrays[place] != 0
             size = np.maximum(1, np.abs(wanted))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
+import threading
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -12,7 +15,9 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import StorageFallbackWarning
+from sparsekit.core import graph, hooks
 from sparsekit.core.op import registry
+from sparsekit.core.trace import Tracer
 from sparsekit.gluon import nn
 
 SOME = [places for count in (1, 2, 3) for places in itertools.combinations(range(3), count)]
@@ -113,3 +118,211 @@ def test_an_operator_that_draws_says_so(name: str) -> None:
             mx.core.dispatch.invoke(call, tuple(mx.core.arrays.wrap(np.array(array), mx.cpu()) for array in arrays))
     drawn = repr(mx.base.rng.generator().bit_generator.state) != before
     assert not drawn or op.random
+
+
+def cast_together(F: Any, x: Any) -> Any:
+    """A result of it that gets no gradient needs another array for its gradient, which the others' do not need."""
+    left, right = F.amp_multicast(F.sin(F.exp(x)), F.cos(F.exp(x * 2)), num_outputs=2)
+    return left * 2, right * 3
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (150, 150)], ids=["small", "large"])
+def test_each_set_of_results_may_come_again(shape: tuple[int, ...]) -> None:
+    rng, (plain, hybrid) = np.random.default_rng(3), (nn.HybridLambda(cast_together) for _ in range(2))
+    hybrid.hybridize()
+    for places in [(0, 1), (0,), (0,), (1,), (0, 1), (1,)]:
+        x, found = rng.random(shape, np.float32), []
+        for net in (plain, hybrid):
+            array = mx.nd.array(x)
+            array.attach_grad()
+            with mx.autograd.record():
+                made = net(array)
+            mx.autograd.backward([made[place] for place in places])
+            found.append(array.grad.asnumpy())
+            with pytest.raises(mx.base.errors.GradientError, match="already used"):
+                mx.autograd.backward([made[place] for place in places])
+        assert np.array_equal(*found), places
+
+
+def test_equal_operators_that_are_not_recorded_come_before() -> None:
+    def forward(F: Any, x: Any, y: Any) -> Any:
+        ones = F.ones((3, 4))
+        with mx.autograd.pause():
+            before = F.concat(ones, x, y, dim=0)
+        return F.concat(ones, x, dim=0) * 2, before
+
+    found = []
+    for hybrid in (False, True):
+        net = nn.HybridLambda(forward)
+        net.hybridize(hybrid)
+        x, y = (mx.nd.array(np.full((3, 4), value)) for value in (2, 3))
+        x.attach_grad()
+        with mx.autograd.record():
+            made = net(x, y)
+        made[0].backward()
+        found.append([*(array.asnumpy() for array in made), x.grad.asnumpy()])
+    assert all(map(np.array_equal, *found))
+
+
+def test_a_program_without_gradients_frees_what_nothing_reads() -> None:
+    peaks = []
+    x = mx.nd.ones((1024, 64))
+    for hybrid in (False, True):
+        net = nn.HybridSequential()
+        for _ in range(8):
+            net.add(nn.BatchNorm(in_channels=64), nn.Dropout(0.5), nn.LeakyReLU(0.1))
+        net.initialize()
+        net.hybridize(hybrid)
+        net(x)
+        tracemalloc.start()
+        net(x)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 2 * x.size * 4
+
+
+def test_links_name_the_operator_whose_gradient_it_is() -> None:
+    """Equal calls, one not recorded, for each set of results, beside the events of a plain block."""
+    def forward(F: Any, x: Any) -> Any:
+        with mx.autograd.pause():
+            unseen = F.exp(x)
+        first, second = F.exp(x), F.exp(x)
+        return F.sin(first) * F.sin(first), F.tanh(second) + unseen, F.concat(first, second, dim=0)
+
+    for places in SOME:
+        found = []
+        for hybrid in (False, True):
+            net = nn.HybridLambda(forward)
+            net.hybridize(hybrid)
+            x = mx.nd.ones((3, 4))
+            x.attach_grad()
+            for _ in range(2):
+                with mx.profiler.Profiler() as profile:
+                    with mx.autograd.record():
+                        made = net(x)
+                    mx.autograd.backward([made[place] for place in places])
+            records = [record for record in profile.records if record["kind"] == "op"]
+            numbers = {record["node"]: (number, record["name"]) for number, record in
+                       enumerate(one for one in records if one["lane"] == "forward") if record["node"] is not None}
+            found.append(sorted((record["name"], *numbers[record["node"]]) for record in records
+                                if record["lane"] == "backward" and record["node"] in numbers))
+        assert found[0] == found[1]
+
+
+def test_gradients_of_what_was_not_profiled_are_linked_to_nothing() -> None:
+    net = nn.HybridLambda(lambda F, x: F.sin(F.exp(x)))
+    net.hybridize()
+    x = mx.nd.ones((3, 4))
+    x.attach_grad()
+    with mx.autograd.record():
+        made = net(x)
+    with mx.profiler.Profiler() as profile:
+        made.backward()
+    gradients = [record for record in profile.records if record["kind"] == "op" and record["layer"]]
+    assert gradients
+    assert all(record["node"] is None for record in gradients)
+
+
+def test_threads_that_trace_leave_the_profiler_on_and_numbers_in_order() -> None:
+    done, numbers, interval = threading.Event(), [], sys.getswitchinterval()
+
+    def trace() -> None:
+        for _ in range(200):
+            with Tracer(mx.cpu(), False).at_work():
+                pass
+
+    def count() -> None:
+        while not done.is_set():
+            numbers.append([graph.number() for _ in range(200)])
+
+    def reserve() -> None:
+        while not done.is_set():
+            graph.reserve(3)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with mx.profiler.Profiler():
+            sink = hooks.sink
+            tracers, others = ([threading.Thread(target=work) for work in works]
+                               for works in ([trace] * 4, [count, count, reserve, reserve]))
+            for thread in tracers + others:
+                thread.start()
+            for thread in tracers:
+                thread.join()
+            assert hooks.sink is sink
+            done.set()
+            for thread in others:
+                thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert all(before < after for part in numbers for before, after in itertools.pairwise(part))
+
+
+def unrecorded(F: Any, x: Any) -> Any:
+    with mx.autograd.pause():
+        return F.sin(x)
+
+
+@pytest.mark.parametrize("part", [
+    unrecorded, lambda F, x: x.detach(), lambda F, x: F.BlockGrad(F.sin(x)), lambda F, x: F.Dropout(x.detach(), p=0.5),
+], ids=["paused", "detached", "blocked", "dropped"])
+def test_no_recorded_gradient_flows_through_what_is_not_recorded(part: Any) -> None:
+    runs = []
+    for hybrid in (False, True):
+        net = nn.HybridLambda(lambda F, x: part(F, x) * x * x)
+        net.hybridize(hybrid)
+        mx.random.seed(1)
+        x = mx.nd.array([[0.5, 2.0, 3.0]])
+        x.attach_grad()
+        with mx.autograd.record():
+            slope = mx.autograd.grad(net(x), x, create_graph=True)[0]
+        slope.backward()
+        runs.append([slope.asnumpy(), x.grad.asnumpy()])
+    np.testing.assert_array_equal(*runs)
+
+
+def test_a_function_of_the_users_own_gives_no_gradients_of_gradients() -> None:
+    class Tripled(mx.autograd.Function):
+        def forward(self, x: Any) -> Any:
+            return x * x
+
+        def backward(self, above: Any) -> Any:
+            return above * 3
+
+    net = nn.HybridLambda(lambda F, x: Tripled()(x) * x)
+    net.hybridize()
+    x = mx.nd.ones((2, 3))
+    x.attach_grad()
+    with mx.autograd.record():
+        made = net(x)
+        with pytest.raises(mx.base.errors.GradientError, match="gradients of gradients"):
+            mx.autograd.grad(made, x, create_graph=True)
+    made.backward()
+    assert (x.grad.asnumpy() == 4).all()
+
+
+@pytest.mark.parametrize("layer", [
+    lambda F, x: F.Dropout(x, p=0.5), lambda F, x: F.LeakyReLU(x - 1, act_type="rrelu"),
+    lambda F, x: F.BatchNorm(x, F.ones(4), F.zeros(4), F.zeros(4), F.ones(4))], ids=["Dropout", "rrelu", "BatchNorm"])
+@pytest.mark.parametrize("switch", [mx.autograd.pause, mx.autograd.predict_mode, mx.autograd.train_mode])
+@pytest.mark.parametrize("recording", [False, True])
+def test_layers_behave_as_the_block_says(layer: Any, switch: Any, recording: bool) -> None:
+    def forward(F: Any, x: Any) -> Any:
+        with switch():
+            inside = layer(F, x * 2)
+        return inside, layer(F, x)
+
+    runs = []
+    for hybrid in (False, True):
+        net = nn.HybridLambda(forward)
+        net.hybridize(hybrid)
+        mx.random.seed(1)
+        x = mx.nd.array(np.linspace(0, 2, 12).reshape(3, 4))
+        x.attach_grad()
+        with mx.autograd.record() if recording else contextlib.nullcontext():
+            made = net(x)
+        if recording:
+            made[1].backward()
+        runs.append([*(array.asnumpy() for array in made), x.grad.asnumpy()])
+    for plain, hybrid in zip(*runs, strict=True):
+        np.testing.assert_array_equal(hybrid, plain)

@@ -394,12 +394,12 @@ def test_a_stream_has_no_parts():
 
 def test_what_is_written():
     data = np.array([[0, 1.5, 0], [0, 0, 0], [-2, 0, 1e-7]], np.float32)
-    assert written(data, [1, -1, 0.5]) == "1 1:1.5\n-1\n0.5 0:-2 2:1e-7\n"
-    assert written(data, np.array([1, 0, 2]), zero_based=False) == "1 2:1.5\n0\n2 1:-2 3:1e-7\n"
+    assert written(data, [1, -1, 0.5]) == "1 1:1.5\n-1\n0.5 0:-2 2:1e-07\n"
+    assert written(data, np.array([1, 0, 2]), zero_based=False) == "1 2:1.5\n0\n2 1:-2 3:1e-07\n"
     assert written(data[:1], [True], query_id=[3], comment="two\nlines") == "# two\n# lines\n1 qid:3 1:1.5\n"
-    assert written(data, [(1, 3), (), {2}]) == "1,3 1:1.5\n0:0\n2 0:-2 2:1e-7\n"
+    assert written(data, [(1, 3), (), {2}]) == "1,3 1:1.5\n0:0\n2 0:-2 2:1e-07\n"
     assert written(data, np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]]), zero_based=False) == (
-        "0,2 2:1.5\n1:0\n1 1:-2 3:1e-7\n")
+        "0,2 2:1.5\n1:0\n1 1:-2 3:1e-07\n")
     assert written(np.array([[2**53 + 1, -(2**63)]]), [7]) == "7 0:9007199254740993 1:-9223372036854775808\n"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
+from sparsekit.base.errors import DTypeError
 from sparsekit.core import hooks
 
 TWO = [mx.cpu(0), mx.cpu(1)]
@@ -488,3 +489,20 @@ def test_backward_after_a_pass_of_prediction_has_the_gradients_of_that_pass():
         found.append([array[0].asnumpy() for array in module._exec_group.grad_arrays])
     for training, prediction in zip(*found, strict=True):
         np.testing.assert_array_equal(training, prediction)
+
+
+@pytest.mark.parametrize("context", [mx.cpu(), TWO], ids=["one", "two"])
+def test_head_gradients_are_those_of_an_executor(context):
+    hidden = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
+    mod = mx.mod.Module(mx.sym.Group([mx.sym.sin(hidden, name="sin"), mx.sym.square(hidden, name="square")]), label_names=None,
+                        context=context)
+    mod.bind([("data", (4, 2))], inputs_need_grad=True)
+    mod.init_params(mx.init.One())
+    mod.forward(mx.io.DataBatch([mx.nd.ones((4, 2))]), is_train=True)
+    ones, twos = mx.nd.ones((4, 3)), mx.nd.ones((4, 3)) * 2
+    wanted = 3 * np.cos(2) + 3 * 4 * 2
+    for given in ([None, twos], [ones, twos], {"square_output": twos}):
+        mod.backward(given)
+        np.testing.assert_allclose(mod.get_input_grads()[0].asnumpy(), np.full((4, 2), wanted), rtol=1e-5)
+    with pytest.raises(DTypeError, match="inputs must be NDArray"):
+        mod.backward([ones, np.ones((4, 3))])

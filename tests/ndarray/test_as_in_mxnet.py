@@ -77,3 +77,11 @@ def test_bulk_execution_is_accepted():
     assert data.asscalar() == 1
     assert mx.engine.set_bulk_size(3) == 15
     assert mx.engine.set_bulk_size(15) == 3
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "Activation"])
+def test_a_sigmoid_of_float16_is_not_zero_before_its_time(name):
+    """MXNet's bits; the exponential of 12 is infinite in float16."""
+    given = mx.nd.array([-16, -12, -11.5, -11, -9, 12], dtype="float16")
+    made = mx.nd.sigmoid(given) if name == "sigmoid" else mx.nd.Activation(given, act_type="sigmoid")
+    assert made.asnumpy().view(np.uint16).tolist() == [2, 103, 170, 280, 2059, 15360]

@@ -4,7 +4,7 @@ import weakref
 import pytest
 
 import sparsekit as mx
-from sparsekit.profiler.collector import Collector
+from sparsekit.profiler.gc_threshold import Collector
 
 
 def work(rounds):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from sparsekit.base.errors import ContractError, ProfilerError, UnknownNameError
+from sparsekit.base.formatting import parse_bytes
 from sparsekit.profiler import Profiler, expect, load_trace
-from sparsekit.profiler.words import parse_bytes
 
 
 @pytest.fixture

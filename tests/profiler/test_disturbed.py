@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.undisturbed import undisturbed
+from sparsekit.base.signal_safe import undisturbed
 
 
 class Alarm(Exception):

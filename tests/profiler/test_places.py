@@ -4,7 +4,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.profiler import Profiler, load_trace
-from sparsekit.profiler.places import FOLDED, NOWHERE
+from sparsekit.profiler.group_by_line import FOLDED, NOWHERE
 from sparsekit.profiler.profiler import Profile
 from sparsekit.profiler.source import Stored
 

@@ -168,7 +168,7 @@ def test_spans_and_marks_have_the_line_that_they_come_from():
 
 
 def test_more_marks_and_densifications_than_are_kept_are_counted_and_said(monkeypatch, library):
-    monkeypatch.setattr("sparsekit.profiler.log.MOST_NOTES", 10)
+    monkeypatch.setattr("sparsekit.profiler.event_store.MOST_NOTES", 10)
     record = hooks.Densification("relu", "a.py:1", "csr", "default", (2, 3), 10, 24, "why", "what")
     with Profiler() as prof:
         library.run("add", (), library.dense(1))

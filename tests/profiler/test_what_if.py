@@ -5,7 +5,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
-from sparsekit.profiler.lives import Lives
+from sparsekit.profiler.memory_timeline import Lives
 from sparsekit.widgets.what_if import alive_if, run_of
 
 FEATURES, UNITS, STORED = 2000, 16, 5
@@ -259,10 +259,10 @@ def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
 
 
 def test_lives_of_too_many_moments_are_not_sent_to_a_display(monkeypatch):
-    from sparsekit.profiler import lives
+    from sparsekit.profiler import memory_timeline
 
     prof = network()
-    monkeypatch.setattr(lives, "MOST_STATES", 3)
+    monkeypatch.setattr(memory_timeline, "MOST_STATES", 3)
     assert prof._memory_shown()["lives"]["moments"] is None
     assert run_of(prof._memory_shown()).moments is None
     assert alive_if(run_of(prof._memory_shown())).bytes == prof.memory["peak_bytes"]

@@ -213,7 +213,7 @@ class TestCalls:
 
 
 def mx_bytes(array):
-    from sparsekit.widgets.units import format_bytes
+    from sparsekit.base.formatting import format_bytes
 
     return format_bytes(array.nbytes)
 

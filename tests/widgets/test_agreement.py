@@ -8,9 +8,9 @@ import pytest
 
 import sparsekit as mx
 from sparsekit import autograd, gluon
+from sparsekit.base.formatting import format_bytes, format_duration, format_share
 from sparsekit.widgets import TimelineWidget, memory_figure, timeline_figure
 from sparsekit.widgets.layout import APART, clean, lane_totals, typical_window
-from sparsekit.widgets.units import format_bytes, format_duration, format_share
 
 LANES = ("io", "transfer", "convert", "forward", "backward", "update", "user")
 

@@ -13,9 +13,9 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import UnsupportedError
 from sparsekit.widgets import array_figure
-from sparsekit.widgets import parts as parts_module
+from sparsekit.widgets import components as parts_module
+from sparsekit.widgets.components import Grid, bin_density, read_array
 from sparsekit.widgets.inspector import MOST_ENTRIES, inspector_payload
-from sparsekit.widgets.parts import Grid, bin_density, read_array
 from sparsekit.widgets.spy import LEVELS, array_finding, array_html, bounds_of, level_of, small_spy
 
 scipy_sparse = pytest.importorskip("scipy.sparse")

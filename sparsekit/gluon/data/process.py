@@ -31,7 +31,7 @@ import numpy as np
 from ...base import rng
 from ...base.entry import entry
 from ...base.errors import ConversionError, WorkerError
-from ...base.undisturbed import undisturbed
+from ...base.signal_safe import undisturbed
 from .batchify import default_batchify_fn
 from .dataset import batch_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .crew import lead, share
+from .intrinsic_names import prefetch, put_up
 from .jit import kernel, scratch, single_precision, worker_count
-from .words import prefetch, put_up
+from .thread_pool import lead, share
 
 __all__ = [
     "csr_add_csr",

@@ -18,7 +18,7 @@ import numpy as np
 from ...base.environment import thread_count
 from ...base.errors import DTypeError, MissingPackageError
 from ...base.forking import across_fork, load
-from ...base.undisturbed import undisturbed
+from ...base.signal_safe import undisturbed
 
 __all__ = ["Kernel", "in_threads", "kernel", "listeners", "scratch", "single_precision"]
 
@@ -110,7 +110,7 @@ def _imported() -> Any:
         def _(value: Kernel, _context: Any) -> Any:
             return types.Dispatcher(value.dispatcher)
 
-        importlib.import_module("sparsekit.kernels.cpu.native").teach()
+        importlib.import_module("sparsekit.kernels.cpu.intrinsics").teach()
     _numba.append(module)
     return module
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from .intrinsic_names import eight_bytes, zero_bits
 from .jit import kernel
-from .words import eight_bytes, zero_bits
 
 __all__ = ["SLACK", "count_lines", "last_newline", "parse_rows", "reading_powers"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import FILES
 from . import csr, recurrent, update, update_adaptive
-from .crew import share
+from .thread_pool import share
 
 __all__ = ["warm"]
 

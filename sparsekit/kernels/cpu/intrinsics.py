@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
 
-from . import words
+from . import intrinsic_names
 
 __all__ = ["teach"]
 
@@ -68,29 +68,29 @@ def zero_bits(typing_context: Any, word: Any) -> Any:
 
 
 @_words.intrinsic
-def add(typing_context: Any, board: Any, place: Any, amount: Any) -> Any:
+def add(typing_context: Any, shared_state: Any, place: Any, amount: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         where = _where(context, builder, signature.args[0], *arguments[:2])
         return builder.atomic_rmw("add", where, arguments[2], "seq_cst")
 
-    return types.int64(board, types.intp, types.int64), generate
+    return types.int64(shared_state, types.intp, types.int64), generate
 
 
 @_words.intrinsic
-def read(typing_context: Any, board: Any, place: Any) -> Any:
+def read(typing_context: Any, shared_state: Any, place: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(_where(context, builder, signature.args[0], *arguments), "seq_cst", 8)
 
-    return types.int64(board, types.intp), generate
+    return types.int64(shared_state, types.intp), generate
 
 
 @_words.intrinsic
-def write(typing_context: Any, board: Any, place: Any, value: Any) -> Any:
+def write(typing_context: Any, shared_state: Any, place: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[2], _where(context, builder, signature.args[0], *arguments[:2]), "seq_cst", 8)
         return context.get_dummy_value()
 
-    return types.void(board, types.intp, types.int64), generate
+    return types.void(shared_state, types.intp, types.int64), generate
 
 
 @_words.intrinsic
@@ -106,8 +106,8 @@ def pause(typing_context: Any) -> Any:
 
 
 @_words.intrinsic
-def put_up(typing_context: Any, board: Any, body: Any, arguments: Any) -> Any:
-    """Write on the board where a function is that runs ``body(*arguments, start, stop)``, and where the arguments are.
+def put_up(typing_context: Any, shared_state: Any, body: Any, arguments: Any) -> Any:
+    """Write on the shared_state where a function is that runs ``body(*arguments, start, stop)``, and where the arguments are.
 
     They are in the frame of the calling function, which therefore must not return before the loop is done.
     """
@@ -128,12 +128,12 @@ def put_up(typing_context: Any, board: Any, body: Any, arguments: Any) -> Any:
         callee = context.declare_function(builder.module, compiled.fndesc)
         status, _ = context.call_conv.call_function(within, callee, inner.return_type, inner.args, values)
         within.ret(status.code)
-        for word, pointer in ((words.FUNCTION, function), (words.ARGUMENTS, packed)):
+        for word, pointer in ((intrinsic_names.FUNCTION, function), (intrinsic_names.ARGUMENTS, packed)):
             where = _where(context, builder, signature.args[0], given[0], ir.Constant(_word, word))
             builder.store_atomic(builder.ptrtoint(pointer, _word), where, "seq_cst", 8)
         return context.get_dummy_value()
 
-    return types.void(board, body, arguments), generate
+    return types.void(shared_state, body, arguments), generate
 
 
 @_words.intrinsic
@@ -159,16 +159,16 @@ def _zero_bits(word):
     return lambda word: zero_bits(word)
 
 
-def _add(board, place, amount):
-    return lambda board, place, amount: add(board, place, amount)
+def _add(shared_state, place, amount):
+    return lambda shared_state, place, amount: add(shared_state, place, amount)
 
 
-def _read(board, place):
-    return lambda board, place: read(board, place)
+def _read(shared_state, place):
+    return lambda shared_state, place: read(shared_state, place)
 
 
-def _write(board, place, value):
-    return lambda board, place, value: write(board, place, value)
+def _write(shared_state, place, value):
+    return lambda shared_state, place, value: write(shared_state, place, value)
 
 
 def _pause():
@@ -179,15 +179,22 @@ def _run_piece(function, packed, start, stop):
     return lambda function, packed, start, stop: run_piece(function, packed, start, stop)
 
 
-def _put_up(board, body, arguments):
-    return lambda board, body, arguments: put_up(board, body, arguments)
+def _put_up(shared_state, body, arguments):
+    return lambda shared_state, body, arguments: put_up(shared_state, body, arguments)
 
 
 def teach() -> None:
     """Let kernels use ``words``."""
-    for word, compiled in {words.prefetch: _fetch, words.eight_bytes: _eight_bytes, words.zero_bits: _zero_bits,
-                           words.add: _add, words.read: _read, words.write: _write, words.pause: _pause,
-                           words.run_piece: _run_piece}.items():
+    for word, compiled in {
+            intrinsic_names.prefetch: _fetch,
+            intrinsic_names.eight_bytes: _eight_bytes,
+            intrinsic_names.zero_bits: _zero_bits,
+            intrinsic_names.add: _add,
+            intrinsic_names.read: _read,
+            intrinsic_names.write: _write,
+            intrinsic_names.pause: _pause,
+            intrinsic_names.run_piece: _run_piece,
+    }.items():
         _words.overload(word)(compiled)
     # In the calling kernel's frame: what it puts up must be there until the loop is done.
-    _words.overload(words.put_up, inline="always")(_put_up)
+    _words.overload(intrinsic_names.put_up, inline="always")(_put_up)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from sparsekit.base.errors import SparsekitError
-from sparsekit.kernels.cpu import crew
-from sparsekit.kernels.cpu.crew import lead, share
+from sparsekit.kernels.cpu import thread_pool
+from sparsekit.kernels.cpu.intrinsic_names import put_up
 from sparsekit.kernels.cpu.jit import kernel, worker_count
-from sparsekit.kernels.cpu.words import put_up
+from sparsekit.kernels.cpu.thread_pool import lead, share
 
 
 @kernel(cache=False)
@@ -24,9 +24,9 @@ def _count(counts, start, stop):
 
 
 @kernel(cache=False)
-def _count_together(board, count, grain, counts):
-    put_up(board, _count, (counts,))
-    return lead(board, count, grain)
+def _count_together(shared_state, count, grain, counts):
+    put_up(shared_state, _count, (counts,))
+    return lead(shared_state, count, grain)
 
 
 @kernel(cache=False)
@@ -37,9 +37,9 @@ def _fail(counts, start, stop):
 
 
 @kernel(cache=False)
-def _fail_together(board, count, grain, counts):
-    put_up(board, _fail, (counts,))
-    return lead(board, count, grain)
+def _fail_together(shared_state, count, grain, counts):
+    put_up(shared_state, _fail, (counts,))
+    return lead(shared_state, count, grain)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 1000])
@@ -77,7 +77,7 @@ def test_threads_that_ask_at_once_do_not_mix() -> None:
     assert [set(own) for own in counts] == [{300}] * 4
 
 
-def test_a_failure_in_a_piece_is_told_and_the_crew_goes_on() -> None:
+def test_a_failure_in_a_piece_is_told_and_the_pool_goes_on() -> None:
     counts = np.zeros(8, np.int64)
     with pytest.raises(SparsekitError, match="failed in one of its threads"):
         share(_fail_together, 8, 1, counts)
@@ -88,35 +88,35 @@ def test_a_failure_in_a_piece_is_told_and_the_crew_goes_on() -> None:
 @pytest.mark.skipif(worker_count() < 2, reason="one core")
 @pytest.mark.parametrize("grain", [1, 2, 3, 4, 6, 7])
 def test_a_helper_takes_part_and_sleeps_afterwards(grain: int) -> None:
-    crew.share(_count_together, 8, grain, np.zeros(8, np.int64))
-    board = crew._crew().board
-    crew._crew().wake()
-    assert board[crew.AWAKE] == 1
+    thread_pool.share(_count_together, 8, grain, np.zeros(8, np.int64))
+    shared_state = thread_pool._pool().shared_state
+    thread_pool._pool().wake()
+    assert shared_state[thread_pool.AWAKE] == 1
     pause = threading.Event()
     for _ in range(500):
-        if not board[crew.AWAKE]:
+        if not shared_state[thread_pool.AWAKE]:
             break
         pause.wait(0.01)
-    assert not board[crew.AWAKE], "an idle helper must not keep a core"
+    assert not shared_state[thread_pool.AWAKE], "an idle helper must not keep a core"
 
 
 _FORK = """
 import os, sys, numpy as np
 import sparsekit as mx
-from sparsekit.kernels.cpu import crew
+from sparsekit.kernels.cpu import thread_pool
 random = np.random.default_rng(0)
 left = mx.nd.array((random.random((2000, 3000)) < 0.05).astype("float32")).tostype("csr")
 right = mx.nd.array(random.random((3000, 16), dtype=np.float32))
 expected = mx.nd.dot(left, right).asnumpy()
-assert len(crew._crews) == 1
+assert len(thread_pool._pools) == 1
 child = os.fork()
 if child == 0:
-    os._exit(0 if np.array_equal(mx.nd.dot(left, right).asnumpy(), expected) and len(crew._crews) == 1 else 1)
+    os._exit(0 if np.array_equal(mx.nd.dot(left, right).asnumpy(), expected) and len(thread_pool._pools) == 1 else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_has_a_crew_of_its_own() -> None:
+def test_a_forked_child_has_a_thread_pool_of_its_own() -> None:
     environment = {**os.environ, "SPARSEKIT_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-W", "ignore", "-c", _FORK], env=environment, check=True, timeout=120)

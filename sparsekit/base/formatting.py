@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
+
+from .errors import ProfilerError, UnknownNameError
 
 __all__ = [
     "format_bytes",
     "format_count",
     "format_density",
     "format_duration",
+    "format_percent",
     "format_ratio",
     "format_shape",
     "format_share",
     "format_tick",
     "format_value",
     "number",
+    "parse_bytes",
 ]
 
 _BYTES = ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -131,3 +138,35 @@ def format_shape(shape: Any) -> str:
     except TypeError:
         return "?"
     return " × ".join(axes) if axes else "scalar"
+
+
+def format_percent(value: float) -> str:
+    """``"96.8 %"``; never rounded up to all of it."""
+    return f"{int(min(value * 1000, 1000)) / 10:.1f} %"
+
+
+_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+          "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+
+
+def parse_bytes(size: float | str) -> int:
+    """Read a size: a number of bytes, or text such as ``"2 MB"`` or ``"1.5 GiB"``.
+
+    Raises
+    ------
+    UnknownNameError
+        If the unit is none of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
+    ProfilerError
+        If it is no size at all: nothing finite, negative, or neither number nor text.
+    """
+    amount: Any = size
+    found = re.fullmatch(r"\s*([\d_,]*\.?\d+)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
+    if found:
+        unit = found[2].lower() or "b"
+        if unit not in _UNITS:
+            raise UnknownNameError.of("unit of bytes", found[2], ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"))
+        amount = float(found[1].replace(",", "").replace("_", "")) * _UNITS[unit]
+    numeric = isinstance(amount, (int, float, np.integer, np.floating)) and not isinstance(amount, bool)
+    if not numeric or not math.isfinite(amount) or amount < 0:
+        raise ProfilerError(f"{size!r} is no size.", hint='write a number and a unit, such as "2 MB".')
+    return int(amount)

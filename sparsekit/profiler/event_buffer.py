@@ -9,7 +9,7 @@ import collections
 import weakref
 from typing import Any
 
-from .pieces import Piece, Sparse, View
+from .allocations import Allocation, Sparse, View
 
 __all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE", "STRIDE",
            "VIEW", "Reader", "owner_of"]
@@ -47,20 +47,20 @@ class Reader:
     """Turns notes into events, and remembers what stands for which array as long as it lives.
 
     An operator becomes ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, place, instruction)``,
-    where arrays are ``pieces.Piece``, ``View`` and ``Sparse``, outputs is a list unless there is one, deaths is how many
-    pieces of memory had been freed by then, and place is a code object with its instruction, or what ``hooks.caller``
+    where arrays are ``allocations.Allocation``, ``View`` and ``Sparse``, outputs is a list unless there is one, deaths is
+    how many allocations had been freed by then, and place is a code object with its instruction, or what ``hooks.caller``
     gave.  Everything else begins with one of five names of this module and has its content in the place of the inputs.
 
     Attributes
     ----------
-    dead : deque of Piece
+    dead : deque of Allocation
         In the order in which they were freed; who digests the events takes them out.
     numbers : dict
         By the address of a weak reference, the number that was given to an array met again.
     """
 
     def __init__(self) -> None:
-        self.dead: collections.deque[Piece] = collections.deque()
+        self.dead: collections.deque[Allocation] = collections.deque()
         self.numbers: dict[int, int] = {}
         # How many were in ``dead``; what a weak reference, by its address, or a number in a note stands for.
         self._deaths = 0
@@ -97,7 +97,7 @@ class Reader:
                 elif plan is ASSIGN:
                     entry = unfold(first[0])
                     content = (entry, *first[1:])
-                    if entry.__class__ is Piece:
+                    if entry.__class__ is Allocation:
                         self._stand_for(start, entry, entry.reference)
                 events.append((plan, start, end, lane, layer, node, thread, content, None, self._deaths, where, 0))
                 continue
@@ -117,7 +117,7 @@ class Reader:
                 outputs = unfold(given)
                 self._stand_for(start, outputs, owner_of(given))
             else:
-                made = marked[start] = Piece(given, layout.shape, dtype, [start])
+                made = marked[start] = Allocation(given, layout.shape, dtype, [start])
                 outputs = entries.setdefault(id(given), made)
                 if outputs is not made:  # another thread's note of the same array came first
                     marked[start] = outputs
@@ -137,7 +137,7 @@ class Reader:
             return
         for number in entry.marks:
             self._marked.pop(number, None)
-        if entry.__class__ is Piece:
+        if entry.__class__ is Allocation:
             self.dead.append(entry)
             self._deaths += 1
 
@@ -170,8 +170,8 @@ class Reader:
             return Sparse(stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role)
         return View(None, *part[1:])
 
-    def _piece(self, reference: Any, shape: tuple[int, ...], dtype: Any) -> Piece:
-        made = self._entries[id(reference)] = Piece(reference, shape, dtype, [])
+    def _piece(self, reference: Any, shape: tuple[int, ...], dtype: Any) -> Allocation:
+        made = self._entries[id(reference)] = Allocation(reference, shape, dtype, [])
         return made
 
     def _view(self, reference: Any, base: Any, shape: Any, dtype: Any) -> Any:

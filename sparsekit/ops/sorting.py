@@ -279,8 +279,11 @@ moments = Op(
 def _(k: Any, x: Any, attrs: Any) -> Any:
     axes = infer.axes_of(attrs["axes"], x.ndim)
     shape = infer.reduced([x.shape], {"axis": axes, "keepdims": attrs["keepdims"]})
-    average = x.mean(axis=axes, keepdims=True, dtype=x.dtype)
-    variance = k.xp.square(x - average).mean(axis=axes, keepdims=True, dtype=x.dtype)
+    kind = x.dtype
+    if kind.kind != "f":
+        x = x.astype(np.float64)  # in which sums of integers do not wrap
+    average = x.mean(axis=axes, keepdims=True, dtype=x.dtype).astype(kind, copy=False)
+    variance = k.xp.square(x - average).mean(axis=axes, keepdims=True, dtype=x.dtype).astype(kind, copy=False)
     return average.reshape(shape), variance.reshape(shape)
 
 

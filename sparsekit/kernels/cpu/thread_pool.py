@@ -5,7 +5,7 @@ watches a word of memory for some 100 µs before it sleeps, as OpenMP's threads 
 not wait for helpers to wake: pieces are claimed one by one, by whoever is awake.
 
 While a loop is shared all is compiled code, without the interpreter's lock.  What passes between the threads is the
-*board*, an array of words that are read and written as atomics.
+*shared_state*, an array of words that are read and written as atomics.
 """
 
 from __future__ import annotations
@@ -18,9 +18,24 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import SparsekitError
-from ...base.undisturbed import undisturbed
+from ...base.signal_safe import undisturbed
+from .intrinsic_names import (
+    ACTIVE,
+    ARGUMENTS,
+    AWAKE,
+    COUNT,
+    FAILED,
+    FUNCTION,
+    GRAIN,
+    NEXT,
+    add,
+    pause,
+    read,
+    run_piece,
+    take_down,
+    write,
+)
 from .jit import kernel, worker_count
-from .words import ACTIVE, ARGUMENTS, AWAKE, COUNT, FAILED, FUNCTION, GRAIN, NEXT, add, pause, read, run_piece, take_down, write
 
 __all__ = ["lead", "share"]
 
@@ -28,59 +43,59 @@ __all__ = ["lead", "share"]
 CLOSED = 1 << 62
 
 #: How often an idle helper looks at ``NEXT`` before it goes to sleep; each look pauses for 20 to 50 ns.
-LOOKS = 4000
+SPIN_LIMIT = 4000
 
 
 @kernel
-def _claim(board):
-    """Run pieces until none is left.  What a claimed piece belongs to was on the board before it could be claimed."""
+def _claim(shared_state):
+    """Run pieces until none is left.  What a claimed piece belongs to was on the shared_state before it could be claimed."""
     while True:
-        piece = add(board, NEXT, 1)
+        piece = add(shared_state, NEXT, 1)
         if piece >= CLOSED:
             return
-        grain, count = read(board, GRAIN), read(board, COUNT)
+        grain, count = read(shared_state, GRAIN), read(shared_state, COUNT)
         start = piece * grain
         if start >= count:
             return
-        if run_piece(read(board, FUNCTION), read(board, ARGUMENTS), start, min(start + grain, count)) != 0:
-            add(board, FAILED, 1)
+        if run_piece(read(shared_state, FUNCTION), read(shared_state, ARGUMENTS), start, min(start + grain, count)) != 0:
+            add(shared_state, FAILED, 1)
 
 
 @kernel
-def lead(board, count, grain):
-    """Open the loop that is on the board, take part, close it, and wait for who still runs a piece."""
-    write(board, COUNT, count)
-    write(board, GRAIN, grain)
-    write(board, FAILED, 0)
-    write(board, NEXT, 0)
-    _claim(board)
-    write(board, NEXT, CLOSED)
-    while read(board, ACTIVE) > 0:
+def lead(shared_state, count, grain):
+    """Open the loop that is on the shared_state, take part, close it, and wait for who still runs a piece."""
+    write(shared_state, COUNT, count)
+    write(shared_state, GRAIN, grain)
+    write(shared_state, FAILED, 0)
+    write(shared_state, NEXT, 0)
+    _claim(shared_state)
+    write(shared_state, NEXT, CLOSED)
+    while read(shared_state, ACTIVE) > 0:
         pause()
-    return read(board, FAILED)
+    return read(shared_state, FAILED)
 
 
 @kernel
-def _attend(board, number, looks):
+def _attend(shared_state, number, looks):
     """A helper's time awake: run pieces, and watch for more until nothing has come for so many looks."""
     looked = 0
     while looked < looks:
-        piece = read(board, NEXT)
-        if piece < CLOSED and piece * read(board, GRAIN) < read(board, COUNT):  # their product would overflow
-            add(board, ACTIVE, 1)
-            _claim(board)
-            add(board, ACTIVE, -1)
+        piece = read(shared_state, NEXT)
+        if piece < CLOSED and piece * read(shared_state, GRAIN) < read(shared_state, COUNT):  # their product would overflow
+            add(shared_state, ACTIVE, 1)
+            _claim(shared_state)
+            add(shared_state, ACTIVE, -1)
             looked = 0
         else:
             looked += 1
             pause()
-    write(board, AWAKE + number * 8, 0)
+    write(shared_state, AWAKE + number * 8, 0)
 
 
 def _empty_board(helpers: int) -> Any:
-    board = np.zeros(AWAKE + 8 * (helpers + 1), np.int64)
-    board[[NEXT, GRAIN]] = CLOSED, 1
-    return board
+    shared_state = np.zeros(AWAKE + 8 * (helpers + 1), np.int64)
+    shared_state[[NEXT, GRAIN]] = CLOSED, 1
+    return shared_state
 
 
 def _current_processor() -> Any:
@@ -102,30 +117,30 @@ def _leave(processor: int) -> None:
             return
 
 
-class _Crew:
+class _Pool:
     """The helpers of this process: one less than its threads, since who asks for the work takes part."""
 
     def __init__(self) -> None:
         helpers = worker_count() - 1
-        self.lock, self.board = threading.Lock(), _empty_board(helpers)
+        self.lock, self.shared_state = threading.Lock(), _empty_board(helpers)
         self.processor, self.leader = _current_processor(), -1
         # Locks, which are released to ring: no signal's handler can come in between, as it can into a semaphore's methods.
-        self.bells = [threading.Lock() for _ in range(helpers)]
-        for number, bell in enumerate(self.bells):
-            bell.acquire()
+        self.semaphores = [threading.Lock() for _ in range(helpers)]
+        for number, semaphore in enumerate(self.semaphores):
+            semaphore.acquire()
             thread = threading.Thread(target=self._help, args=(number,), name=f"sparsekit-{number}", daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # the system allows no more of them: those that are there do the work
-                del self.bells[number:]
+                del self.semaphores[number:]
                 break
 
     def _help(self, number: int) -> None:
         while True:
-            self.bells[number].acquire()
+            self.semaphores[number].acquire()
             if self.processor is not None and self.processor() == self.leader:
                 _leave(self.leader)
-            _attend(self.board, number, LOOKS)
+            _attend(self.shared_state, number, SPIN_LIMIT)
 
     def wake(self) -> None:
         """Ring for the helpers that sleep.
@@ -133,24 +148,24 @@ class _Crew:
         In many a virtual machine Linux wakes a thread where its waker runs, though other processors are idle.  Each
         then keeps the other from running, and the leader falls back to what it can do alone, or less.
         """
-        board = self.board
-        for number, bell in enumerate(self.bells):
-            if not board[AWAKE + number * 8]:
+        shared_state = self.shared_state
+        for number, semaphore in enumerate(self.semaphores):
+            if not shared_state[AWAKE + number * 8]:
                 if self.processor is not None:
                     self.leader = self.processor()
-                board[AWAKE + number * 8] = 1
-                bell.release()
+                shared_state[AWAKE + number * 8] = 1
+                semaphore.release()
 
 
 _making = threading.Lock()
-_crews: list[_Crew] = []
+_pools: list[_Pool] = []
 
 
 def _after_fork() -> None:
     """The threads of the parent did not come along, nor did who may have held the lock."""
     global _making
     _making = threading.Lock()
-    _crews.clear()
+    _pools.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -159,15 +174,15 @@ if hasattr(os, "register_at_fork"):
 
 def _make() -> None:
     with _making:
-        if not _crews:
-            _crews.append(_Crew())
+        if not _pools:
+            _pools.append(_Pool())
 
 
-def _crew() -> _Crew:
-    if not _crews:
+def _pool() -> _Pool:
+    if not _pools:
         _attend(_empty_board(0), 0, 0)  # compiled by who asks, before threads need it
         undisturbed(_make)
-    return _crews[0]
+    return _pools[0]
 
 
 def share(shared: Any, count: int, grain: int, *arguments: Any) -> None:
@@ -176,18 +191,18 @@ def share(shared: Any, count: int, grain: int, *arguments: Any) -> None:
     Parameters
     ----------
     shared : Kernel
-        ``shared(board, count, grain, *arguments)``, which calls ``put_up`` and gives what ``lead`` gives.
+        ``shared(shared_state, count, grain, *arguments)``, which calls ``put_up`` and gives what ``lead`` gives.
     """
-    crew = _crew() if worker_count() > 1 and count > grain else None
-    if crew is None or crew.lock.locked():
-        board = _empty_board(0)
+    pool = _pool() if worker_count() > 1 and count > grain else None
+    if pool is None or pool.lock.locked():
+        shared_state = _empty_board(0)
         try:
-            failed = shared(board, count, grain, *arguments)
+            failed = shared(shared_state, count, grain, *arguments)
         finally:
-            take_down(board)
+            take_down(shared_state)
     else:
-        with crew.lock:  # which no interrupt can leave taken; should another thread be first, its loop is waited for
-            crew.wake()
-            failed = shared(crew.board, count, grain, *arguments)
+        with pool.lock:  # which no interrupt can leave taken; should another thread be first, its loop is waited for
+            pool.wake()
+            failed = shared(pool.shared_state, count, grain, *arguments)
     if failed:
         raise SparsekitError("A kernel failed in one of its threads.", hint="report this, it is a defect.")

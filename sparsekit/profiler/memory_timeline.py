@@ -1,4 +1,4 @@
-"""The life of each piece of memory, so that a run can be replayed with other sizes."""
+"""The life of each allocation, so that a run can be replayed with other sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.sizes import Kind, batch_of, bounds_of, kind_of
+from ..base.memory_model import Kind, batch_of, bounds_of, kind_of
 from .batches import Batches, apart_of, batches_of
 
 __all__ = ["Kind", "Lives"]

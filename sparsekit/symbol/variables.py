@@ -6,8 +6,8 @@ from typing import Any
 
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, UnknownNameError
-from . import files, values
-from .calls import checked_attributes, written_attributes
+from . import attr_text, files
+from .compose import checked_attributes, written_attributes
 from .node import SymbolNode
 from .shapes import declared, to_user
 from .symbol import Symbol, load_json
@@ -48,15 +48,15 @@ def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mul
         raise DTypeError(f"Expect a string for variable `name`, not a {type(name).__name__}.", hint="mx.sym.Variable('data')")
     attrs = checked_attributes(attr)
     if shape is not None:
-        attrs["__shape__"] = shape if isinstance(shape, str) else values.text(to_user(declared(shape, name)))
+        attrs["__shape__"] = shape if isinstance(shape, str) else attr_text.text(to_user(declared(shape, name)))
         declared(attrs["__shape__"], name)
     for key, value in (("lr_mult", lr_mult), ("wd_mult", wd_mult), ("profiler_scope", profiler_scope)):
         if value is not None:
-            attrs[f"__{key}__"] = values.text(value)
+            attrs[f"__{key}__"] = attr_text.text(value)
     if dtype is not None:
-        attrs["__dtype__"] = _code(values.DTYPE_CODES, element_type(dtype).name, "element type")
+        attrs["__dtype__"] = _code(attr_text.DTYPE_CODES, element_type(dtype).name, "element type")
     if stype is not None:
-        attrs["__storage_type__"] = _code(values.STYPE_CODES, stype, "storage type")
+        attrs["__storage_type__"] = _code(attr_text.STYPE_CODES, stype, "storage type")
     if init is not None:
         attrs["__init__"] = _described(init)
     for key, text in kwargs.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .log import Total
+from .event_store import Total
 from .nesting import without_compilation
 
 __all__ = ["FOLDED", "NOWHERE", "PLACES", "Place", "place_totals", "unplaced"]

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from .log import NO_NODE
+from .event_store import NO_NODE
 from .nesting import depths
 
 __all__ = ["Brief", "aside"]

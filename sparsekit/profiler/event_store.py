@@ -11,12 +11,12 @@ import numpy as np
 
 from ..core import hooks
 from . import describe
+from .allocations import CREATED, RANKS, Allocation, Origin, Sparse, View
 from .clock import Clock
-from .lines import line_of
+from .event_buffer import COUNTER, DENSIFY, FLOWED, MARKER, SPAN
 from .memory import MemoryTracker
 from .nesting import Nesting, depths
-from .notes import COUNTER, DENSIFY, FLOWED, MARKER, SPAN
-from .pieces import CREATED, RANKS, Origin, Piece, Sparse, View
+from .source_location import line_of
 
 __all__ = ["Log", "Total"]
 
@@ -107,7 +107,7 @@ class Log:
         self.kind, self.node = array("l"), array("q")
 
     def digest(self, events: list[tuple[Any, ...]], dead: Any) -> None:
-        """Take events in the order in which they ended, and out of ``dead`` the pieces of memory freed meanwhile."""
+        """Take events in the order in which they ended, and out of ``dead`` the allocations freed meanwhile."""
         self.memory.prepare(events)
         at, replay, operator = self._clock.at, self.memory.replay, self._operator
         first, pause = self._clock.first_stretch()
@@ -179,7 +179,7 @@ class Log:
                     origin = kind["origin"] = Origin(kind["became_dense"] or hooks.ASKED, kind["name"], kind["line"],
                                                      given.stype, given.shape)
             else:
-                owner = given if given.__class__ is Piece else given.owner
+                owner = given if given.__class__ is Allocation else given.owner
                 taken.append(owner)
                 origin = None if owner is None else owner.origin
             if origin is None:
@@ -193,10 +193,10 @@ class Log:
         elif found is not None and not known and found.kind == CREATED:
             found = None  # what it was also computed from may have been sparse
         for entry in outputs if outputs.__class__ is list else (outputs,):
-            piece = entry if entry.__class__ is Piece else entry.owner if entry.__class__ is View else None
+            allocation = entry if entry.__class__ is Allocation else entry.owner if entry.__class__ is View else None
             # What is written to, or looked at as a view, keeps its own origin unless something sparse was written there.
-            if piece is not None and (piece not in taken or (found is not None and found.kind in hooks.KINDS)):
-                piece.origin = found
+            if allocation is not None and (allocation not in taken or (found is not None and found.kind in hooks.KINDS)):
+                allocation.origin = found
 
     def _array(self, entry: Any) -> int:
         """Number of the description of an array; equal arrays share one."""
@@ -265,8 +265,8 @@ class Log:
     def _densified(self, event: tuple[Any, ...], now: int) -> None:
         self.densified += 1
         record, entry = event[7]
-        for piece, _ in entry.owners() if entry is not None else ():
-            piece.origin = Origin(record.kind, record.op, record.line, record.source, record.shape)
+        for allocation, _ in entry.owners() if entry is not None else ():
+            allocation.origin = Origin(record.kind, record.op, record.line, record.source, record.shape)
         if len(self.densifications) < MOST_NOTES:
             self.densifications.append((now, self.thread(event[6]), record))
         else:
@@ -274,10 +274,10 @@ class Log:
 
     def _flowed(self, source: Any, target: Any) -> None:
         """Values were written by no operator: what was written to came from there, or from nobody knows where."""
-        origin = next((piece.origin for piece, _ in source.owners()), None)
-        for piece, _ in target.owners():
-            if origin is not None or (piece.origin is not None and piece.origin.kind == CREATED):
-                piece.origin = origin
+        origin = next((allocation.origin for allocation, _ in source.owners()), None)
+        for allocation, _ in target.owners():
+            if origin is not None or (allocation.origin is not None and allocation.origin.kind == CREATED):
+                allocation.origin = origin
 
     def _mark(self, event: tuple[Any, ...], now: int) -> None:
         if len(self.marks) < MOST_NOTES:

@@ -1,4 +1,4 @@
-"""Arrays as a recorder's notes tell of them: pieces of memory, views of them, and sparse arrays made of them.
+"""Arrays as a recorder's notes tell of them: allocations, views of them, and sparse arrays made of them.
 
 Each knows what was found out about it, so that nothing is looked up twice by who reads many events.
 """
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..core import hooks
 
-__all__ = ["COMPONENTS", "CREATED", "RANKS", "Mold", "Origin", "Piece", "Sparse", "View"]
+__all__ = ["COMPONENTS", "CREATED", "RANKS", "Allocation", "AllocationKind", "Origin", "Sparse", "View"]
 
 #: Kind of an origin that is no sparse array: an operator without inputs made the array dense.
 CREATED = "created"
@@ -41,8 +41,8 @@ class Origin(NamedTuple):
 COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
 
 
-class Mold:
-    """What pieces of memory have in common that an operator makes again and again.
+class AllocationKind:
+    """What allocations have in common that an operator makes again and again.
 
     Attributes
     ----------
@@ -50,20 +50,20 @@ class Mold:
         What it serves as, for whom, and where it was met first.
     stype, shape, component
         The whole array that it is a component of.
-    kind : int
-        Number of all that decides its size; see ``lives``.
+    number : int
+        Number of all that decides its size; see ``memory_timeline``.
     bytes : int
     """
 
-    __slots__ = ("bytes", "component", "kind", "layer", "owner", "role", "shape", "stype")
+    __slots__ = ("bytes", "component", "layer", "number", "owner", "role", "shape", "stype")
 
     def __init__(self, role: str, owner: str, layer: str, stype: str, shape: tuple[int, ...], component: str) -> None:
         self.role, self.owner, self.layer = role, owner, layer
         self.stype, self.shape, self.component = stype, shape, component
-        self.kind = self.bytes = 0
+        self.number = self.bytes = 0
 
 
-class Piece:
+class Allocation:
     """A dense array that owns its memory.
 
     Attributes
@@ -74,7 +74,7 @@ class Piece:
     number : int
         Of its description in a log; 0 as long as there is none.
     known : bool
-        Whether the memory it takes was counted; then ``mold`` says as what, ``born`` is the running number of the
+        Whether the memory it takes was counted; then ``kind`` says as what, ``born`` is the running number of the
         allocation, 0 if it was there before the run, and ``time`` when that was, in nanoseconds.
     given : (role, owner) or None
         What it is said to serve as.
@@ -85,7 +85,7 @@ class Piece:
         Where its values came from, if an operator that was recorded made them.
     """
 
-    __slots__ = ("born", "dtype", "freed", "given", "known", "marks", "mold", "number", "origin", "reference", "shape", "time")
+    __slots__ = ("born", "dtype", "freed", "given", "kind", "known", "marks", "number", "origin", "reference", "shape", "time")
     stype = "default"
     parts = ()
 
@@ -94,11 +94,11 @@ class Piece:
         self.number = self.born = self.time = 0
         self.known = self.freed = False
         self.given: tuple[str, str] | None = None
-        self.mold: Any = None
+        self.kind: Any = None
         self.origin: Origin | None = None
 
-    def owners(self) -> tuple[tuple[Piece, str], ...]:
-        """The pieces of memory that the array lies in, with the component each is."""
+    def owners(self) -> tuple[tuple[Allocation, str], ...]:
+        """The allocations that the array lies in, with the component each is."""
         return ((self, "data"),)
 
 
@@ -109,13 +109,13 @@ class View:
     stype = "default"
     parts = ()
 
-    def __init__(self, owner: Piece | None, shape: tuple[int, ...], dtype: Any, reference: Any = None) -> None:
+    def __init__(self, owner: Allocation | None, shape: tuple[int, ...], dtype: Any, reference: Any = None) -> None:
         self.owner, self.shape, self.dtype, self.reference = owner, shape, dtype, reference
         self.marks: list[int] = []
         self.number, self.known = 0, owner is None
 
-    def owners(self) -> tuple[tuple[Piece, str], ...]:
-        """The piece of memory that it lies in."""
+    def owners(self) -> tuple[tuple[Allocation, str], ...]:
+        """The allocation that it lies in."""
         return () if self.owner is None else ((self.owner, "data"),)
 
 
@@ -128,7 +128,7 @@ class Sparse:
         self.stype, self.shape, self.parts, self.given = stype, shape, parts, given
         self.number, self.known = 0, False
 
-    def owners(self) -> tuple[tuple[Piece, str], ...]:
-        """The pieces of memory of its components."""
+    def owners(self) -> tuple[tuple[Allocation, str], ...]:
+        """The allocations of its components."""
         return tuple([(owner, name) for name, part in zip(COMPONENTS.get(self.stype, ()), self.parts, strict=False)
                       for owner, _ in part.owners()])

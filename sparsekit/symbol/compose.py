@@ -9,9 +9,9 @@ from typing import Any
 from ..base.attributes import current_attributes
 from ..base.errors import DTypeError, SparsekitError, UnknownNameError
 from ..base.naming import current_names
-from . import values
+from . import attr_text
+from .mxnet_names import HIDDEN, PASSED_OVER, Spelling, adjusted
 from .node import Entry, SymbolNode
-from .spelling import HIDDEN, PASSED_OVER, Spelling, adjusted
 
 __all__ = ["checked_attributes", "complete_inputs", "make_node", "written_attributes"]
 
@@ -36,7 +36,7 @@ def written_attributes(attr: dict[str, Any]) -> dict[str, str]:
     """Attributes of any type as the text that MXNet makes of them."""
     if not isinstance(attr, dict):
         raise DTypeError(f"attr is a {type(attr).__name__}.", hint="it is a dict of texts.")
-    return {name: value if isinstance(value, str) else values.text(value) for name, value in attr.items()}
+    return {name: value if isinstance(value, str) else attr_text.text(value) for name, value in attr.items()}
 
 
 def checked_attributes(attr: dict[str, str] | None) -> dict[str, str]:
@@ -86,7 +86,7 @@ def _attributes(spelling: Spelling, attrs: dict[str, Any]) -> tuple[dict[str, An
         elif name not in PASSED_OVER:
             known = (*spelling.op.inputs, *spelling.op.attrs, "name", "attr")
             raise UnknownNameError.of(f"argument of {spelling.op.name}", name, known)
-        params[name] = values.text(value)
+        params[name] = attr_text.text(value)
     return adjusted(spelling.op, own), params
 
 

@@ -1,0 +1,73 @@
+"""What kernels can say beyond Python; ``native`` tells numba what it is compiled to.
+
+Where kernels are interpreted these functions run as they are: in one thread, on a shared_state that no other thread sees.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["add", "eight_bytes", "pause", "prefetch", "put_up", "read", "run_piece", "write", "zero_bits"]
+
+# Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
+NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
+
+#: What was put up by interpreted kernels and has not been taken down, by the number that stands on the shared_state for it.
+_up: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+
+
+def prefetch(array, place):
+    """Have ``array[place]`` brought near, for a read that comes soon; the array is one-dimensional."""
+
+
+def eight_bytes(text, place):
+    """``text[place:place + 8]`` of uint8 as one uint64, the first byte lowest; unchecked, so have the room."""
+    return text[int(place):int(place) + 8].view("<u8").astype("u8")[0]
+
+
+def zero_bits(word):
+    """How many zero bits a uint64 has below its lowest one; 64 if it is 0."""
+    value = int(word)
+    return (value & -value).bit_length() - 1 if value else 64
+
+
+def add(shared_state, place, amount):
+    """Add to a word of the shared_state; what it was."""
+    before = int(shared_state[place])
+    shared_state[place] += amount
+    return before
+
+
+def read(shared_state, place):
+    """A word of the shared_state, whoever wrote it."""
+    return int(shared_state[place])
+
+
+def write(shared_state, place, value):
+    """Set a word of the shared_state, after all that was written before."""
+    shared_state[place] = value
+
+
+def pause():
+    """Tell the processor that this is a loop that waits."""
+
+
+def run_piece(function, packed, start, stop):
+    """Run a piece of the loop that is on the shared_state; not 0 if it failed."""
+    body, arguments = _up[function]
+    body(*arguments, start, stop)
+    return 0
+
+
+def put_up(shared_state, body, arguments):
+    """Write on the shared_state where ``body(*arguments, start, stop)`` and its arguments are.
+
+    They are in the frame of the calling kernel, which must not return before ``pool.lead`` has.
+    """
+    shared_state[FUNCTION] = id(shared_state)
+    _up[id(shared_state)] = body, arguments
+
+
+def take_down(shared_state):
+    """Forget what was put up on a shared_state; only interpreted kernels need that."""
+    _up.pop(id(shared_state), None)

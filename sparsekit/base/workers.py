@@ -8,7 +8,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any
 
 __all__ = ["Threads"]
@@ -49,6 +49,9 @@ class Threads:
     name : str
         What their names begin with.
     """
+
+    #: What waiting for a task raises that was dropped, because the program ends.
+    Cancelled = CancelledError
 
     def __init__(self, count: int, name: str) -> None:
         self._count, self._name = count, name

@@ -18,7 +18,7 @@ from sparsekit.base import attributes, capture, context, naming, rng
 from sparsekit.base.config import config
 from sparsekit.base.files import written
 from sparsekit.base.scoped import Scoped
-from sparsekit.core import device, hooks, spec, trace
+from sparsekit.core import device, hooks, trace
 from sparsekit.datasets.download import _only_one
 from sparsekit.gluon.rnn import composed
 from sparsekit.gluon.scope import Scope
@@ -65,7 +65,6 @@ CASES = {
     "using": lambda: rng.using(3),
     "bulk": lambda: mx.engine.bulk(3),
     "rehearsal": device.rehearsal,
-    "noted_fallbacks": spec.noted_fallbacks,
     "_AtWork": lambda: trace._AtWork(TRACER),
     "aside": trace.aside,
     "_released": lambda: composed._released(cell.base_cell),
@@ -99,7 +98,7 @@ def all_state(folder):
     state = {name: value for name, value in hooks.state.__dict__.items() if name != "quietly"}
     return (hooks.sink, profiler.active(), state, repr(config), list(naming._local.stack), list(attributes._local.stack),
             list(context._current.stack), trace._current.tracer, getattr(Scope._current, "value", None), rng._override.generator,
-            mx.engine._size, capture.state.rehearsed, spec._noted.get(), dict(trainer.__dict__), cell.base_cell._modified,
+            mx.engine._size, capture.state.rehearsed, dict(trainer.__dict__), cell.base_cell._modified,
             dict(hooked),
             list(recording._run.open), sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
 

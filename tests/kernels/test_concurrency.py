@@ -294,3 +294,13 @@ def test_a_fork_waits_for_a_kernel_that_is_being_prepared():
     thread.join(30)
     assert jit._loading.acquire(timeout=5)
     jit._loading.release()
+
+
+def test_a_loop_whose_pieces_are_dropped_is_done_by_who_waits(monkeypatch):
+    """As at the end of a program, which drops what has not begun."""
+    done = []
+    monkeypatch.setattr(jit, "worker_count", lambda: 4)
+    pool = jit._pool()
+    monkeypatch.setattr(pool, "put", lambda future, *task: future.cancel())
+    jit.in_threads(lambda start, stop: done.append((start, stop)), 8, 1)
+    assert sorted(done) == [(0, 2), (2, 4), (4, 6), (6, 8)]

@@ -302,8 +302,11 @@ def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
             waiting.append(pool.promise())
             pool.put(waiting[-1], _inside, work, start, stop)
         work(edges[0], edges[1])
-        for future in waiting:
-            future.result()
+        for future, edge in zip(waiting, itertools.pairwise(edges[1:]), strict=True):
+            try:
+                future.result()
+            except pool.Cancelled:  # the program ends, and threads of its own go on for a moment
+                work(*edge)
     finally:
         _finish(waiting)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sparsekit.widgets import sources, units
+from sparsekit.base import formatting
+from sparsekit.widgets import sources
 
 ARTEFACTS = Path(__file__).parent / "artefacts"
 
@@ -281,10 +282,10 @@ def test_figures_read_the_same_in_both_languages(browser):
         page.add_script_tag(content=text, type="module")
         page.wait_for_function("() => window.figures")
         for name, inputs, twin in (
-            ("formatBytes", values, units.format_bytes), ("formatDuration", values, units.format_duration),
-            ("formatCount", values, units.format_count), ("formatDensity", shares, units.format_density),
-            ("formatShare", shares, units.format_share), ("formatShape", [[], [10, 1_000_000]], units.format_shape),
-            ("formatValue", figures, units.format_value),
+            ("formatBytes", values, formatting.format_bytes), ("formatDuration", values, formatting.format_duration),
+            ("formatCount", values, formatting.format_count), ("formatDensity", shares, formatting.format_density),
+            ("formatShare", shares, formatting.format_share), ("formatShape", [[], [10, 1_000_000]], formatting.format_shape),
+            ("formatValue", figures, formatting.format_value),
         ):  # fmt: skip
             shown = page.evaluate(f"values => values.map(value => window.figures.{name}(value))", inputs)
             assert shown == [twin(value) for value in inputs], name

@@ -113,6 +113,8 @@ def test_the_installed_wheel_brings_the_course(at_home, tmp_path):
     courses = [{path.relative_to(top).as_posix(): path.read_bytes() for path in top.rglob("*.ipynb")
                 if ".ipynb_checkpoints" not in path.parts} for top in (Path(folder), ROOT / "notebooks")]
     assert courses[0] == courses[1]
+    kept = {path.name: path.read_bytes() for path in (ROOT / "profiles" / "variants").iterdir()}
+    assert {path.name: path.read_bytes() for path in (Path(folder) / "profiles" / "variants").iterdir()} == kept
     assert f"{len(list(Path(folder).glob('*.ipynb')))} notebooks in sparsekit-course" in at_home("sparsekit", "doctor")
 
 

@@ -34,7 +34,8 @@ LONGEST_HEADER = 1 << 20
 
 #: What the standard library raises for archives that are damaged, encrypted, packed by an unknown method or made to harm.
 _DAMAGE = (ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
-           lzma.LZMAError, struct.error, tarfile.TarError, zipfile.BadZipFile, zlib.error)
+           lzma.LZMAError, struct.error, tarfile.TarError, zipfile.BadZipFile, zlib.error,
+           AttributeError)  # tarfile's own before Python 3.11.4, where a stream cannot be decompressed
 
 
 @contextlib.contextmanager

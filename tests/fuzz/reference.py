@@ -807,7 +807,16 @@ def _axis_draw_floats(d):
 
 add("softmax", _soft_draw, _softmax, dtype=first, ulps=128, smooth=True)
 add("softmin", _soft_draw, lambda x, axis: _softmax(-x, axis), dtype=first, ulps=128, smooth=True)
-add("log_softmax", _soft_draw, _log_softmax, dtype=first, ulps=512, smooth=True)
+add(
+    "log_softmax",
+    _soft_draw,
+    _log_softmax,
+    dtype=first,
+    ulps=16,
+    smooth=True,
+    scale=lambda x, axis: np.maximum(1, np.abs(_log_softmax(x, axis)).astype(float)),  # 1 + 2e-12 is 1 in float32
+    strict=True,
+)
 add(
     "L2Normalization",
     lambda d: ([d.array(types=FLOATS, finite=True, low=-9, high=9, ndims=(2,))], {}),

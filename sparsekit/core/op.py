@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -231,10 +232,16 @@ class Op:
         self.gradient_function: Callable[..., Any] | None = None
         self.saves_inputs = self.saves_outputs = True
         self._calls: dict[Any, Call] = {}
+        self._module = _module_being_run()
         for key in (name, *aliases) if listed else ():
-            if key in registry:
+            if key in registry and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
+
+    def _is_left_over(self) -> bool:
+        """Whether the import that declared the operator did not come to its end, after an interrupt, and is done again."""
+        module = sys.modules.get(self._module.get("__name__", ""))
+        return module is not None and module.__dict__ is not self._module
 
     def forward(self, pattern: str, *, asked: str | None = None,
                 **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -436,6 +443,15 @@ class Call:
 
     def __repr__(self) -> str:
         return described(self.op.name, self.attrs)
+
+
+def _module_being_run() -> dict[str, Any]:
+    """The variables of the module whose own code runs, rather than a function's."""
+    frame: Any = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    found: dict[str, Any] = frame.f_globals
+    return found
 
 
 def _value(value: Any, default: Any) -> Any:

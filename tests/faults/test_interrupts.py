@@ -323,3 +323,38 @@ print(inside)
 
 def test_importing_the_library_may_be_interrupted_and_done_again():
     assert int(programs.run(IMPORTS, "8", timeout=300).check()) >= 2
+
+
+DECLARATIONS = """
+import os, sys
+import numpy
+
+for last in range(1, 420, 13):
+    pid = os.fork()
+    if not pid:
+        declared = 0
+
+        def count(frame, event, argument):
+            global declared
+            if event in ("call", "return") and frame.f_code.co_qualname == "Op.__init__":
+                declared += 1
+                if declared == last:
+                    sys.setprofile(None)
+                    raise KeyboardInterrupt
+
+        try:
+            sys.setprofile(count)
+            import sparsekit
+        except KeyboardInterrupt:
+            pass
+        sys.setprofile(None)
+        import sparsekit as mx
+        assert mx.nd.relu(mx.nd.ones((2, 2))).asnumpy().sum() == 4
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0, last
+print("done")
+"""
+
+
+def test_operators_that_an_interrupted_import_declared_are_declared_again():
+    assert programs.run(DECLARATIONS, timeout=300).check() == "done\n"

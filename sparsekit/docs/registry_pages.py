@@ -1,6 +1,7 @@
 """A Sphinx extension: reference pages of operators, written from the registry while the pages are built.
 
-``.. operators:: module module …`` documents every operator declared in those modules of ``sparsekit.ops``;
+``.. operators:: module module …`` documents every operator that those modules of ``sparsekit.ops`` and
+``sparsekit.compat.ops`` declare;
 ``.. operator-table::`` is one table of all. Neither can be out of date: there is no text to keep.
 """
 
@@ -33,10 +34,10 @@ def every_operator() -> list[Op]:
 
 
 def module_of(op: Op) -> str:
-    """The module of ``sparsekit.ops`` that holds the operator's first kernel, or its gradient where numpy is the kernel."""
+    """The module that holds the operator's first kernel, or its gradient where numpy is the kernel."""
     functions = [*(rule.function for rule in op.rules), op.gradient_function, op.sample]
     modules = [function.__module__ for function in functions if function is not None]
-    return next(name for name in modules if name.startswith("sparsekit.ops.")).rpartition(".")[2]
+    return next(name for name in modules if name.startswith(("sparsekit.ops.", "sparsekit.compat.ops."))).rpartition(".")[2]
 
 
 def by_module() -> dict[str, list[Op]]:

@@ -12,7 +12,7 @@ from ..core import device
 from ..core.dispatch import invoke, wrap
 from ..core.function import make_function
 from ..core.op import Call, find
-from ..ops.update import Update
+from ..ops.update.update import Update
 
 __all__ = ["F"]
 

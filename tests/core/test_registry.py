@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from sparsekit import ops
 from sparsekit.core.op import Op, find, registry
+from sparsekit.ops import declared
 
 AT_IMPORT = """
 import json, sys
@@ -34,10 +34,10 @@ def test_names_are_known_before_their_modules_are_imported() -> None:
     assert found["counted"] == len(found["all"]) > 400
 
 
-@pytest.mark.parametrize("module", sorted(ops.LATER))
+@pytest.mark.parametrize("module", sorted(declared.LATER))
 def test_a_module_that_loads_later_declares_the_names_it_is_listed_with(module: str) -> None:
-    declared = {name for name, op in registry.items() if op._module["__name__"] == f"sparsekit.{module}"}
-    assert declared == set(ops.LATER[module].split())
+    found = {name for name, op in registry.items() if op._module["__name__"] == f"sparsekit.{module}"}
+    assert found == set(declared.LATER[module].split())
 
 
 def test_an_operator_of_ones_own_is_found_and_goes() -> None:

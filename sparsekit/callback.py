@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .base.entry import doors, entries
-from .base.errors import SparsekitError
+from .base.errors import SparsekitError, expected
 from .base.progress import Batches, in_notebook
 from .ndarray.checkpoints import save_checkpoint
 
@@ -174,7 +174,7 @@ class ProgressBar:
 
     def __init__(self, total: int, length: int = 80) -> None:
         if total < 1:
-            raise SparsekitError(f"A progress bar of {total} batches.", hint="total is the number of batches, from 1.")
+            raise SparsekitError(expected("total", "at least 1", total), hint="total is the number of batches.")
         self.bar_len, self.total = length, total
 
     def __call__(self, param: Any) -> None:

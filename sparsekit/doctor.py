@@ -29,7 +29,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chro
 #: The one command that lets the browser tests run.
 INSTALL_CHROMIUM = "apt-get install --yes chromium"
 
-#: What each extra brings that is worth naming.
+#: The packages of each extra that are reported.
 EXTRAS = {
     "lab": ("jupyterlab", "ipykernel", "ipywidgets", "anywidget", "matplotlib", "tqdm"),
     "test": ("pytest", "nbval", "hypothesis", "playwright", "codespell", "jupyter-repo2docker"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from .base.context import Context, num_gpus
 from .base.entry import within_memory
-from .base.errors import DataFileError, ShapeError
+from .base.errors import DataFileError, ShapeError, expected
 from .core.dispatch import wrap
 from .gluon import utils
 from .io import DataIter, NDArrayIter
@@ -68,7 +68,7 @@ def rand_ndarray(shape: Any, stype: str = "default", density: float | None = Non
         return array(draw.uniform(-1.0, 1.0, shape), ctx, dtype)
     density = float(draw.random()) if density is None else density
     if not 0 <= density <= 1:
-        raise ShapeError(f"density={density} is no share.", hint="it lies between 0 and 1.")
+        raise ShapeError(expected("density", "from 0 to 1", density), hint="density=0.1 stores a tenth of the elements.")
     store = _random_csr(draw, shape, density, dtype) if stype == "csr" else _random_rows(draw, shape, density, dtype)
     return wrap(store, Context("cpu", 0)).as_in_context(context_of(ctx))
 
@@ -237,7 +237,7 @@ def _idx(path: str) -> Any:
     axes = content[3] if len(content) > 3 else 0
     shape = tuple(np.frombuffer(content[4:4 + 4 * axes], ">i4").tolist())
     if content[:3] != b"\0\0\x08" or min(shape, default=-1) < 0 or len(content) != 4 + 4 * axes + np.prod(shape, dtype=object):
-        raise DataFileError(f"{path} is no file of bytes in MNIST's layout.", hint="delete it, and it is fetched again.")
+        raise DataFileError(f"{path} is not a file of bytes in MNIST's layout.", hint="delete it, and it is fetched again.")
     return np.frombuffer(content[4 + 4 * axes:], np.uint8).reshape(shape)
 
 

@@ -68,7 +68,7 @@ def test_a_clock_that_stands_still(monkeypatch, caplog):
 
 
 def test_a_bar_of_nothing():
-    with pytest.raises(mx.MXNetError, match="from 1"):
+    with pytest.raises(mx.MXNetError, match="total must be at least 1, got 0"):
         mx.callback.ProgressBar(0)
 
 

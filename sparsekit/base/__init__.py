@@ -1,3 +1,3 @@
-"""What every other part stands on: errors, contexts, settings, names, optional imports."""
+"""What every other package uses: errors, contexts, settings, names, optional imports."""
 
 from .errors import *  # noqa: F403 - the error classes are all public, as in mxnet.base

@@ -8,7 +8,7 @@ import threading
 from typing import Any, ClassVar
 
 from .entry import entry
-from .errors import DTypeError, GPUNotFound, UnknownNameError
+from .errors import DTypeError, GPUNotFound, UnknownNameError, expected
 from .scoped import Pushed
 
 __all__ = ["HOST", "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
@@ -108,7 +108,7 @@ def num_gpus() -> int:
     try:
         cupy: Any = importlib.import_module("cupy")
         return int(cupy.cuda.runtime.getDeviceCount())
-    except Exception:  # whatever a broken driver raises, there is no GPU to use
+    except Exception:  # a broken driver may raise anything
         return 0
 
 
@@ -127,9 +127,9 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def require(ctx: Context) -> Context:
-    """Return ``ctx`` if arrays can be made there, else raise ``GPUNotFound``, or ``DTypeError`` for what is no context."""
+    """Return ``ctx`` if arrays can be made there, else raise ``GPUNotFound``, or ``DTypeError`` if ``ctx`` is not a context."""
     if not isinstance(ctx, Context):
-        raise DTypeError(f"A {type(ctx).__name__} is no context.", hint="contexts are mx.cpu() and mx.gpu(0).")
+        raise DTypeError(expected("ctx", "a Context", ctx), hint="give mx.cpu() or mx.gpu(0).")
     if ctx.device_type == "gpu" and ctx.device_id >= num_gpus():
         raise GPUNotFound(
             f"{ctx} was asked for, but {num_gpus()} GPUs are usable here.",

@@ -1,4 +1,4 @@
-"""Environment variables: each is read in one way, and a value that cannot be used is warned of."""
+"""Environment variables; an invalid value gives a warning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .warn import warn_user
 
 __all__ = ["flag", "thread_count", "usable_cores"]
 
-#: Threads that one process may be asked to start for its kernels.
+#: The largest number of threads for kernels.
 MOST_THREADS = 1024
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -17,7 +17,7 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 def flag(name: str, default: bool) -> bool:
     """Whether an environment variable is on: 1, true, yes and on are, 0, false, no and off are not.
 
-    An empty variable is one that is not set.  Any other value is warned of, and the default stands.
+    An empty variable counts as not set.  Any other value gives a warning, and the default is used.
     """
     given = os.environ.get(name, "")
     value = given.strip().lower()
@@ -38,7 +38,7 @@ def usable_cores() -> int:
 def thread_count() -> int:
     """Threads that large kernels are spread over: ``SPARSEKIT_NUM_THREADS``, else the usable cores.
 
-    A value that is no number of threads is warned of, and the usable cores stand for it.
+    An invalid number of threads gives a warning, and the usable cores are used.
     """
     given, cores = os.environ.get("SPARSEKIT_NUM_THREADS", ""), usable_cores()
     value = given.strip()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ProfilerError, UnknownNameError
+from .errors import ProfilerError, UnknownNameError, expected
 
 __all__ = [
     "format_bytes",
@@ -155,9 +155,9 @@ def parse_bytes(size: float | str) -> int:
     Raises
     ------
     UnknownNameError
-        If the unit is none of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
+        If the unit is not one of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
     ProfilerError
-        If it is no size at all: nothing finite, negative, or neither number nor text.
+        If it is not a finite number of at least 0, nor such a number with a unit.
     """
     amount: Any = size
     found = re.fullmatch(r"\s*([\d_,]*\.?\d+)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
@@ -168,5 +168,5 @@ def parse_bytes(size: float | str) -> int:
         amount = float(found[1].replace(",", "").replace("_", "")) * _UNITS[unit]
     numeric = isinstance(amount, (int, float, np.integer, np.floating)) and not isinstance(amount, bool)
     if not numeric or not math.isfinite(amount) or amount < 0:
-        raise ProfilerError(f"{size!r} is no size.", hint='write a number and a unit, such as "2 MB".')
+        raise ProfilerError(expected("A size", "a number and a unit of bytes", size), hint='write "2 MB", for example.')
     return int(amount)

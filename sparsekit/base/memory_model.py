@@ -18,7 +18,7 @@ __all__ = ["FLOATS", "INDICES", "IN_PLACE", "LASTING", "Change", "Kind", "Part",
 #: element type, bytes.
 Kind = tuple[str, str, str, tuple[int, ...], str, tuple[int, ...], str, int]
 
-#: Roles of arrays that outlive a step, and of those that pass.
+#: Roles of arrays that outlive a step, and of temporary ones.
 LASTING, PASSING = ("parameter", "gradient", "optimizer state"), ("activation", "workspace")
 
 INDICES = {"int32": 4, "int64": 8}
@@ -30,7 +30,7 @@ IN_PLACE = 1 << 16
 
 
 class Change(NamedTuple):
-    """What would be otherwise.
+    """The changes that an estimate assumes.
 
     Attributes
     ----------
@@ -90,9 +90,9 @@ class Sizes:
     Attributes
     ----------
     notes : list of str
-        In how far the sizes are no exact ones.
+        Why the sizes are estimates.
     missing : list of str
-        Parameters whose rows nothing tells; they stay as they are.
+        Parameters whose number of rows is unknown; they stay unchanged.
     """
 
     def __init__(self, change: Change, kinds: Iterable[Kind], batch: int = 0, known: Mapping[str, int] | None = None,
@@ -280,7 +280,7 @@ def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int, data_
         Of what was alive at one moment, of which the inputs of equal width may be parts of one batch.
     batch : int
     data_sets : iterable of tuple
-        Shapes of inputs that are no batches.
+        Shapes of inputs that are not batches.
     """
     sets = {tuple(shape) for shape in data_sets}
     found: dict[int, int] = {}

@@ -14,7 +14,7 @@ __all__ = ["optional_import", "scipy_part", "whole_import"]
 
 
 def whole_import(name: str) -> ModuleType:
-    """Import a package to its end, whatever signals come: many cannot be imported again after half an import.
+    """Import a package completely, whatever signals arrive: many packages cannot be imported again after half an import.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class _Exit:
     """``__exit__`` of a scope."""
 
     def __get__(self, scope: Any, owner: Any = None) -> Callable[..., Any]:
-        if scope is None:  # contextlib.ExitStack asks the class
+        if scope is None:  # contextlib.ExitStack looks the method up on the class
             return _exit_by_hand
         hold = _Hold(scope)
         # Python's own object: unlike a function of ours, no frame in the traceback of an interrupt refers to it.

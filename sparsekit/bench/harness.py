@@ -116,7 +116,7 @@ def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker")
         if not script.exists():
             known = sorted(path.name.partition("_")[0] for path in folder.glob(f"*_{kind}.py"))
             raise SparsekitError(
-                f"There is no {script.name} in {RIVALS_FOLDER}, which would run {name} on this bench.",
+                f"{RIVALS_FOLDER} has no {script.name}, the script that runs {name}.",
                 hint=f"the scripts there run {', '.join(known)}." if known else
                 "run this in a checkout of the project, or give --rivals its folder profiles/rivals.",
             )

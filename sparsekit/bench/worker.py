@@ -165,7 +165,7 @@ class Worker:
     def trace(self, path: str, batches: str) -> dict[str, Any]:
         """Profile some batches, a step each, and save the trace; gives what the profile says of memory and gradients."""
         self.reader.reset()
-        self._step(next(iter(self.reader)))  # what happens once is no part of a step
+        self._step(next(iter(self.reader)))  # costs that occur once are not part of a step
         self.reader.reset()
         with mx.Profiler() as prof:
             for _, batch in zip(range(int(batches)), self.reader, strict=False):

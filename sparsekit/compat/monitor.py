@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..base.errors import DTypeError, ParameterError
+from ..base.errors import DTypeError, ParameterError, expected
 from ..ndarray import NDArray, norm
 from ..symbol.node import order
 
@@ -49,11 +49,11 @@ class Monitor:
     def __init__(self, interval: int, stat_func: Callable[[Any], Any] | None = None, pattern: str = ".*", sort: bool = False,
                  monitor_all: bool = False) -> None:
         if not isinstance(interval, int) or interval < 1:
-            raise ParameterError(f"interval={interval!r} is no number of batches.", hint="1 looks at every batch.")
+            raise ParameterError(expected("interval", "an integer of at least 1", interval), hint="1 looks at every batch.")
         try:
             self.re_prog = re.compile(pattern)
         except re.error as error:
-            raise ParameterError(f"The pattern {pattern!r} is no regular expression: {error}.",
+            raise ParameterError(f"pattern must be a regular expression, got {pattern!r}: {error}.",
                                  hint="'.*' is any name.") from None
         self.interval, self.stat_func = interval, stat_func or root_mean_square
         self.sort, self.monitor_all = sort, monitor_all
@@ -117,5 +117,6 @@ def _text(name: str, values: Any) -> str:
     listed = values if isinstance(values, (list, tuple)) else [values]
     for value in listed:
         if not isinstance(value, NDArray):
-            raise DTypeError(f"The stat_func gave a {type(value).__name__} for {name}.", hint="it gives an NDArray, or a list.")
+            raise DTypeError(expected(f"The result of stat_func for {name}", "an NDArray or a list", type(value)),
+                             hint="return x.norm(), for example.")
     return "".join(f"{value.asnumpy()[0] if value.shape == (1,) else value.asnumpy()}\t" for value in listed)

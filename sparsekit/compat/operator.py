@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import ndarray, symbol
 from ..autograd import check_gradients
-from ..base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError, expected
 from ..core import hooks
 from ..core.dispatch import written_dense
 from ..core.graph import CustomNode
@@ -44,7 +44,8 @@ class CustomOp:
         elif req == "add":
             dst += src
         elif req != "null":
-            raise SparsekitError(f"req={req!r} is unknown.", hint="it is 'write', 'inplace', 'add' or 'null'.")
+            raise SparsekitError(expected("req", "'write', 'inplace', 'add' or 'null'", req),
+                                 hint="pass on the req that forward() got.")
 
 
 class CustomOpProp:
@@ -108,7 +109,8 @@ def register(reg_name: str) -> Any:
 
     def keep(prop: type[CustomOpProp]) -> type[CustomOpProp]:
         if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
-            raise SparsekitError(f"{prop!r} is no CustomOpProp.", hint="derive the class from mx.operator.CustomOpProp.")
+            raise SparsekitError(expected("A custom operator", "a class derived from CustomOpProp", prop),
+                                 hint="class Scale(mx.operator.CustomOpProp): …")
         _registered[reg_name] = prop
         return prop
 
@@ -167,7 +169,7 @@ def _prop(op_type: str, settings: dict[str, str]) -> Any:
         if not isinstance(error.__cause__, TypeError):
             raise
         raise ParameterError(f"The CustomOpProp {op_type!r} does not take {', '.join(settings) or 'no settings'}: "
-                             f"{error.__cause__}.", hint="keywords that are no inputs go to its __init__, as text."
+                             f"{error.__cause__}.", hint="keywords that are not inputs go to its __init__, as text."
                              ) from error.__cause__
 
 
@@ -228,7 +230,8 @@ def _names_of(op_type: str, kwargs: dict[str, Any]) -> set[str]:
 def _three(found: Any) -> tuple[Any, Any, Any]:
     """Inputs, outputs and kept arrays; the last may be left out."""
     if len(found) not in (2, 3):
-        raise ShapeError(f"{len(found)} lists were inferred.", hint="give those of the inputs, the outputs and the kept arrays.")
+        raise ShapeError(f"The lists inferred must be 2 or 3, got {len(found)}.",
+                         hint="return those of the inputs, the outputs and the kept arrays.")
     return found[0], found[1], found[2] if len(found) == 3 else []
 
 

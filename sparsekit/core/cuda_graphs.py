@@ -1,4 +1,4 @@
-"""Replaying: pieces of a program on a GPU are captured as CUDA graphs, and launched whole from then on.
+"""CUDA graphs: pieces of a program on a GPU are captured once, and then launched as a whole.
 
 The first run is a rehearsal, in which everything is compiled.  The second captures: arrays that were the same objects
 before keep their place, others get a buffer that each run copies into.  What cannot be captured runs by itself in between,
@@ -28,7 +28,7 @@ class Frame:
     memory : dict of int to array
         By the slot of the result that it is for.
     replays : dict
-        For each pass of the program that has run here; empty on a CPU.
+        The ``Replay`` of each pass of the program that ran in this frame; empty on a CPU.
     """
 
     __slots__ = ("ctx", "memory", "replays")
@@ -55,7 +55,7 @@ class Frame:
 
 
 def reason_against(instruction: Any) -> str | None:
-    """Why an instruction of a program cannot be captured, as far as that is known beforehand."""
+    """The reason why an instruction cannot be captured, if it is known before the capture; else an empty string."""
     plan = instruction.plan
     if any(spec.stype != "default" for spec in instruction.specs):
         return "how much its result stores is read back from the device"
@@ -118,7 +118,7 @@ class Replay:
         self._tries = 0
 
     def run(self, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
-        """Run it once, in whichever way it is ready for."""
+        """Run once: rehearse, capture or replay."""
         with device.current(self.ctx):
             if self._pieces is not None:
                 self._replay(self._pieces, values, frame, buffers)
@@ -154,7 +154,7 @@ class Replay:
             self.execute(instruction, values, frame, buffers)
 
     def _adapt(self, piece: _Piece, moved: _Moved, values: list[Any], frame: Frame) -> None:
-        """Learn from arrays that a piece was not captured for, and let the next run capture anew."""
+        """Note the arrays that a captured piece did not fit, so that the next run captures again."""
         self._pieces = None
         self._tries += 1
         if moved.sizes:
@@ -167,14 +167,14 @@ class Replay:
             self.verdicts.update({step: reason for step in self.instructions if step not in self.verdicts})
 
     def _capture(self, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
-        """Capture as much as can be in pieces as long as can be, doing each at once."""
+        """Capture as many instructions as possible in pieces as long as possible, and launch each piece at once."""
         seen, pieces, at = self._seen or {}, [], 0
         self.own.clear()
         while at < len(self.instructions):
             end = at
             while end < len(self.instructions) and self.instructions[end] not in self.verdicts:
                 end += 1
-            if end - at < 2:  # a piece of one instruction spares nothing
+            if end - at < 2:  # a graph of one instruction saves no time
                 instruction = self.instructions[at]
                 self._alone(instruction, values, frame, buffers)
                 pieces.append(instruction)
@@ -235,7 +235,7 @@ class Replay:
 
         try:
             return device.captured(work)
-        except Exception as error:  # whatever CUDA, cupy or an operator refuses: it runs by itself, and raises there if it must
+        except Exception as error:  # the instruction runs by itself, and raises there if it fails again
             raise _Refused(at, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
 
     def how(self) -> list[str]:
@@ -249,7 +249,7 @@ class Replay:
 
 
 class _Piece:
-    """Instructions that one graph does.
+    """The instructions of one CUDA graph.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class _Piece:
     targets : dict of int to store
         Gradient buffers that are written, by the number of the input.
     made : dict of int to store
-        What others read, written by each launch.
+        Results that other instructions read, written by each launch.
     """
 
     def __init__(self, instructions: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""The one way to run an operator on real arrays."""
+"""The dispatch of operators on arrays with values."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "convert_store", "
            "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve", "run", "wrap",
            "written_dense"]
 
-#: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
+#: Errors of numpy and Python inside kernels; users get a named error that is also an instance of one of these.
 KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
-#: Bytes of a dense result up to which the next call of its kind does not ask again whether there is room.
+#: Bytes of a dense result up to which the free memory is not checked again at the next call.
 LARGE = 1 << 22
 
 _clock = time.perf_counter_ns
@@ -72,12 +72,12 @@ class Plan:
     stype : str
         Storage type of the (first) result.
     dense : str
-        Kind of conversion that a dense result is which holds all of a sparse input: ``hooks.NATURAL``, ``hooks.ASKED``;
-        empty if no input is sparse, if no result is dense, or if the row says why that is asked for.
+        Kind of densification if a dense result holds all of a sparse input: ``hooks.NATURAL`` or ``hooks.ASKED``;
+        empty if no input is sparse, if no result is dense, or if the row has a reason for the dense result.
     makes_dense : bool
         Whether the kernel's own (first) result is dense, before it is cast.
     ufunc : str
-        Function of ``k.xp`` that a call may go to directly; empty if none is.
+        Function of ``k.xp`` that may be called directly; empty if there is none.
     """
 
     __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "makes_dense", "op", "rule", "stype", "takes_out",
@@ -122,7 +122,7 @@ def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rul
 
 
 def dense_kind(call: Call, rule: Rule, fallback: bool, stypes: Sequence[str]) -> str:
-    """What kind of conversion a dense result of this row is for these storage types; see ``Plan.dense``."""
+    """The kind of densification of a dense result of this row for these storage types; see ``Plan.dense``."""
     if fallback or all(stype == "default" for stype in stypes):
         return ""
     if all(rule.stype(place) != "default" for place in range(call.visible)):
@@ -133,7 +133,7 @@ def dense_kind(call: Call, rule: Rule, fallback: bool, stypes: Sequence[str]) ->
 
 
 def made_dense(stores: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """The largest of the sparse arrays that one of the dense results, of so many elements, is large enough to hold."""
+    """The largest of the sparse arrays that have at most as many elements as one of the dense results."""
     largest = max(sizes, default=-1)
     held = [store for store in stores if stype_of(store) != "default" and math.prod(store.shape) <= largest]
     return max(held, key=lambda store: math.prod(store.shape), default=None)
@@ -196,14 +196,14 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if plan.cast is not None:
         before = result
         result = convert_store(result, plan.cast, plan.k)
-        # No sparse array became dense, so the ledger has nothing of it.
+        # No sparse array became dense, so the ledger gets no entry.
         _warn(f"{plan.op.label} computes a dense result, and {plan.cast} was asked for", before, result,
               f"leave out {plan.op.sparse_output}={plan.cast!r}", _combination(plan))
     return result
 
 
 def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
-    """Remember of the dense results of a fallback what made its inputs dense."""
+    """Note for the dense results of a fallback which conversion made its inputs dense."""
     record = next((hooks.made_from(after) for before, after in zip(given, dense, strict=True) if after is not before), None)
     for store in result if isinstance(result, tuple) else (result,):
         if record is not None and stype_of(store) == "default" and not any(store is one for one in given):
@@ -211,10 +211,10 @@ def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
 
 
 def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
-    """Give the inputs that the operator wrote to, and that were made dense for it, their new values."""
+    """Write the new values back to the sparse inputs that were made dense for an operator that writes to them."""
     for place in plan.op.written(plan.attrs):
         before, after = given[place], dense[place]
-        if isinstance(before, RowSparse):  # with all rows, zeros too, as weights have them
+        if isinstance(before, RowSparse):  # with all rows, zeros included, like weights
             before.replace(RowSparse(after, plan.k.xp.arange(after.shape[0]), after.shape, check=False))
         elif before is not after:
             before.replace(convert(after, stype_of(before), plan.k.xp))
@@ -333,7 +333,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
 
 
 def recorded(call: Call, inputs: tuple[Any, ...], results: Sequence[Any], ctx: Context) -> Any:
-    """The arrays that ``invoke`` would give if it recorded and the kernel gave these results."""
+    """The arrays that ``invoke`` would return if it recorded and the kernel returned these results."""
     entries: Any = [array._entry for array in inputs]
     for place in call.op.flat:
         if place < len(inputs):
@@ -357,7 +357,7 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
             _check_out(call, out)
         result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
         for store in result if type(result) is tuple else (result,):
-            element_type(store.dtype)  # numpy gives objects where a number does not fit in 64 bits
+            element_type(store.dtype)  # numpy returns objects where a number does not fit in 64 bits
     except SparsekitError:
         raise
     except KERNEL_ERRORS as error:
@@ -376,7 +376,7 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
 
 
 def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exception:
-    """The named error for what numpy refuses in a kernel: element types, numbers that they do not hold, or a shape."""
+    """The named error for an error of numpy in a kernel: element types, values out of their range, or a shape."""
     if isinstance(error, SparsekitError):
         return error
     what = ", ".join(f"{array.dtype} of shape {array.shape}" for array in inputs) or "nothing"
@@ -399,7 +399,7 @@ def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
 
 
 def _check_size(plan: Plan, stores: Any, shapes: Any) -> None:
-    """Raise before a kernel starts on a dense result that is larger than its dense inputs, and too large.
+    """Raise before a kernel starts if its dense result is larger than the dense inputs and too large to make.
 
     Raises
     ------
@@ -417,26 +417,26 @@ def _check_size(plan: Plan, stores: Any, shapes: Any) -> None:
     if max(dense, default=0) >= largest or plan.op.mutates:
         return
     if plan.op.lane == "convert":
-        return  # which counts the pages that it writes to
+        return  # which counts the pages that are written to
     dtype: Any = plan.op.dtype([store.dtype for store in stores], plan.attrs)
     dtype = np.result_type(*dtype) if isinstance(dtype, (list, tuple)) else np.dtype(dtype)
     shape = tuple(shapes[elements.index(largest)])
     if sparse and not (dense and plan.op.unlimited):
         check_room(plan.op.label, shape, dtype)
     if plan.k.device == "gpu":
-        return  # whose memory is not the machine's
+        return  # on a device with memory of its own
     check_memory(largest * dtype.itemsize, f"{plan.op.label}: the dense result of shape {shape}", "take a slice first.")
 
 
 def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> None:
-    """Note how the next call for arrays of these layouts runs, and the layout of what it gives."""
+    """Cache the plan for arrays of these layouts, and the layout of the result."""
     layout, result = made._layout, made._store
     if call.infer_shape([array.shape for array in inputs]) is None:
         return  # the values decide the shape
     if len(call.ready) >= REMEMBERED:
         call.ready.clear()
     if isinstance(result, np.ndarray) and result.nbytes > LARGE and not plan.op.mutates:
-        return  # whether there is room for it is asked anew each time
+        return  # the free memory is checked at each call
     layouts = tuple([array._layout for array in inputs])
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
     simple = plan.ufunc and len(layouts) == 2 and plan.k.device == "cpu"
@@ -454,7 +454,7 @@ def _visible(call: Call, result: tuple[Any, ...], ctx: Any, node: Any) -> Any:
 def _check_out(call: Call, out: Any) -> None:
     """Raise unless ``out`` is an array, or a list of as many arrays as the caller gets."""
     if call.visible != 1 and (not isinstance(out, (list, tuple)) or len(out) != call.visible):
-        raise SparsekitError(f"{call.op.label} gives {call.visible} arrays, and out= is not a list of as many.",
+        raise SparsekitError(f"{call.op.label} gives {call.visible} arrays, so out= must be a list of {call.visible} arrays.",
                              hint=f"give out= a list of {call.visible} arrays.")
     require_arrays([out] if call.visible == 1 else out, f"{call.op.label}: out")
 
@@ -468,7 +468,7 @@ def _into(name: str, out: Any, result: Any, ctx: Any, node: Any, place: int = 0)
         result = result[place]
     if out._entry is not None and node is not None:
         raise GradientError("A recorded array cannot be overwritten while recording.",
-                            hint="leave out out=, or work under autograd.pause().")
+                            hint="leave out= out, or work under autograd.pause().")
     if result is not out._store:
         made = hooks.made_from(result) if stype_of(result) == "default" else None
         out._receive(wrap(result, ctx), by=name)
@@ -480,7 +480,7 @@ def _into(name: str, out: Any, result: Any, ctx: Any, node: Any, place: int = 0)
 
 
 def _on_one_context(call: Call, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs with those from outside lifted into the trace that the others belong to; otherwise an error."""
+    """Return the inputs on one context; while tracing, lift outside arrays into the trace; else raise."""
     traced = next((array._ctx for array in inputs if array._ctx.device_type == "trace"), None)
     lifted = [None] if traced is None else [traced.lift(array) for array in inputs]
     if any(array is None for array in lifted):
@@ -491,7 +491,7 @@ def _on_one_context(call: Call, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class _Conversion:
-    """What the recorder reads of a plan, for a conversion that no one called by name."""
+    """The attributes of a plan that the recorder reads, for an implicit conversion."""
 
     __slots__ = ("attrs", "dense", "fallback", "op")
 
@@ -517,27 +517,27 @@ def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
 
 
 def _combination(plan: Plan) -> Any:
-    """What is warned of once, whatever the numbers are."""
+    """The key of a warning, without the numbers of the call."""
     switches = [str(item) for item in plan.attrs.items() if item[1] is None or isinstance(item[1], (bool, str))]
     return plan.op.name, tuple(sorted(switches))
 
 
 def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any = None, inside: bool = False) -> Any:
-    """A dense copy of a sparse store that nobody asked for: against policy and limit, noted in the ledger, with a warning.
+    """Make a dense copy of a sparse store implicitly: check policy and limit, add it to the ledger, and warn.
 
     Parameters
     ----------
     name, reason, remedy : str
-        What needs it dense, why, and what to do instead.
+        What needs the dense array, why, and what to do instead.
     key : hashable, optional
-        What is warned of once; ``name`` if not given.
+        The key of the warning, which is given once for each key; ``name`` by default.
     inside : bool
         Whether an operator's own event says for the profiler that a sparse array became dense.
 
     Raises
     ------
     DensificationError
-        If the policy is not to, or it would be larger than allowed.
+        If the policy forbids it, or it would exceed the limit.
     """
     size = int(np.prod([int(size) for size in store.shape], dtype=object)) * store.dtype.itemsize
     if config.densify == "error" or (config.densify != "allow" and size > config.densify_limit):
@@ -552,9 +552,9 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
 
 def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL,
                   remedy: str = "make the array that takes the values of the same storage type") -> Any:
-    """A sparse store as the dense array that ``name`` must have: against policy, noted in the ledger, without a warning.
+    """Convert a sparse store to the dense array that ``name`` needs: check the policy, add it to the ledger, do not warn.
 
-    Written into ``out`` if given.  Where ``kind`` is ``hooks.ASKED`` there is no policy against it, and no ledger.
+    Written into ``out`` if given.  If ``kind`` is ``hooks.ASKED``, the policy is not checked and the ledger gets no entry.
     """
     if kind != hooks.ASKED:
         allowed(reason, remedy)
@@ -591,7 +591,7 @@ def _reason(plan: Plan, stores: Any) -> tuple[str, str, str, str]:
     """Kind, name, reason and remedy of the dense result of a plan, as the ledger says them."""
     if plan.dense == hooks.ASKED and hooks.state.lane != "backward":
         return hooks.ASKED, plan.op.name, "it was asked for", "leave out the conversion"
-    if plan.dense == hooks.ASKED:  # nobody but a gradient rule asks for conversions in a backward pass
+    if plan.dense == hooks.ASKED:  # in a backward pass only gradient rules call conversions
         call = getattr(hooks.state.node, "call", None)
         name = plan.op.name if call is None else call.op.name
         return hooks.NATURAL, name, "its gradient takes a sparse array dense", _KEEP
@@ -600,7 +600,7 @@ def _reason(plan: Plan, stores: Any) -> tuple[str, str, str, str]:
 
 
 def _refuse(plan: Plan, stores: Any) -> None:
-    """Raise if the results of this call would hold a sparse input densely, which the policy does not allow."""
+    """Raise if a dense result of this call would hold a sparse input in full and the policy forbids it."""
     kind, _, reason, remedy = _reason(plan, stores)
     shapes = plan.call.infer_shape([tuple(store.shape) for store in stores])
     sizes = [math.prod(shape) for shape in (shapes if plan.call.outputs > 1 else [shapes])] if shapes is not None else []
@@ -643,20 +643,20 @@ _KEEP = "use functions that keep zero, such as log1p(x) for log(1 + x), or conve
 
 
 def natural_remedy(op: Op) -> str:
-    """What to do instead of an operator whose dense result is not wanted: its rows that stay sparse, if it has some."""
+    """The hint for an operator whose result is dense by nature: its rows with sparse results, if it has any."""
     return _natural_remedy(op, len(op.rules))
 
 
 @functools.lru_cache(1024)
 def _natural_remedy(op: Op, rows: int) -> str:
-    """The same of an operator with so many rows, to which more may be added."""
+    """The same, cached by the number of rows, to which more may be added."""
     sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
               and "default" not in rule.outputs and "default..." not in rule.outputs and rule.when.get("scalar") != (0,)]
     return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 
 def not_an_array(call: Call, inputs: Any) -> SparsekitError:
-    """The error for an input that is no array of this library."""
+    """The error for an input that is not an array of this library."""
     for name, value in zip(call.op.inputs * max(1, len(inputs)), inputs, strict=False):
         if not hasattr(value, "_store"):
             return DTypeError(f"{call.op.label}: {name} is a {type(value).__name__}, not an NDArray.",

@@ -1,4 +1,4 @@
-"""The graph that recording leaves behind, and the backward pass over it."""
+"""The graph of recorded calls, and the backward pass over it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number"
 
 _numbers = itertools.count(1)
 
-#: The next number that is reserved; no process makes as many nodes.
+#: The next reserved number; no process makes as many nodes.
 _reserved = 1 << 40
 _reserving = threading.RLock()
 
 
 def number() -> int:
-    """A running number that no node has: larger than those of all nodes before, smaller than those of all after."""
+    """A sequence number between those of all earlier nodes and those of all later ones."""
     return next(_numbers)
 
 
 def reserve(count: int) -> int:
-    """The first of so many running numbers that no node gets."""
+    """Reserve a range of sequence numbers that no node gets, and return the first."""
     global _reserved
     with _reserving:
         first, _reserved = _reserved, _reserved + count
@@ -37,8 +37,8 @@ def reserve(count: int) -> int:
 class Node:
     """One operator that was called; subclasses are variables and functions of the user's own.
 
-    A node keeps the arrays it was computed from, but of its results the stores only: an array would
-    point back at it, and dropping the last result would not free the graph at once.
+    A node keeps its input arrays, but only the stores of its results: a result array refers to its node, and such
+    a cycle would delay the release of the graph.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Node:
 class Variable(Node):
     """An array that gradients flow to: its buffer ``grad``, what to do with it, and whether it is new.
 
-    ``fresh`` is set by a backward pass that reaches the variable; who uses the gradient up resets it.
+    ``fresh`` is set by a backward pass that reaches the variable, and reset by the update that uses the gradient.
     """
 
     __slots__ = ("fresh", "grad", "grad_req")
@@ -228,7 +228,7 @@ LARGE = 1 << 16
 
 
 def _want(node: Node, uses: dict[Node, int]) -> Want:
-    """What the gradient for a node should be like: a variable's buffer decides, anything else takes what comes."""
+    """The wanted form of the gradient of a node: a variable's buffer decides it, other nodes take any form."""
     grad: Any = node.grad
     if not uses:
         return _ANY
@@ -293,7 +293,7 @@ def _deliver(node: Node, gradient: Any, shared: dict[int, Any], wrap: Callable[.
 
 
 def _own(gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> Any:
-    """The gradient in memory of its own: a copy if somebody else holds its store, who is noted from now on.
+    """Return the gradient in memory of its own: a copy if another owner holds its store; note the new owner.
 
     The gradient of a sum is one array for all its terms, and may be the user's head gradient.
     """

@@ -94,12 +94,12 @@ LOOKED_UP = "values or rows are looked up, as many as the dense array of places 
 #: How rule rows write a dense input.
 DENSE = {"default", "default?", "default..."}
 
-#: A call's attributes are remembered up to this many combinations; then the memory is cleared.
+#: Combinations of attributes that are cached for each operator; a full cache is cleared.
 REMEMBERED = 512
 
 
 class Want(NamedTuple):
-    """What the backward pass wants of one input's gradient.
+    """The form in which the backward pass wants the gradient of one input.
 
     Attributes
     ----------
@@ -126,10 +126,10 @@ class Rule:
     when : dict
         Attribute values that the row needs; a tuple lists alternatives, any other container says what is in it.
     ufunc : str
-        Function of ``k.xp`` that is all the kernel does, so that a call may go to it directly; empty if none is.
+        Function of ``k.xp`` that the kernel consists of, so that it may be called directly; empty if there is none.
     asked : str
-        Why a dense result of sparse inputs, as large as they are, is no implicit conversion; empty where it is one, kind
-        "dense by nature".
+        Why a dense result of the size of its sparse inputs does not count as an implicit conversion; empty if it counts as
+        one, of the kind "dense by nature".
     """
 
     __slots__ = ("asked", "function", "inputs", "outputs", "takes_out", "ufunc", "when")
@@ -189,7 +189,7 @@ def _optional(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callable[..., Any]:
-    """The kernel, given the inputs at ``places`` in the one element type that they meet in."""
+    """Wrap a kernel so that it gets the inputs at ``places`` in their joint element type."""
 
     def run(k: Any, *given: Any) -> Any:
         met = given[:-1][places]
@@ -233,16 +233,16 @@ class Op:
     flat : tuple of int
         Inputs that no gradient ever flows to, such as indices.
     sparse_output : str, optional
-        Attribute that may ask for a storage type of the result.
+        Attribute that may name the storage type of the result.
     outputs : int or callable
         How many arrays the kernel gives; ``outputs(attrs)`` if the attributes decide.
     visible : int or callable, optional
         How many of them the caller gets, all by default; the gradient sees the rest too.
     unlimited : bool
-        Whether no byte limit holds for a dense result if an input is dense: it is what a product is asked for.
+        Whether a dense result has no byte limit if an input is dense, as for products.
     asked : str
-        Why a dense result of sparse inputs is no implicit conversion, for all rows; see ``Rule``.  Steps that write to
-        their inputs and products have a reason of their own.
+        Why a dense result of sparse inputs does not count as an implicit conversion, for all rows; see ``Rule``.
+        Products, and steps that write to their inputs, have a reason of their own.
     instead : str
         For an operator without gradient: what to use where one is needed.
     joined : slice, optional
@@ -287,7 +287,7 @@ class Op:
             registry[key] = self
 
     def _is_left_over(self) -> bool:
-        """Whether the import that declared the operator did not come to its end, after an interrupt, and is done again."""
+        """Whether an interrupted import declared the operator, and the module is imported again."""
         module = sys.modules.get(self._module.get("__name__", ""))
         return module is not None and module.__dict__ is not self._module
 
@@ -295,7 +295,7 @@ class Op:
                 **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there.
 
-        ``asked`` says why a dense result is no implicit conversion; by default what the operator says.
+        ``asked`` says why a dense result does not count as an implicit conversion; by default the operator's reason.
         """
 
         def declare(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -350,14 +350,14 @@ class Op:
         return made if type(made) is tuple or type(made) is list else (made,)
 
     def _changed(self) -> None:
-        """Forget what was resolved for calls made before this declaration, as happens where one declares step by step."""
+        """Drop the plans of calls that were made before this declaration."""
         for call in self._calls.values():
             call.plans.clear()
             call.ready.clear()
             call.recorded = self.recorded
 
     def meeting(self, dtypes: list[Any]) -> slice | None:
-        """The inputs that a row must get in their joint type, because numpy's is one that arrays do not have."""
+        """The inputs that a row gets in their joint type, because arrays do not support numpy's joint type."""
         places = self.joined
         if places is None and self.dtype is infer.same and not self.mutates:
             places = infer.EVERY
@@ -456,7 +456,7 @@ class Call:
         try:
             self.outputs: int = operator.index(op.outputs(attrs)) if callable(op.outputs) else op.outputs
         except TypeError as error:
-            raise named(error, f"{self!r} has no number of outputs") from error
+            raise named(error, f"the number of outputs of {self!r} could not be computed") from error
         visible = op.visible(attrs) if callable(op.visible) else op.visible
         self.visible: int = self.outputs if visible is None else visible
         self.recorded = op.recorded
@@ -516,10 +516,10 @@ def _value(value: Any, default: Any) -> Any:
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    """A shape that an operator announces, as Python's integers, whose products do not overflow."""
+    """An inferred shape as Python integers, whose products do not overflow."""
     sizes = tuple(map(operator.index, shape))
     if min(sizes, default=0) < 0 or len(sizes) > MOST_AXES:
-        raise ShapeError(f"its result would have the shape {shown(sizes)}.",
+        raise ShapeError(f"the result must have a valid shape, got {shown(sizes)}.",
                          hint=f"a shape has at most {MOST_AXES} sizes, none of them negative.")
     return sizes
 

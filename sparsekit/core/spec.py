@@ -1,4 +1,4 @@
-"""What a call would give, without computing it."""
+"""Inference of the result of a call without computing it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Spec(NamedTuple):
 
 
 def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
-    """What ``call`` would give for such inputs."""
+    """The specs of the results of ``call`` for such inputs."""
     call = call.settled([spec.shape for spec in inputs])
     rule, fallback, cast = resolve(call.op, tuple(spec.stype for spec in inputs), call.attrs)
     shapes = call.infer_shape([spec.shape for spec in inputs])

@@ -304,7 +304,7 @@ def _note(call: Call, k: Any, *given: Any) -> Any:
         raise TracingError("An array of a traced block was used after the block had been traced.",
                            hint="return it from hybrid_forward, do not keep it.")
     if call.infer_shape([store.shape for store in inputs]) is None:
-        raise refuse(f"the shape of what {call.op.name} gives depends on values, and there are none while tracing.",
+        raise refuse(f"the shape of the result of {call.op.name} depends on values, which are not known while tracing.",
                      hint="leave out hybridize() for the block that uses it.")
     made = infer(call, tuple(Spec(store.shape, store.dtype, store.stype) for store in inputs))
     outputs = tuple(tracer.outline(spec) for spec in ((made,) if isinstance(made, Spec) else made))

@@ -26,7 +26,7 @@ def difference(got: Any, wanted: Any, what: str, unit: str, within: float, wrong
     if not _number(got):
         return f"{what} is {_short(got)}, of type {type(got).__name__}; a number is wanted"
     if not math.isfinite(float(got)):
-        return f"{what} is {got}, which is no finite number"
+        return f"{what} is {got}, which is not a finite number"
     verdict = compare(float(got), float(wanted), unit, {}, within)
     return "" if verdict.right else f"{what} is not {_short(got)}: {_direction(float(got), float(wanted))}{_slip(verdict.words)}"
 

@@ -175,7 +175,7 @@ class Revelation(Said):
 
 
 def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: Any = None) -> Question:
-    """Ask for a prediction before something is measured.
+    """Let the learner predict a value before it is measured.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def reveal(name: str, value: Any, *, wrong: Mapping[Any, str] | None = None, wit
     value : number or str
         What was measured, in the unit of the question, or the option that is right.
     wrong : mapping, optional
-        Known misconceptions: what somebody who has one answers -> which one it is, said to the learner,
+        Known misconceptions: the answer that shows one -> a sentence about it for the learner,
         ``{512: "you counted the dense gradient"}``.
     within : float, optional
         How far a number may be off to be right, as a share of the value; 0 for exact counts.
@@ -242,7 +242,7 @@ def reveal(name: str, value: Any, *, wrong: Mapping[Any, str] | None = None, wit
         try:
             found = value if isinstance(value, str) and not asked else float(value)
         except (TypeError, ValueError) as error:
-            raise UnknownNameError(f"{question.name!r} is answered by a number, not {value!r}.") from error
+            raise UnknownNameError(f"The answer to {question.name!r} must be a number, got {value!r}.") from error
         if isinstance(found, float) and not math.isfinite(found):
-            raise UnknownNameError(f"{question.name!r} is answered by a finite number, not {value!r}.")
+            raise UnknownNameError(f"The answer to {question.name!r} must be a finite number, got {value!r}.")
     return Revelation(question, found, wrong or {}, within, because)

@@ -80,7 +80,7 @@ class Task:
         within : float
             How far numbers may be off, as a share.
         wrong : mapping
-            Known misconceptions: what somebody who has one answers -> which one it is.
+            Known misconceptions: the answer that shows one -> a sentence about it.
         """
         if not self.open:
             found = difference(got, wanted, what, unit, within, wrong or {})

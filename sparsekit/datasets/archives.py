@@ -40,7 +40,7 @@ _DAMAGE = (ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, 
 
 @contextlib.contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """What goes wrong while an archive is read, in words; what its reader does is none of it."""
+    """Turn errors of reading an archive into named errors; errors of the block's own code pass unchanged."""
     try:
         yield
     except DataFileError:
@@ -76,7 +76,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _too_much(path: Path) -> DataFileError:
-    return DataFileError(f"{path.name} unpacks to far more than data of its size do.",
+    return DataFileError(f"{path.name} unpacks to far more bytes than its size allows.",
                          hint="it is damaged or made to fill the disk: download it again.")
 
 
@@ -115,7 +115,7 @@ def _compressed(path: Path, stack: contextlib.ExitStack) -> Any:
 
 
 class _Entry(tarfile.TarInfo):
-    """A header of a tar archive, which may not be longer than any that somebody means."""
+    """A header of a tar archive, limited to a sensible length."""
 
     def _proc_member(self, tape: Any) -> Any:
         if not self.isreg() and self.size > LONGEST_HEADER:

@@ -113,7 +113,7 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
     Raises
     ------
     DownloadError
-        If there is no network or no such file, or what came is not what was published or what came the first time.
+        If there is no network or no such file, or if the file differs from the published one, or from the first download.
     """
     _check_name(source)
     target, record = folder / source.name, folder / f"{source.name}.json"
@@ -145,7 +145,7 @@ def _check_name(source: Source) -> None:
 
 
 def check_url(url: str) -> None:
-    """Refuse an address that is none of a web server.
+    """Raise unless an address is that of a web server.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def opened(url: str, headers: dict[str, str] | None = None, context: Any = None,
     Raises
     ------
     DownloadError
-        If that is no address, or leads to none.
+        If it is not an address of a web server, or redirects to something else.
     """
     check_url(url)
     request = urllib.request.Request(url, headers={"User-Agent": f"sparsekit/{__version__}", "Accept-Encoding": "identity",
@@ -238,11 +238,11 @@ def copied(answer: Any, file: Any, most: int, advance: Callable[[int], None] | N
         try:
             got = answer.readinto(room)
         except ValueError as error:  # of the sizes of chunks
-            raise http.client.HTTPException(f"what came is no HTTP: {error}") from error
+            raise http.client.HTTPException(f"the answer is not valid HTTP: {error}") from error
         if not got:
             return count
         if count + got > most:
-            raise DownloadError(f"{answer.url} sends more than the {most:,} bytes that were to come.",
+            raise DownloadError(f"{answer.url} sends more than the expected {most:,} bytes.",
                                 hint="the file there has been changed, or its server is broken.")
         file.write(room[:got])
         count += got
@@ -286,7 +286,7 @@ def _failures(source: Source, target: Path) -> Iterator[None]:
         raise DownloadError(f"{target} cannot be written: {error.strerror or error}.",
                             hint="set SPARSEKIT_DATA to a folder with room that you may write to.") from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of urllib, for what no server should say
-        raise DownloadError(f"{source.url} cannot be downloaded: the answer makes no sense ({error}).",
+        raise DownloadError(f"{source.url} cannot be downloaded: the answer is malformed ({error}).",
                             hint=f"download it by hand as {target}.") from error
 
 
@@ -310,7 +310,7 @@ def _check(source: Source, path: Path, record: Path) -> str:
     size, changed = path.stat().st_size, path.stat().st_mtime_ns
     facts = _facts(record)
     if facts.get("size") == size and facts.get("changed") == changed and "sha256" in facts:
-        return str(facts["sha256"])  # the very file that was checked before: reading gigabytes again tells nothing
+        return str(facts["sha256"])  # the same file was checked before: do not read gigabytes again
     if source.size is not None and size != source.size:
         raise _wrong(source, path, f"{size:,} bytes", f"{source.size:,}")
     for kind, expected in (("sha256", source.sha256), ("md5", source.md5)):
@@ -330,7 +330,7 @@ def _wrong(source: Source, path: Path, found: str, expected: str) -> DownloadErr
 
 
 def _download(source: Source, part: Path, progress: bool) -> None:
-    """All of the file into ``part``, in as many attempts as bring something new, and some more."""
+    """All of the file into ``part``, retrying as long as attempts make progress, and a few times more."""
     failures = 0
     while True:
         before = part.stat().st_size if part.exists() else 0
@@ -357,7 +357,7 @@ def _download(source: Source, part: Path, progress: bool) -> None:
 
 
 def _nowhere(error: Exception) -> bool:
-    """Whether there is no network or no such host, so that waiting helps nothing."""
+    """Whether there is no network or no such host, so that retrying is useless."""
     reason = getattr(error, "reason", None)
     return isinstance(reason, OSError) and not isinstance(reason, TimeoutError)
 
@@ -379,7 +379,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
             found = re.fullmatch(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)", answer.headers.get("Content-Range", ""))
             if not asked or found is None or int(found[1]) != start or (now is not None and now != validator):
                 part.unlink(missing_ok=True)  # another part, or a part of another file
-                raise http.client.HTTPException("the server sends another part than the one that was asked for")
+                raise http.client.HTTPException("the server did not send the range of bytes that was requested")
             whole = None if found[3] == "*" else int(found[3])
         elif answer.status == 200:
             start = 0

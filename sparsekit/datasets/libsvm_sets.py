@@ -32,7 +32,7 @@ class LibSVMSet(NamedTuple):
     features : int
         Columns.
     splits : dict of str to (file, member of the archive or None, rows)
-        Rows are None where nobody has counted them here.
+        Rows are None if their number is not recorded here.
     """
 
     about: str

@@ -38,14 +38,14 @@ class Stage:
         self.total = total
 
     def show(self) -> None:
-        """In a log: a line now and then, so that a long silence is none."""
+        """In a log: a line now and then, to show progress."""
         if time.monotonic() - self.last > RELOG and self.done < self.total:
             self.last = time.monotonic()
             note = f", {self.note}" if self.note else ""
             print(f"  {self.name}: {self.done} of {self.total}{note}", file=self.stream, flush=True)
 
     def close(self) -> None:
-        """Take away what is not to stay."""
+        """Remove the progress line."""
 
 
 class Line(Stage):

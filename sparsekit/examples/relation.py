@@ -21,7 +21,7 @@ from ..ndarray import sparse
 
 __all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
 
-#: A word is left out that fewer modules use, or a larger share of them: it tells nothing.
+#: Words that fewer modules use, or a larger share of them, are left out as uninformative.
 FEWEST, LARGEST_SHARE = 15, 0.3
 #: Distinct words that a module needs.
 LEAST_WORDS = 10
@@ -78,7 +78,7 @@ def count_relation(packages: Sequence[str]) -> Relation:
 
     Notes
     -----
-    Reading takes seconds, and several examples ask for the same: the last relation is kept, its arrays read-only.
+    Reading takes seconds, and several examples use the same data: the last relation is kept, its arrays read-only.
     """
     return _counted(tuple(packages))
 

@@ -19,13 +19,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import autograd, gluon, random
-from ..base.errors import ShapeError, SparsekitError
+from ..base.errors import ShapeError, SparsekitError, expected
 from ..cli import check_writable
 from ..profiler import Profiler
 
 __all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "carve", "choose", "compare", "main", "run", "table"]
 
-#: Steps at the start that are no measure: kernels are loaded and pages touched for the first time.
+#: Steps at the start that are not measured: they load kernels and touch pages for the first time.
 FIRST = 2
 
 
@@ -273,7 +273,7 @@ def settings(kind: type[Example], words: argparse.Namespace) -> argparse.Namespa
         setattr(words, option, value if given is None else given)
         least = 0 if option in ("seed", "steps", "epochs") else 1
         if isinstance(value, int) and getattr(words, option) < least:
-            raise ShapeError(f"--{option.replace('_', '-')} is at least {least}, not {given}.", hint=f"{value} is usual.")
+            raise ShapeError(expected(f"--{option.replace('_', '-')}", f"at least {least}", given), hint=f"{value} is usual.")
     if words.profile:
         check_writable(words.profile)
     return words

@@ -14,7 +14,7 @@ from ..core.trace import aside, current
 from ..ndarray.ndarray import NDArray
 from . import model_files, symbolic
 from .hybrid import Programs, tracing
-from .monitor import Monitor
+from .monitor import OperatorMonitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .scope import Scope
 from .summary import print_summary
@@ -57,7 +57,7 @@ class Block:
         self._reg_params: dict[str, Parameter] = MarkedDict()
         self._forward_hooks: dict[int, Any] = MarkedDict()
         self._forward_pre_hooks: dict[int, Any] = MarkedDict()
-        self._monitor: Monitor | None = None
+        self._monitor: OperatorMonitor | None = None
         self._empty_prefix, self._of_library = prefix == "", type(self).__module__.startswith("sparsekit.gluon")
         self._prefix, self._params = Scope.create(prefix, params, self._alias())
         self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
@@ -118,7 +118,7 @@ class Block:
         self._children[str(len(self._children)) if name is None else name] = block
 
     def _warn_of_hidden_blocks(self) -> None:
-        """Blocks in lists and dicts are easily taken for children."""
+        """Warn of blocks in lists and dicts, which are not children."""
         known = set(map(id, self._children.values()))
         for name, value in vars(self).items():
             if name != "_children" and isinstance(value, (list, tuple, dict)) and _holds_others(value, known):
@@ -210,13 +210,13 @@ class Block:
         ctx : Context or list of Context, optional
             Where parameters go that have no values yet; the CPU by default.
         allow_missing : bool
-            Leave alone what the file does not have.
+            Keep parameters that the file lacks.
         ignore_extra : bool
-            Pass over what only the file has.
+            Ignore arrays that the network lacks.
         cast_dtype : bool
             Let element types differ.
         dtype_source : {"current", "saved"}
-            Which of the two then counts.
+            Which of the two element types is then used.
 
         Raises
         ------
@@ -295,7 +295,7 @@ class Block:
         outer, caller = here["layer"], here["caller"]
         here["layer"] = self._name
         if hooks.sink is not None:
-            # What a layer of the library runs has the line of the user's that called it.
+            # Operators inside a layer of the library are reported at the user's line that called the layer.
             here["caller"] = (caller or hooks.caller()) if self._of_library else None
         try:
             out = self._run(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
@@ -315,7 +315,7 @@ class Block:
 
 
 def _holds_others(value: Any, known: set[int]) -> bool:
-    """Whether there are blocks in a container that are no children."""
+    """Whether a container holds blocks that are not children."""
     if isinstance(value, dict):
         value = tuple(value.values())
     if isinstance(value, (list, tuple)):
@@ -339,7 +339,7 @@ class HybridBlock(Block):
     names of the attributes that hold them.
     """
 
-    # No part of __dict__, which programs watch: a block that is traced would count as changed.
+    # Not in __dict__, which programs watch: tracing a block would count as a change of it.
     __slots__ = ("_programs",)
     _programs: Programs | None
 
@@ -365,13 +365,13 @@ class HybridBlock(Block):
         monitor_all : bool
             Show the operators' inputs too.
         """
-        self._monitor = None if callback is None else Monitor(callback, monitor_all)
+        self._monitor = None if callback is None else OperatorMonitor(callback, monitor_all)
         super().register_op_hook(callback, monitor_all)
 
     def hybridize(self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False,
                   static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None,
                   backward_bulk_size: int | None = None, **kwargs: Any) -> None:
-        """Run as a program from now on: traced at the first call, resolved kernels and kept memory afterwards.
+        """Run as a program from now on: the first call traces it, later calls reuse its kernels and memory.
 
         A program is made for each combination of input shapes, element types, storage types, other arguments, training mode
         and recording.  Results, gradients and profiler events are those of the block as it is written.  What
@@ -399,7 +399,7 @@ class HybridBlock(Block):
         Raises
         ------
         UnsupportedError
-            For a ``backend``: there are none.
+            If ``backend`` is given: no backend is supported.
         UnknownNameError
             For an option that MXNet does not have either.
         """
@@ -447,7 +447,7 @@ class HybridBlock(Block):
         return symbolic.export(self, path, epoch, remove_amp_cast)
 
     def graph(self, *args: Any) -> Any:
-        """A picture of the network: storage type, shape and bytes of every array, and what would become dense.
+        """A picture of the network: storage type, shape and bytes of every array, and every conversion to dense.
 
         Nothing runs, and parameters need neither values nor known shapes.
 
@@ -489,13 +489,13 @@ class HybridBlock(Block):
         return self.hybrid_forward(ndarray, x, *args, **values)
 
     def _complete(self, *args: Any) -> None:
-        """Give the parameters that wait for their shapes their values."""
+        """Initialize the parameters whose initialization waited for their shapes."""
         self.infer_shape(*args)
         for parameter in (*self._reg_params.values(), *self.params.values()):
             parameter._finish_deferred_init()
 
     def _values(self, ctx: Context) -> dict[str, Any]:
-        """The parameters' arrays on a context; in a trace, what stands for them."""
+        """The parameters' arrays on a context; in a trace, their traced arrays."""
         tracer = current() if ctx.device_type == "trace" else None
         if tracer is None:
             return {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}

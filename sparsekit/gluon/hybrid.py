@@ -29,7 +29,7 @@ PATIENCE = 16
 
 
 def tracing(block: Any) -> bool:
-    """Whether this thread traces a block now, of which ``block`` is a part then."""
+    """Whether this thread traces a block now, which ``block`` is then a part of."""
     tracer = current()
     if tracer is None:
         return False
@@ -37,21 +37,21 @@ def tracing(block: Any) -> bool:
     return True
 
 
-#: What may stand among the arguments of a program beside arrays: of each value there is a program of its own.
+#: Types of arguments that select a program: each value gets a program of its own.
 _SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, np.dtype, np.generic, Context, Enum)
 
 
 class Opaque(Exception):
-    """An argument or a result is something else than arrays, containers of these, and settings."""
+    """An argument or a result that is not an array, a setting, or a container of these."""
 
 
 def _flatten(value: Any, arrays: list[Any]) -> Any:
-    """Put the arrays in a list, and give what tells how they lay: hashable.
+    """Flatten a value: append its arrays to a list, and return its structure, which is hashable.
 
     Raises
     ------
     Opaque
-        If there is something that may change without becoming another object.
+        If the value contains another mutable object.
     """
     if isinstance(value, NDArray):
         arrays.append(value)
@@ -69,7 +69,7 @@ def _flatten(value: Any, arrays: list[Any]) -> Any:
 
 
 def restore(structure: Any, arrays: Sequence[Any]) -> Any:
-    """What ``_flatten`` took apart, with these arrays."""
+    """Rebuild what ``_flatten`` took apart, with these arrays."""
     if isinstance(structure, int):
         return arrays[structure - 1]
     kind, items = structure[:2]
@@ -82,7 +82,7 @@ def restore(structure: Any, arrays: Sequence[Any]) -> Any:
 
 
 def _kind(array: Any) -> tuple[Any, ...]:
-    """What a program depends on of an array: layout, element type, and whether and where its gradient goes."""
+    """The properties of an array that a program depends on: layout, element type, and whether and where its gradient goes."""
     entry = array._entry
     if entry is None or not hooks.state.recording:
         return array._layout, array._store.dtype
@@ -95,9 +95,9 @@ def _array_of(source: Any, ctx: Any) -> Any:
 
 
 class _Made:
-    """A program with what it was made for, beside its arguments: the arrays that it asks for at every run.
+    """A program with the sources of its outside arrays, such as parameters.
 
-    Arrays that are the same objects with the same places in the graph as at the last run are not looked at again.
+    Arrays that are the same objects with the same graph entries as at the last run are not checked again.
     """
 
     __slots__ = ("arrays", "entries", "kinds", "program", "results", "sources")
@@ -124,12 +124,12 @@ class _Made:
 
 
 class Programs:
-    """The programs of one block, by what they were made for."""
+    """The programs of one block, by kind of arguments."""
 
     def __init__(self) -> None:
         self._known: dict[Any, list[_Made | None]] = {}
         self._count = self._in_vain = 0
-        #: The arguments of the last trace, taken apart: what ``export`` takes the block's inputs from.
+        #: The flattened arguments of the last trace, from which ``export`` takes the block's inputs.
         self.arguments: Any = None
         self._watch: Watch | None = None
         self._told: set[str] = set()
@@ -190,14 +190,14 @@ class Programs:
             if tracer.refused is not None:
                 raise tracer.refused
         except Opaque as error:
-            return self._refused(key, block, args, tracer, f"It gives a {error}, which is no array.")
+            return self._refused(key, block, args, tracer, f"It returns a {error}, not an array.")
         except Exception:
             if tracer.refused is None:
                 raise
             return self._refused(key, block, args, tracer, tracer.refused.message)
         try:
             program = Program(tracer, results, F)
-        except GradientError as error:  # an operator without a gradient does no harm where nobody asks for it
+        except GradientError as error:  # an operator without a gradient is fine as long as no backward pass runs
             return self._refused(key, block, args, tracer, error.message)
         watch = Watch(block, tracer.blocks)
         owners = {id(array): one for one in watch.parameters for array in one._arrays.values()}
@@ -215,7 +215,7 @@ class Programs:
         self._watch = watch
 
     def _refused(self, key: Any, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
-        """Run a block as it is written that no program can repeat: from now on, for such arguments."""
+        """Run a block unhybridized, now and at later calls with such arguments, since no program can repeat it."""
         self._keep(key, None, Watch(block, tracer.blocks))
         if not isinstance(tracer.refused, ControlFlow):
             self._warn_once(f"{block.name} is hybridized, and runs as it is written because no program can repeat what it "
@@ -223,7 +223,7 @@ class Programs:
         return block.forward(*args)
 
     def replayed(self) -> list[dict[str, str]]:
-        """What each program says of its operators on a GPU, one after the other."""
+        """The rows of ``cuda_graphs`` of each program, one after the other."""
         return [row for made in self._known.values() for one in made if one is not None for row in one.program.replayed()]
 
 

@@ -64,7 +64,7 @@ def save(block: Any, prefix: str) -> None:
 
 
 def _describe(block: Any, count: list[int], structure: dict[str, Any], inside: bool) -> None:
-    """Put a block into the structure, under its class and a running number; one inside a program is none of its own."""
+    """Put a block into the structure, under its class and a running number; one inside a hybridized block is not listed."""
     children: dict[str, str] = {}
     made = structure[_key(block, count)] = {"orig_name": block.name}
     if hasattr(block, "hybrid_forward"):

@@ -1,4 +1,4 @@
-"""Showing a function what operators compute, while a block runs."""
+"""Monitors: a function gets every array that the operators of a block compute."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..core.dispatch import wrap
 from ..core.trace import ControlFlow, refuse
 from ..symbol.mxnet_names import is_known, output_names, spelling_of
 
-__all__ = ["Monitor"]
+__all__ = ["OperatorMonitor"]
 
 
-class Monitor:
+class OperatorMonitor:
     """Shows ``callback(node_name, operator_name, array)`` every array that operators compute.
 
     It takes the recorder's place while the block runs, and passes on what a recorder is told, if there is one.
@@ -95,4 +95,4 @@ class _Watch:
 
 
 def _nothing(*_: Any) -> None:
-    """What is told when no recorder listens."""
+    """The recorder's methods without effect, for when no recorder listens."""

@@ -18,10 +18,10 @@ from .parameter_base import Constant, DeferredInitializationError, Parameter
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
 
-#: What forward passes take.
+#: Arrays that forward passes take.
 tensor_types = (NDArray,)
 
-#: Attributes that a second ``get`` may ask for again.
+#: Attributes that a second ``get`` may repeat.
 _ATTRIBUTES = ("grad_req", "dtype", "lr_mult", "wd_mult", "init", "stype", "grad_stype")
 
 
@@ -31,7 +31,7 @@ class ParameterDict:
     Parameters
     ----------
     prefix : str
-        Put before the names that ``get`` is asked for.
+        Put before the names given to ``get``.
     shared : ParameterDict, optional
         Looked in before a parameter is made.
     """
@@ -42,7 +42,7 @@ class ParameterDict:
 
     @property
     def prefix(self) -> str:
-        """What is put before the names that ``get`` is asked for."""
+        """The prefix of the names given to ``get``."""
         return self._prefix
 
     def __repr__(self) -> str:
@@ -94,8 +94,8 @@ class ParameterDict:
         ----------
         name : str
         **kwargs
-            Arguments of ``Parameter``.  Of one that is there already they must say the same; sizes of its
-            shape that were unknown are learned.
+            Arguments of ``Parameter``.  For an existing parameter they must agree; unknown sizes of its
+            shape are filled in.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class ParameterDict:
         ParameterNameError
             If there is none, and no value is given.
         ParameterError
-            If there is one of another value, or a parameter that is no constant.
+            If there is one of another value, or a parameter of that name that is not a constant.
         """
         name = self._prefix + name
         found = self._find(name)
@@ -227,15 +227,15 @@ class ParameterDict:
         ctx : Context or list of Context, optional
             Where those go that have no values yet; the CPU by default.
         allow_missing : bool
-            Leave alone what the file does not have.
+            Keep parameters that the file lacks.
         ignore_extra : bool
-            Pass over what only the file has.
+            Ignore arrays that the network lacks.
         restore_prefix : str
             Put before the names in the file.
         cast_dtype : bool
             Let element types differ.
         dtype_source : {"current", "saved"}
-            Which of the two then counts.
+            Which of the two element types is then used.
 
         Raises
         ------
@@ -255,7 +255,7 @@ class ParameterDict:
             raise ParameterError(f"restore_prefix is '{restore_prefix}' but Parameter's name '{outside[0]}' does not start "
                                  f"with it.", hint="leave it out, or give what all names begin with.")
         if isinstance(param_dict, list) and not param_dict:
-            param_dict = {}  # a file of no arrays has no names either
+            param_dict = {}  # an empty file has no names either
         if not isinstance(param_dict, dict):
             raise ParameterError(f"The arrays of {source} have no names.", hint="save a dict of them.")
         found = {restore_prefix + re.sub("^(arg|aux):", "", name): values for name, values in param_dict.items()}

@@ -1,4 +1,4 @@
-"""One parameter: its values on each context, its gradients, and how both come about."""
+"""One parameter: its values and gradients on each context."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _sizes(name: str, shape: Any) -> tuple[int, ...]:
     """A shape as an argument gives it: numbers, of which 0 and -1 are not known yet, or one number."""
     try:
         found = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
-    except Exception:  # of an object's own
+    except Exception:  # raised by a user's object
         found = (-2,)
     if any(size < -1 for size in found):
         raise ShapeError(f"Parameter {name} cannot have shape {shown(shape, 80)}.",
@@ -74,7 +74,7 @@ class Parameter:
     grad_req : {"write", "add", "null"}
         Whether a backward pass overwrites the gradient, adds to it, or leaves it.
     shape : tuple of int or int, optional
-        Sizes of 0 or -1 are unknown; the first input tells them.
+        Sizes of 0 or -1 are unknown, and inferred from the first input.
     dtype : str or numpy.dtype
     lr_mult, wd_mult : float
         Factors of the learning rate and the weight decay.
@@ -119,7 +119,7 @@ class Parameter:
         self._deferred: tuple[Any, list[Context]] | None = None
         self._grad_req = "null"
         self._var: Any = None
-        #: Whether files and symbols have the array transposed: a layer may keep it the other way for the sake of its gradient.
+        #: Whether the array is transposed in files and symbols: a layer may store it so that its gradient is row_sparse.
         self._turned = False
         self.grad_req = grad_req
 
@@ -194,7 +194,7 @@ class Parameter:
         Raises
         ------
         InitializationError
-            If the shape is unknown and nothing will tell it.
+            If the shape is unknown and cannot be inferred later.
         """
         if self._arrays and not force_reinit:
             warnings.warn(f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to "
@@ -438,11 +438,11 @@ class Parameter:
         return self._shape[::-1] if self._turned and self._shape is not None else self._shape
 
     def _learn(self, outer_shape: Any) -> None:
-        """Take over a shape that files or symbols say."""
+        """Take over a shape from a file or a symbol."""
         self.shape = outer_shape[::-1] if self._turned else outer_shape
 
     def _for_file(self) -> Any:
-        """What files hold: the values on the CPU, of several contexts the mean."""
+        """The array to save: the values on the CPU, of several contexts the mean."""
         held = self._reduce()
         return self._transposed(held) if self._turned else held
 

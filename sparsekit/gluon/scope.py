@@ -1,4 +1,4 @@
-"""Where blocks get their names from."""
+"""Names of blocks."""
 
 from __future__ import annotations
 

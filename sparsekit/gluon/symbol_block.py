@@ -68,7 +68,8 @@ class SymbolBlock(HybridBlock):
         self._symbol = made[0] if len(made) == 1 else Group(made)
         self._inputs = [self._check_input(one) for one in given]
         if len(set(self._inputs)) < len(self._inputs):
-            raise ParameterError(f"Inputs {', '.join(self._inputs)} repeat.", hint="name each variable once.")
+            raise ParameterError(f"Inputs must have different names, got {', '.join(self._inputs)}.",
+                                 hint="name each variable once.")
         self._make_parameters()
         self._made: dict[Any, Program] = {}
 
@@ -81,7 +82,7 @@ class SymbolBlock(HybridBlock):
         return node.name
 
     def _make_parameters(self) -> None:
-        """A parameter for each variable that is no input, with what the variable declares."""
+        """Make a parameter for each variable that is not an input, with the variable's declarations."""
         entries = self._symbol._entries
         arguments, states = variables(order(entries))
         dtypes = dtypes_of(entries, {})
@@ -122,7 +123,7 @@ class SymbolBlock(HybridBlock):
         ctx : Context or list of Context, optional
             The CPU by default.
         allow_missing, ignore_extra : bool
-            Leave alone parameters that the file does not have, and pass over what only the file has.
+            Keep parameters that the file lacks, and ignore arrays that the network lacks.
 
         Raises
         ------
@@ -211,8 +212,9 @@ class SymbolBlock(HybridBlock):
                         self.params[source.name].cast("float32")
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:
-        """Not used: the symbol says what is computed."""
-        raise DTypeError("A SymbolBlock computes its symbol.", hint="call it, or derive from HybridBlock.")
+        """Not used: the symbol defines the computation."""
+        raise DTypeError("A SymbolBlock has no hybrid_forward() of its own: it computes its symbol.",
+                         hint="call it, or derive from HybridBlock.")
 
 
 def _common(names: list[str]) -> int:

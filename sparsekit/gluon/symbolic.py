@@ -1,4 +1,4 @@
-"""Blocks as symbols: ``hybrid_forward`` on symbols in the place of arrays, and the files that come of it."""
+"""Blocks as symbols: ``hybrid_forward`` on symbols instead of arrays, and the export to files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import symbol
-from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError
+from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..ndarray.files import save as save_arrays
 from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
@@ -24,7 +24,7 @@ __all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", 
 
 
 def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
-    """What a value that may be nested lists holds, and its structure.
+    """Flatten nested lists: return their items and their structure.
 
     Raises
     ------
@@ -148,7 +148,7 @@ def _all_parameters(block: Any) -> dict[str, Any]:
 
 
 def _inputs_of(block: Any) -> int:
-    """How many arrays a call of a block needs: positional parameters without defaults that are none of its own arrays."""
+    """How many arrays a call of a block needs: positional parameters without defaults, except the names of its own parameters."""
     kind = type(block)
     if kind.__call__.__qualname__ != "Block.__call__":
         called, skipped = kind.__call__, 1  # self
@@ -164,7 +164,7 @@ def _inputs_of(block: Any) -> int:
 def trace(block: Any) -> Symbol:
     """The symbol of a block; its inputs are called ``data``, or ``data0``, ``data1`` … if there are several.
 
-    They are those of the call that a hybridized block was last traced for, and else what its signature says.
+    They are those of the call that a hybridized block was last traced for, or else those of its signature.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def graph(block: Any, given: tuple[Any, ...]) -> Any:
 def export(block: Any, path: Any, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-        raise SparsekitError(f"epoch is {epoch!r}.", hint="it is a whole number from 0, part of the file's name.")
+        raise SparsekitError(expected("epoch", "an integer of at least 0", epoch), hint="it is part of the file's name.")
     made = trace(block)
     arguments, states = set(made.list_arguments()), set(made.list_auxiliary_states())
     arrays = {}

@@ -11,6 +11,7 @@ from ..base.errors import (
     SparsekitError,
     StaleGradientError,
     UnsupportedError,
+    expected,
 )
 from ..base.files import write_whole
 from ..kvstore import KVStore, KVStoreBase
@@ -37,7 +38,7 @@ class Trainer:
         Where the gradients of several contexts are summed; None leaves each context to itself.  On one
         context nothing is summed.
     compression_params : dict, optional
-        Refused: there is nothing to send.
+        Not supported.
     update_on_kvstore : bool, optional
         Whether the store makes the step, once, and the contexts get the new values; else each context makes
         it by itself.  By default the store does, unless there are sparse gradients of dense parameters.
@@ -100,7 +101,7 @@ class Trainer:
     # the store
 
     def _connect(self) -> None:
-        """Choose the store, and who makes the step."""
+        """Choose the store, and whether it or the contexts make the step."""
         asked = self._kvstore_asked
         if isinstance(asked, str):
             made = create_kvstore(asked)
@@ -108,7 +109,7 @@ class Trainer:
         elif asked is None or isinstance(asked, KVStoreBase):
             self._kvstore = asked
         else:
-            raise DTypeError(f"kvstore is a {type(asked).__name__}.", hint="it is 'device', 'local', None or a KVStore.")
+            raise DTypeError(expected("kvstore", "'device', 'local', None or a KVStore", type(asked)), hint="leave it out.")
         self._shared: set[int] = set()
         if self._kvstore is None:
             self._update_on_kvstore = False
@@ -117,7 +118,8 @@ class Trainer:
         wanted = not sparse_gradients if self._update_asked is None else self._update_asked
         able = self._kvstore.is_capable(KVStoreBase.OPTIMIZER)
         if self._update_asked and not able:
-            raise UnsupportedError(f"A kvstore of type {self._kvstore.type} makes no steps.", hint="use update_on_kvstore=False.")
+            raise UnsupportedError(f"A kvstore of type {self._kvstore.type} cannot update parameters.",
+                                   hint="use update_on_kvstore=False.")
         self._update_on_kvstore = bool(wanted and able)
         if self._update_on_kvstore:
             self._kvstore.set_optimizer(self._optimizer)
@@ -216,7 +218,7 @@ class Trainer:
 
     def _divide_by(self, batch_size: int) -> None:
         if not batch_size > 0:
-            raise SparsekitError(f"batch_size={batch_size!r} is not positive.", hint="pass the number of samples of the batch.")
+            raise SparsekitError(expected("batch_size", "above 0", batch_size), hint="pass the number of samples of the batch.")
         self._optimizer.rescale_grad = self._scale / batch_size
 
     def _pending(self, ignore_stale_grad: bool) -> list[tuple[int, Parameter, list[tuple[Any, Any]]]]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context
-from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError
+from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.files import written
 from ..base.scoped import Scoped
 from ..ndarray.creation import array as make_array
@@ -112,7 +112,7 @@ def clip_global_norm(arrays: Any, max_norm: float, check_isfinite: bool = True) 
     max_norm : float
         Not negative.
     check_isfinite : bool
-        Warn of a norm that is infinite or no number; then the arrays hold nonsense afterwards.
+        Warn if the norm is infinite or nan; the arrays are then invalid.
 
     Returns
     -------
@@ -126,12 +126,12 @@ def clip_global_norm(arrays: Any, max_norm: float, check_isfinite: bool = True) 
     if not arrays:
         raise SparsekitError("clip_global_norm got no arrays.", hint="give it the list of gradients.")
     if not max_norm >= 0:
-        raise SparsekitError(f"max_norm={max_norm!r} is no norm.", hint="it is a number of at least 0.")
+        raise SparsekitError(expected("max_norm", "a number of at least 0", max_norm), hint="max_norm=1.0, for example.")
     norm = math.sqrt(sum(_sum_of_squares(array) for array in arrays))
     if check_isfinite and not math.isfinite(norm):
         warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
     scale = max_norm / (norm + 1e-8)
-    if not scale >= 1:  # which is so for a norm that is no number, too
+    if not scale >= 1:  # true for nan as well
         for array in arrays:
             array *= scale
     return norm if check_isfinite else make_array([norm], ctx=arrays[0].context)
@@ -186,7 +186,7 @@ class HookHandle(Scoped):
         if self._hooks is not None:
             raise SparsekitError("The same handle cannot be attached twice.", hint="make a new one.")
         if not callable(hook):
-            raise DTypeError(f"A hook is a function, not a {type(hook).__name__}.", hint="give hook(block, inputs, output).")
+            raise DTypeError(expected("hook", "a function", type(hook)), hint="give hook(block, inputs, output).")
         self._id = next(self._numbers)
         hooks_dict[self._id] = hook
         self._hooks = weakref.ref(hooks_dict)
@@ -207,14 +207,14 @@ def whole(name: str, value: Any, least: int = 0) -> int:
     Raises
     ------
     ShapeError
-        If it is none.
+        If it is not an integer, or too small.
     """
     try:
         found = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         found = least - 1
     if found < least:
-        raise ShapeError(f"{name} is a whole number, at least {least}, not {value!r:.80}.",
+        raise ShapeError(expected(name, f"an integer of at least {least}", value),
                          hint=f"{name}={least + 1}, for example.")
     return found
 
@@ -252,7 +252,7 @@ def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str
     retries : int
         How often to try again.
     verify_ssl : bool
-        Whether the server must prove who it is.
+        Whether the server's certificate is verified.
 
     Returns
     -------
@@ -262,10 +262,10 @@ def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str
     Raises
     ------
     DataFileError
-        If it cannot be fetched, for want of a network for instance, or is not the file that was expected.
+        If it cannot be fetched, for instance without a network, or differs from the expected file.
     """
     if retries < 0:
-        raise SparsekitError(f"retries={retries} is negative.", hint="0 tries once.")
+        raise SparsekitError(expected("retries", "at least 0", retries), hint="0 tries once.")
     target = _target(url, path)
     if not overwrite and os.path.exists(target) and (sha1_hash is None or check_sha1(target, sha1_hash)):
         return target
@@ -294,7 +294,7 @@ def _target(url: str, path: Any) -> str:
     if path is not None and os.path.isdir(target):
         target = os.path.join(target, name)
     if not target or (not name and target.endswith(os.sep)):
-        raise DataFileError(f"The address {url!r} names no file.", hint="give path=, the name to save it under.")
+        raise DataFileError(f"The address {url!r} does not end in a file name.", hint="give path=, the name to save it under.")
     return target
 
 

@@ -1,8 +1,8 @@
-"""What a hybridized block's programs were traced with beside arrays: attributes, children, hooks, settings.
+"""The state that a hybridized block was traced with: attributes, children, hooks, settings.
 
 A program repeats operators and does not look at blocks again, so a block that has changed must be traced anew.  Before
 each run, what tracing could read is compared with what it was.  Blocks mark that one of them has changed, so that their
-attributes need no look as long as none has; nothing marks changes of other objects, which are compared every time.
+attributes are compared only after such a mark; changes of other objects leave no mark, so these are compared at every run.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Watch:
 
     Watched are the attributes of the block, of its children and of what else ran; what these hold in lists, dicts, sets
     and objects of the user's classes; the user's classes; variables that their functions have from outside; and the
-    contents of numpy arrays.  The values of NDArrays are no part of it, since programs read them at each run.
+    contents of numpy arrays.  The values of NDArrays are not watched, since programs read them at each run.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Watch:
         self._blocks, self._objects = _Views(), _Views()
         self._arrays: list[tuple[Any, bytes]] = []
         waiting: list[tuple[Any, str]] = [(one, one.name) for one in (*others, block)]
-        while waiting:  # without recursion, which a list of lists of lists would exhaust
+        while waiting:  # without recursion, whose limit deeply nested lists would exceed
             value, label = waiting.pop()
             if type(value) not in _SIMPLE and id(value) not in self._seen:
                 self._seen.add(id(value))
@@ -181,7 +181,7 @@ class Watch:
                 self._mark = mark
             if not self._objects.hold():
                 return False
-        except (RuntimeError, ValueError):  # another thread changes a container now, or a variable has no value any more
+        except (RuntimeError, ValueError):  # another thread is changing a container, or a variable was deleted
             return False
         return not self._arrays or all(_contents(array) == before for array, before in self._arrays)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DTypeError, InitializationError, ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import DTypeError, InitializationError, ShapeError, SparsekitError, UnknownNameError, expected
 from ..core.dispatch import wrap
 from ..ndarray.files import load
 from ..ops.recurrent import recurrent
@@ -37,7 +37,7 @@ class Load(Initializer):
         super().__init__()
         given = load(param) if isinstance(param, str) else param
         if not isinstance(given, dict):
-            raise DTypeError(f"Load takes named arrays, not {type(given).__name__}.", hint="save them as a dict of names.")
+            raise DTypeError(expected("param", "a dict of named arrays", type(given)), hint="save them as a dict of names.")
         self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in given.items()}
         self.default_init, self.verbose = default_init, verbose
 
@@ -142,7 +142,7 @@ class FusedRNN(Initializer):
         rest = size - recurrent.parameter_count(self._sizes)
         inputs, left = divmod(rest, self._sizes.sums * self._sizes.directions)
         if left or inputs < 1:
-            raise ShapeError(f"{size} numbers are not the parameters of {self!r}, for any number of inputs.",
+            raise ShapeError(f"{size} numbers do not fit the parameters of {self!r} for any number of inputs.",
                              hint="the array is the vector of all parameters.")
         return self._sizes._replace(inputs=inputs)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.entry import entries
-from ..base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError
+from ..base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.rng import generator
 from ..core import hooks
 from ..ndarray import NDArray, array, wrap
@@ -51,7 +51,7 @@ def _named(arrays: Any, name: str, what: str) -> list[tuple[str, Any]]:
         try:
             found.append((key, one if isinstance(one, NDArray) else array(one)))
         except DTypeError as error:
-            raise DTypeError(f"The {what} {key!r} is no array: {error.message}",
+            raise DTypeError(f"The {what} {key!r} cannot be read as an array: {error.message}",
                              hint="pass arrays of this library, of numpy or of scipy, in a list or dict if there are several.",
                              ) from None
     return sorted(found, key=lambda item: item[0])
@@ -98,7 +98,7 @@ class NDArrayIter(DataIter):
     ShapeError
         For arrays of different lengths, without rows, or without the batch axis.
     DTypeError
-        For what is no array.
+        If an argument is not an array.
     StorageTypeError
         If rows of a sparse array are not along its first axis.
     UnknownNameError
@@ -118,7 +118,7 @@ class NDArrayIter(DataIter):
                  last_batch_handle: str = "pad", data_name: str = "data", label_name: str = "softmax_label",
                  layout: str = "NCHW") -> None:
         if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ShapeError(f"batch_size is a number of rows, at least 1, not {batch_size!r}.", hint="batch_size=32, say.")
+            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="batch_size=32, say.")
         super().__init__(int(batch_size))
         if last_batch_handle not in HANDLES:
             raise UnknownNameError.of("last_batch_handle", last_batch_handle, HANDLES)
@@ -157,7 +157,7 @@ class NDArrayIter(DataIter):
             raise ShapeError(f"The arrays have different numbers of rows: {listed}.", hint="data and labels go row by row.")
         found = next(iter(counts.values()))
         if not found:
-            raise ShapeError("The arrays have no rows.", hint="there is nothing to iterate over.")
+            raise ShapeError("The arrays must have at least one row.", hint="there is nothing to iterate over.")
         return int(found)
 
     def _described(self, arrays: list[tuple[str, Any]]) -> list[DataDesc]:

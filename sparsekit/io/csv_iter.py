@@ -11,7 +11,7 @@ import numpy as np
 from ..base.context import cpu
 from ..base.dtypes import element_type
 from ..base.entry import entries
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
 from .data import DataBatch, DataDesc
@@ -31,12 +31,12 @@ def _table(source: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, str]:
         except DataFileError:
             raise
         except ValueError as error:
-            raise DataFileError(f"{text.name} is no table of numbers: {error}.", hint="numbers, separated by commas, "
+            raise DataFileError(f"{text.name} is not a table of numbers: {error}.", hint="numbers, separated by commas, "
                                 "equally many in each line.") from None
     if not found.shape[0]:
         raise DataFileError(f"{text.name} holds no rows.", hint="check the path.")
     if found.shape[1] != math.prod(shape):
-        raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, which are none of shape {shape}.",
+        raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, which do not fill the shape {shape}.",
                          hint=f"declare ({found.shape[1]},), or a shape of as many elements.")
     return found.reshape(-1, *shape), text.name
 
@@ -84,7 +84,7 @@ class CSVIter(_Held):
                  round_batch: bool = True, dtype: Any = None, data_name: str = "data", label_name: str = "softmax_label",
                  prefetch_buffer: int | None = None, ctx: Any = None) -> None:
         if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ShapeError(f"batch_size is a number of rows, at least 1, not {batch_size!r}.", hint="batch_size=32, say.")
+            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="batch_size=32, say.")
         super().__init__(int(batch_size))
         kind, width = element_type(dtype), shape_of(label_shape)
         self._data, name = _table(data_csv, shape_of(data_shape), kind)

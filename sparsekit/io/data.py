@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..base.errors import DTypeError, UnsupportedError
+from ..base.errors import DTypeError, UnsupportedError, expected
 
 __all__ = ["DataBatch", "DataDesc", "DataIter"]
 
@@ -34,7 +34,7 @@ class DataDesc(_Named):
     layout: str | None
 
     def __new__(cls, name: str, shape: tuple[int, ...], dtype: Any = np.float32, layout: str | None = "NCHW") -> Self:
-        """Make the tuple, and give it what is not part of it."""
+        """Make the tuple, and set the attributes that are not part of it."""
         found = super().__new__(cls, name, shape)
         found.dtype, found.layout = dtype, layout
         return found
@@ -92,7 +92,7 @@ class DataBatch:
 
 
 def _no_list(name: str, arrays: Any) -> DTypeError:
-    return DTypeError(f"The {name} of a batch is a list of arrays, not {type(arrays).__name__}.",
+    return DTypeError(expected(f"The {name} of a batch", "a list of arrays", type(arrays)),
                       hint=f"DataBatch({name}=[array]).")
 
 

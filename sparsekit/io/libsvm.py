@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 from ..core import hooks
 from ..ndarray import wrap
 from .libsvm_reader import LibSVMReader, Rows
@@ -25,10 +25,10 @@ def label_lists(rows: Rows) -> list[tuple[float, ...]]:
 
 
 def label_width(label_shape: Any) -> int:
-    """Number of labels a row that ``label_shape`` asks for."""
+    """Number of labels a row, from ``label_shape``."""
     shape = (1,) if label_shape is None else np.atleast_1d(np.asarray(label_shape, dtype=np.int64)).tolist()
     if len(shape) != 1 or shape[0] < 1:
-        raise ShapeError(f"label_shape is the shape of one row's labels, such as (1,), not {label_shape}.",
+        raise ShapeError(expected("label_shape", "the shape of one row's labels, such as (1,)", label_shape),
                          hint="label_shape=(k,) reads k labels a row from a label file.")
     return int(shape[0])
 

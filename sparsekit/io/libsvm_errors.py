@@ -75,7 +75,7 @@ def explain(code: int, line: bytes, column: int, base: int, width: int) -> tuple
     if code == kernels.BAD_LABEL:
         return _label(token)
     if code == kernels.BAD_QUERY:
-        return f"{_quoted(token)} is no query id.", "a query id is qid:N with an integer N of at most 18 digits."
+        return f"{_quoted(token)} is not a query id.", "a query id is qid:N with an integer N of at most 18 digits."
     if code == kernels.NO_QUERY:
         return "the line has no qid.", "give every line one, or read with query_id=False."
     if code == kernels.REPEATED:

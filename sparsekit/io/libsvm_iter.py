@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.context import cpu
 from ..base.entry import entries
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 from ..core import hooks
 from ..ndarray import wrap
 from .data import DataBatch, DataDesc, DataIter
@@ -282,7 +282,7 @@ def _positive(name: str, shape: Any) -> int:
     """The one positive number that ``shape`` is or holds."""
     sizes = np.atleast_1d(np.asarray(shape))
     if sizes.shape != (1,) or sizes.dtype.kind not in "iu" or int(sizes[0]) < 1:
-        raise ShapeError(f"{name} is one positive number, not {shape!r}.", hint=f"{name}=(1000,) or 1000, for example.")
+        raise ShapeError(expected(name, "one integer of at least 1", shape), hint=f"{name}=(1000,) or 1000, for example.")
     return int(sizes[0])
 
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from ..base.config import config
-from ..base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnknownNameError
+from ..base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnknownNameError, expected
 from ..kernels.cpu import libsvm_read as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR
@@ -191,12 +191,12 @@ class LibSVMReader:
             raise UnknownNameError.of("zero_based", zero_based, ("True", "False", "auto"))
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
-            raise DTypeError(f"LibSVM values are read as float32 or float64, not {self.dtype}.",
+            raise DTypeError(f"dtype must be float32 or float64, got {self.dtype}.",
                              hint="read float32 and convert with astype.")
         if n_features is not None and n_features < 0:
-            raise ShapeError(f"A matrix cannot have {n_features} columns.", hint="n_features counts columns.")
+            raise ShapeError(expected("n_features", "at least 0", n_features), hint="n_features counts columns.")
         if not 0 <= part_index < num_parts:
-            raise ShapeError(f"There is no part {part_index} of {num_parts}.", hint="parts count from 0.")
+            raise ShapeError(f"Part {part_index} is out of range for {num_parts} parts.", hint="parts count from 0.")
         self.zero_based, self.n_features, self.multilabel, self.query_id = zero_based, n_features, multilabel, query_id
         self._parts, self._part, self._chunk = int(num_parts), int(part_index), max(int(chunk_bytes), 16)
         self._mantissa = 23 if self.dtype == np.float32 else 52
@@ -357,7 +357,7 @@ class LibSVMReader:
         return bits.astype(np.uint32).view(np.float32) if self._mantissa == 23 else bits.copy().view(np.float64)
 
     def _sort(self, rows: Rows, blocks: _LineBlocks, text: Any, start: int, base: int) -> None:
-        """Bring the indices of every row into order; a repeated one is an error."""
+        """Sort the indices of every row; a repeated one is an error."""
         row_of = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
         order = np.lexsort((rows.indices, row_of))
         rows.indices, rows.data = rows.indices[order], rows.data[order]

@@ -192,5 +192,5 @@ def _formatted(matrix: CSR, labels: Any, starts: Any, queries: Any, base: int) -
                 words.insert(0, f"qid:{queries[row]}")
             if starts[row] < starts[row + 1]:
                 words.insert(0, ",".join(classes[starts[row] - starts[start]:starts[row + 1] - starts[start]]))
-            lines.append(" ".join(words or [f"{base}:0"]) + "\n")  # a blank line would be no row
+            lines.append(" ".join(words or [f"{base}:0"]) + "\n")  # readers skip a blank line
         yield "".join(lines).encode()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 from ..base.config import config
-from ..base.errors import DataFileError, DTypeError, ShapeError
+from ..base.errors import DataFileError, DTypeError, ShapeError, expected
 from ..base.files import path_of
 
 __all__ = ["TextSource", "check_batch", "line_too_long"]
@@ -45,7 +45,7 @@ class _Blocks(io.RawIOBase):
 
 def _bytes(text: Any) -> bytes:
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
-        raise DTypeError(f"A line of text is str or bytes, not {type(text).__name__}.",
+        raise DTypeError(expected("A line of text", "str or bytes", type(text)),
                          hint="pass a path, a file object, or an iterable of lines.")
     return text.encode() if isinstance(text, str) else bytes(text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 from ..base.workers import Threads
 from .data import DataBatch, DataDesc, DataIter
 
@@ -66,7 +66,7 @@ class ResizeIter(_Held):
 
     def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
         if size < 0:
-            raise ShapeError(f"An epoch cannot have {size} batches.", hint="size counts batches.")
+            raise ShapeError(expected("size", "at least 0", size), hint="size counts batches.")
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0
@@ -141,7 +141,7 @@ class PrefetchingIter(_Held):
         self.iters: list[DataIter] = iters if isinstance(iters, list) else [iters]
         self.n_iter = len(self.iters)
         if not self.iters:
-            raise ShapeError("There is no iterator to read ahead of.", hint="pass at least one.")
+            raise ShapeError("PrefetchingIter needs at least one iterator.", hint="pass at least one.")
         if any(renames is not None and len(renames) != self.n_iter for renames in (rename_data, rename_label)):
             raise ShapeError(f"{self.n_iter} iterators need as many dictionaries of new names.", hint="{} renames nothing.")
         self.rename_data, self.rename_label = rename_data, rename_label

@@ -74,7 +74,7 @@ class Kernels:
 _loaded: dict[str, Kernels] = {}
 
 
-#: What stands for the kernels of contexts that are no devices.
+#: Substitutes for the kernels of contexts that are not devices.
 stand_ins: dict[str, Any] = {}
 
 
@@ -93,7 +93,7 @@ def for_device(device: str) -> Kernels:
 
 
 def loaded() -> tuple[str, ...]:
-    """The devices whose kernels have been asked for."""
+    """The devices whose kernels have been loaded."""
     return tuple(_loaded)
 
 

@@ -18,6 +18,7 @@ from ..base.errors import (
     StorageTypeError,
     UnknownNameError,
     UnsupportedError,
+    expected,
 )
 from ..base.files import write_whole
 from ..ndarray.arithmetic import add
@@ -231,7 +232,7 @@ class KVStore(KVStoreBase):
 
     def _own_updater(self) -> Any:
         if not hasattr(self._updater, "get_states"):
-            raise SparsekitError("The store has no optimizer, so no states.", hint="call set_optimizer() first.")
+            raise SparsekitError("The store has no optimizer, so it has no optimizer states.", hint="call set_optimizer() first.")
         return self._updater
 
     def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
@@ -255,7 +256,7 @@ def _pairs(key: Any, value: Any) -> Iterator[tuple[Any, list[Any]]]:
             yield from _pairs(one, values)
         return
     if not isinstance(key, (int, str)):
-        raise DTypeError(f"A key is a number or a string, not a {type(key).__name__}.", hint="give 3, or 'weight'.")
+        raise DTypeError(expected("A key", "an integer or a string", type(key)), hint="give 3, or 'weight'.")
     arrays = list(value) if isinstance(value, (list, tuple)) else [value]
     for array in arrays:
         if not isinstance(array, NDArray):
@@ -285,7 +286,7 @@ def _check_row_sparse(held: Any, array: Any) -> None:
 
 def _rows(row_ids: Any, held: Any) -> Any:
     if not isinstance(row_ids, NDArray):
-        raise DTypeError(f"row_ids are a {type(row_ids).__name__}, not an NDArray.", hint="give mx.nd.array(rows).")
+        raise DTypeError(expected("row_ids", "an NDArray", type(row_ids)), hint="give mx.nd.array(rows).")
     rows = row_ids.asnumpy().reshape(-1)
     if rows.size and not (rows.min() >= 0 and rows.max() < held.shape[0] and np.array_equal(rows, np.floor(rows))):
         raise RowIndexError(f"row_ids run from {rows.min()} to {rows.max()}, and the value has {held.shape[0]} rows.",

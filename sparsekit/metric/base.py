@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError, expected
 from ..base.registry import Registry
 from ..ndarray.ndarray import NDArray
 
@@ -54,7 +54,7 @@ def _numbers(array: Any) -> Any:
         return array.asnumpy()
     if isinstance(array, (np.ndarray, np.generic)):
         return np.asarray(unmasked(array))
-    raise DTypeError(f"A metric takes arrays, not {type(array).__name__}.", hint="mx.nd.array(values) makes one.")
+    raise DTypeError(expected("An argument of a metric", "an array", type(array)), hint="mx.nd.array(values) makes one.")
 
 
 def pairs(labels: Any, preds: Any) -> Iterable[tuple[Any, Any]]:
@@ -74,7 +74,7 @@ def classes_at(label: Any, count: int) -> Any:
     classes = label.astype(np.int64)
     wrong = classes[(classes < 0) | (classes >= count)]
     if wrong.size:
-        raise RowIndexError(f"The label {wrong[0]} is none of the {count} classes.", hint=f"labels run from 0 to {count - 1}.")
+        raise RowIndexError(f"Label {wrong[0]} is out of range for {count} classes.", hint=f"labels run from 0 to {count - 1}.")
     return classes
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import ShapeError, SparsekitError, UnknownNameError, expected
 from .base import EvalMetric, alias, check_label_shapes, classes_at, pairs, register
 
 __all__ = ["F1", "MCC", "PCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy"]
@@ -76,7 +76,8 @@ class TopKAccuracy(EvalMetric):
         """Take in a batch of classes (batch,) and scores (batch, classes)."""
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
-                raise ShapeError(f"The predictions have shape {pred.shape}.", hint="they are scores (batch, classes).")
+                raise ShapeError(expected("The shape of the predictions", "(batch, classes)", pred.shape),
+                                 hint="they are scores of the classes.")
             check_label_shapes(label, pred)
             count = min(pred.shape[1], self.top_k)
             best = np.argpartition(pred.astype(np.float32), pred.shape[1] - count, axis=1)[:, pred.shape[1] - count:]
@@ -101,7 +102,7 @@ class _Counts:
 
     @property
     def f_score(self) -> float:
-        """The harmonic mean of precision and recall; 0 where there is none."""
+        """The harmonic mean of precision and recall; 0 if both are 0."""
         right = 2 * self.true_positives
         return right / (right + self.false_positives + self.false_negatives) if right else 0.0
 
@@ -123,14 +124,15 @@ class _Binary(EvalMetric):
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
     def _measure(self, counts: _Counts) -> float:
-        raise SparsekitError(f"{type(self).__name__} measures nothing.", hint="override _measure(self, counts).")
+        raise SparsekitError(f"{type(self).__name__} does not define _measure().", hint="override _measure(self, counts).")
 
     def update(self, labels: Any, preds: Any) -> None:
         """Take in a batch of labels 0 and 1 (batch,) and scores (batch, 2)."""
         counts = [_Counts()] if self.average == "macro" else [self._counts, self._global_counts]
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
-                raise ShapeError(f"The predictions have shape {pred.shape}.", hint="they are scores (batch, 2).")
+                raise ShapeError(expected("The shape of the predictions", "(batch, 2)", pred.shape),
+                                 hint="they are scores of the two classes.")
             check_label_shapes(label, pred)
             label = label.astype(np.int64).reshape(len(pred))
             if len(np.unique(label)) > 2:

@@ -232,7 +232,7 @@ class CustomMetric(EvalMetric):
             self._add(*(found if isinstance(found, tuple) else (found, 1)))
 
     def get_config(self) -> dict[str, Any]:
-        """Not available: a function cannot be written down."""
+        """Not available: a function cannot be serialized."""
         raise UnsupportedError("CustomMetric cannot be serialized: it is a function.", hint="make it again by mx.metric.np.")
 
 

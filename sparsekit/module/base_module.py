@@ -134,7 +134,8 @@ class BaseModule:
         batches = iter(train_data)
         data_batch = next(batches, None)
         if data_batch is None:
-            raise DataFileError("train_data gives no batch.", hint="it is empty, at its end, or has fewer rows than a batch; "
+            raise DataFileError("train_data must give at least one batch.",
+                                hint="it is empty, at its end, or has fewer rows than a batch; "
                                 "reset() starts it again.")
         found: Any = []
         nbatch = 0

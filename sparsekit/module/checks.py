@@ -18,7 +18,7 @@ STEPS = {"binded": ("is not bound", "call bind(data_shapes, label_shapes) first.
          "inputs_need_grad": ("keeps no gradients of its data", "call bind(…, inputs_need_grad=True)."),
          "for_training": ("is bound for predicting", "call bind(…, for_training=True, force_rebind=True).")}
 
-#: Endings of names that are parameters', so that nobody means them as data.
+#: Endings of names of parameters, which are not suggested as names of data.
 ENDINGS = ("_weight", "_bias", "_gamma", "_beta")
 
 
@@ -81,7 +81,8 @@ def described(shapes: Any, what: str) -> list[DataDesc]:
             continue
         if not isinstance(one, (list, tuple)) or not 2 <= len(one) <= 4 or not isinstance(one[0], str) \
                 or not isinstance(one[1], (list, tuple)):
-            raise DTypeError(f"{what} has {one!r}, which is no description.", hint="it is a list of pairs of a name and a "
+            raise DTypeError(f"Each description in {what} must be a name and a shape, got {one!r}.",
+                             hint="it is a list of pairs of a name and a "
                              "shape, [('data', (32, 100))], such as an iterator's provide_data.")
         found.append(DataDesc(one[0], tuple(one[1]), *one[2:]))
     return found

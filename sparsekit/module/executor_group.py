@@ -311,7 +311,7 @@ class DataParallelExecutorGroup:
         """Give the states these arrays, one for each context, or one number."""
         if (states is None) == (value is None):
             raise ParameterError(f"{'None' if states is None else 'Both'} of states & value is given.",
-                                 hint="exactly one of them: arrays, or a number for all.")
+                                 hint="give exactly one: states=[arrays], or value=number for all.")
         if value is not None:
             for block in self.state_arrays:
                 for array in block:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.context import Context, cpu
-from ..base.errors import DTypeError, ParameterError, ShapeError
+from ..base.errors import DTypeError, ParameterError, ShapeError, expected
 from ..io import DataDesc
 from ..ndarray import zeros
 from ..symbol import Symbol
@@ -75,7 +75,7 @@ class Module(ParameterModule):
                  fixed_param_names: Any = None, state_names: Any = None, group2ctxs: Any = None,
                  compression_params: Any = None) -> None:
         if not isinstance(symbol, Symbol):
-            raise DTypeError(f"A Module is made of a Symbol, not of {type(symbol).__name__}.", hint="mx.sym makes them; "
+            raise DTypeError(expected("symbol", "a Symbol", type(symbol)), hint="mx.sym makes them; "
                              "a Gluon block is trained by gluon.Trainer.")
         refuse_groups(group2ctxs, compression_params)
         super().__init__(logger, symbol, [context] if isinstance(context, Context) else list(context))
@@ -213,7 +213,7 @@ class Module(ParameterModule):
         return data, check_labels(self._symbol, self._label_names, labels) or None
 
     def _take(self, group: DataParallelExecutorGroup, shared_module: Module | None) -> None:
-        """Bring the parameters and a new group of executors together."""
+        """Connect the parameters to a new group of executors."""
         if shared_module is not None:
             self._arg_params, self._aux_params = shared_module._arg_params, shared_module._aux_params
             self.params_initialized = True
@@ -406,7 +406,7 @@ def _names(given: Any, what: str) -> list[str]:
     """Names as a list; one name alone stands for itself."""
     found = [given] if isinstance(given, str) else list(given or [])
     if any(not isinstance(name, str) for name in found):
-        raise DTypeError(f"{what} has {found!r}.", hint="it is a list of names.")
+        raise DTypeError(expected(what, "a list of names", found), hint="['data'], for example.")
     return found
 
 
@@ -415,7 +415,7 @@ def _shared_group(shared_module: Any, contexts: int) -> Any:
     if shared_module is None:
         return None
     if not isinstance(shared_module, Module):
-        raise DTypeError(f"shared_module is a {type(shared_module).__name__}.", hint="it is a Module.")
+        raise DTypeError(expected("shared_module", "a Module", type(shared_module)), hint="give a module that is bound.")
     require(shared_module, "binded", "params_initialized")
     if len(shared_module._context) < contexts:
         raise ParameterError(f"The module to share with has {len(shared_module._context)} contexts, this one {contexts}.",

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from .. import optimizer as optimizers
-from ..base.errors import DTypeError
+from ..base.errors import DTypeError, expected
 from ..initializer import InitDesc, Uniform
 from .base_module import BaseModule
 from .checks import check_values, require
@@ -45,7 +45,7 @@ class ParameterModule(BaseModule):
         return self._arg_params, self._aux_params
 
     def _sync(self) -> None:
-        """Bring what the contexts have computed to the parameters."""
+        """Copy the results of the contexts to the parameters."""
         if self._steps is not None:
             self._steps.complete(self._param_names, self._exec_group.param_arrays)
         self._exec_group.get_params(self._arg_params, self._aux_params)
@@ -69,7 +69,7 @@ class ParameterModule(BaseModule):
         force_init : bool
             Initialize again.
         allow_extra : bool
-            Has no effect; names that the network does not have never matter here.
+            Has no effect: names that the network does not have are always ignored.
 
         Raises
         ------
@@ -181,7 +181,8 @@ class ParameterModule(BaseModule):
             given = {"rescale_grad": rescale, **dict(optimizer_params)}
             return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)
         if not isinstance(optimizer, optimizers.Optimizer):
-            raise DTypeError(f"optimizer is a {type(optimizer).__name__}.", hint="'sgd', or mx.optimizer.SGD(…).")
+            raise DTypeError(expected("optimizer", "a name or an Optimizer", type(optimizer)),
+                             hint="'sgd', or mx.optimizer.SGD(…).")
         if optimizer.rescale_grad != rescale:
             warnings.warn("Optimizer created manually outside Module but rescale_grad is not normalized to "
                           f"1.0/batch_size/num_workers ({optimizer.rescale_grad} vs. {rescale}). Is this intended?", UserWarning,

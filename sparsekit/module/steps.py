@@ -27,7 +27,7 @@ def store_for(kvstore: Any, contexts: int, arg_params: dict[str, Any]) -> tuple[
     Raises
     ------
     DTypeError
-        If it is no store, name or None.
+        If it is not a store, a name or None.
     """
     there = flag("MXNET_UPDATE_ON_KVSTORE", True)
     if kvstore is None:
@@ -53,7 +53,7 @@ class Steps:
     kvstore : KVStoreBase or None
     on_kvstore : bool
         Whether the store holds the parameters and makes the steps.  Contexts then get copies: of dense parameters after
-        each step, of row_sparse ones the rows that ``prepare`` asks for, or all before the next forward pass.
+        each step, of row_sparse ones the rows that ``prepare`` requests, or all before the next forward pass.
     names : list of str
         Parameters, by their numbers.
     """

@@ -1,4 +1,4 @@
-"""What the functions that make arrays take: contexts, shapes, and values of any kind."""
+"""Arguments of the functions that make arrays: contexts, shapes, and values of any kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from ..base.arguments import unmasked
 from ..base.context import Context, current_context, require
 from ..base.dtypes import MOST_AXES, element_type
-from ..base.errors import DTypeError, ShapeError, shown
+from ..base.errors import DTypeError, ShapeError, expected
 from ..base.literal import literal
 from ..core import device, hooks, indices
 from ..core.arrays import wrap
@@ -34,11 +34,11 @@ def shape_of(shape: Any) -> tuple[int, ...]:
         shape = literal(shape)
     try:
         sizes = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape))
-    except Exception:  # of an object's own
+    except Exception:  # raised by a user's object
         sizes = (-1,)
     if min(sizes, default=0) < 0 or max(sizes, default=0) >= 2**63 or len(sizes) > MOST_AXES:
-        raise ShapeError(f"{shown(shape)} is no shape.",
-                         hint=f"give a tuple of at most {MOST_AXES} numbers that are not negative, such as (2, 3).")
+        raise ShapeError(expected("shape", f"a tuple of at most {MOST_AXES} integers that are not negative", shape),
+                         hint="shape=(2, 3), for example.")
     return sizes
 
 
@@ -48,14 +48,15 @@ def check_dense(shape: tuple[int, ...], kind: Any) -> None:
     Raises
     ------
     ShapeError
-        If it would be larger than memory can ever be, be it only in name as (0, 2**62) is.
+        If it is larger than any memory, even with a size of 0 as in (0, 2**62).
     InsufficientMemoryError
         If it is larger than what is free.
     """
     check_memory(math.prod(shape) * kind.itemsize, f"A dense array of shape {shape}",
                  "use a sparse array, which stores no zeros.")
     if math.prod(size or 1 for size in shape) * kind.itemsize >= 2**63:
-        raise ShapeError(f"A dense array cannot have the shape {shape}.", hint="use a sparse array, which stores no zeros.")
+        raise ShapeError(f"A dense array of shape {shape} is larger than any memory.",
+                         hint="use a sparse array, which stores no zeros.")
 
 
 def to_device(values: Any, ctx: Context) -> Any:
@@ -75,7 +76,7 @@ def on(store: Any, ctx: Context | None) -> Any:
 
 
 def brought(source: Any, store: Any, start: int) -> Any:
-    """The store of numpy arrays that copies ``source``; a recorder that listened at ``start``, else 0, learns of the copy."""
+    """Copy a store to numpy arrays; the copy is noted for a recorder if ``start`` is not 0."""
     if not start or (hasattr(store, "stype") and isinstance(source, tuple) and isinstance(source[0], (int, np.integer))):
         return store  # of a shape only nothing is copied
     first = source
@@ -139,7 +140,7 @@ def _unfit(source: Any, why: str) -> DTypeError:
 
 
 def _numbers(source: Any) -> Any:
-    """Whatever holds numbers as a numpy array, not copied if it is one; text and dates are no numbers."""
+    """Convert to a numpy array of numbers, without a copy if possible; raise for text and dates."""
     try:
         found = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
     except (ValueError, TypeError, OverflowError) as error:
@@ -147,7 +148,7 @@ def _numbers(source: Any) -> Any:
     if found.dtype.kind in "US":
         found = _read_numbers(source, found)
     if found.dtype.kind not in "fiubO":
-        raise DTypeError(f"Arrays hold real numbers or integers, not {found.dtype}.",
+        raise DTypeError(f"Arrays must hold real numbers or integers, got {found.dtype}.",
                          hint="take real and imaginary parts apart, or map text and dates to numbers, first.")
     if found.dtype.kind == "O":
         odd = {type(item).__name__ for item in found.flat if not isinstance(item, (numbers.Number, np.generic))}
@@ -163,11 +164,11 @@ def _read_numbers(source: Any, texts: Any) -> Any:
             return texts.astype(kind)
         except (ValueError, OverflowError):
             continue
-    raise _unfit(source, "it holds texts that are no numbers")
+    raise _unfit(source, "it holds texts that are not numbers")
 
 
 def _check_digits(found: Any, wanted: Any) -> None:
-    """Give notice of integers that change in a float type that nobody asked for."""
+    """Warn of integers that are rounded in a float type that was chosen by default."""
     exact = 1 << (np.finfo(wanted).nmant + 1)
     flat = found.reshape(-1)
     if -exact <= int(flat[flat.argmin()]) and int(flat[flat.argmax()]) <= exact:
@@ -180,10 +181,10 @@ def _check_digits(found: Any, wanted: Any) -> None:
 
 
 def _check_range(found: Any, wanted: Any) -> None:
-    """Raise unless all numbers, cut to whole ones, are numbers of an integer type."""
+    """Raise unless all numbers, truncated to integers, fit an integer type."""
     if not found.size or found.dtype.kind not in "iuf":
         return
     low, high, limits = found.min().item(), found.max().item(), np.iinfo(wanted)
     if not (int(limits.min) - 1 < low and high < int(limits.max) + 1):
-        raise DTypeError(f"Numbers from {low} to {high} are not all {wanted}, which runs from {limits.min} to {limits.max}.",
+        raise DTypeError(f"Values of {wanted} must be from {limits.min} to {limits.max}, got values from {low} to {high}.",
                          hint="use a wider element type, or clip them first.")

@@ -70,7 +70,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
 
 
 def _bound(op: Any, number: Any, calls: dict[Any, Any]) -> Any:
-    """The operator with this number, remembered; zero is not, which as a key equals the negative one."""
+    """The operator bound to this number, cached; zero is not cached, since -0.0 equals 0.0 as a key."""
     if number == 0:
         return op.bind({"scalar": number})
     if len(calls) >= REMEMBERED:

@@ -28,7 +28,7 @@ def read_parameters(fname: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     FileFormatError
         If it is damaged or cut off.
     ParameterError
-        If its arrays are no parameters of a model.
+        If its arrays are not the parameters of a model.
     """
     found = load(fname)
     kinds: dict[str, dict[str, Any]] = {"arg": {}, "aux": {}}

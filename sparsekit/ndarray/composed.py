@@ -24,17 +24,19 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
     """
     sources, targets = ([int(place) for place in axis] if hasattr(axis, "__iter__") else [axis] for axis in (source, destination))
     if len(sources) != len(targets):
-        raise ShapeError(f"{len(sources)} axes cannot move to {len(targets)} places.", hint="give as many of each.")
+        raise ShapeError(f"source and destination must have equal lengths, got {len(sources)} and {len(targets)}.",
+                         hint="give as many of each.")
     ndim = tensor.ndim
     for axis in (*sources, *targets):
         if not -ndim <= axis < ndim:
-            raise ShapeError(f"axis {axis} is none of the {ndim} axes.", hint=f"axes run from {-ndim} to {ndim - 1}.")
+            raise ShapeError(f"axis {axis} is out of range for an array of {ndim} dimensions.",
+                             hint=f"axes run from {-ndim} to {ndim - 1}.")
     moved = [axis % ndim for axis in sources]
     order = [axis for axis in range(ndim) if axis not in moved]
     for target, axis in sorted(zip((axis % ndim for axis in targets), moved, strict=True)):
         order.insert(target, axis)
     if sorted(order) != list(range(ndim)):
-        raise ShapeError(f"axes {sources} and places {targets} repeat.", hint="name each once.")
+        raise ShapeError(f"source and destination must not repeat an axis, got {sources} and {targets}.", hint="name each once.")
     return F.transpose(tensor, axes=tuple(order))
 
 
@@ -89,7 +91,7 @@ def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
     if low == high:
         low, high = low - 0.5, high + 0.5
     if low > high:
-        raise ShapeError(f"range {range} runs backwards.", hint="give the smaller bound first.")
+        raise ShapeError(f"range must be (low, high) with low at most high, got {range}.", hint="give the smaller bound first.")
     return F._histogram(a, bin_cnt=int(bins), range=(low, high))
 
 

@@ -1,4 +1,4 @@
-"""Functions of ``mx.nd.contrib`` that are no operators: a mask, and loops and branches over arrays."""
+"""Functions of ``mx.nd.contrib`` that are not operators: a mask, and loops and branches over arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | No
     Raises
     ------
     ShapeError
-        If ``index`` has not one entry for each along the axis.
+        If ``index`` does not have one entry for each entry of the axis.
     """
     axis = range(data.ndim)[axis]
     if index.shape != (data.shape[axis],):
@@ -128,7 +128,7 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) 
 
 
 def _holds(condition: Any) -> bool:
-    """Whether a condition holds; a traced one has no value, so that the block that asks runs as it is written."""
+    """Whether a condition holds; a traced one has no value, so its block runs unhybridized."""
     if isinstance(condition, NDArray) and hooks.state.tracing:
         from ..core.trace import ControlFlow, refuse  # needs the array classes, and is not needed before a block is traced
 

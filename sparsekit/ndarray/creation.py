@@ -13,7 +13,7 @@ from ..base.arguments import no_more, strict, unmasked
 from ..base.context import Context, num_gpus
 from ..base.dtypes import element_type
 from ..base.entry import entries
-from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, ShapeError, expected
 from ..core import device, hooks
 from ..core.arrays import require_arrays
 from ..core.dispatch import invoke, wrap
@@ -77,7 +77,7 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
     Raises
     ------
     DTypeError
-        If it is no numpy array, or of another element type.
+        If it is not a numpy array, or has an unsupported element type.
     ShapeError
         If its memory cannot be shared.
     """
@@ -93,7 +93,7 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
     known = _shared.get(id(ndarray))
     if not ndarray.flags.writeable and (known is None or known() is not ndarray):
         raise ShapeError("An array over read-only memory cannot be shared.", hint="pass zero_copy=False.")
-    ndarray.flags.writeable = True  # it is not where it has been shared before
+    ndarray.flags.writeable = True  # arrays shared before are read-only already
     shared = ndarray.view(np.ndarray)
     ndarray.flags.writeable = False
     key = id(ndarray)
@@ -192,7 +192,7 @@ def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Co
              dtype: Any = None) -> NDArray:
     """``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``."""
     if num < 0:
-        raise ShapeError(f"linspace cannot give {num} values.", hint="num counts them.")
+        raise ShapeError(expected("num", "at least 0", num), hint="num counts them.")
     call = find("_linspace").bind({"start": start, "stop": stop, "num": num, "endpoint": endpoint,
                                    "dtype_": element_type(dtype).name})
     return invoke(call, (), None, context_of(ctx))
@@ -210,7 +210,7 @@ def waitall() -> None:
 
     Raises
     ------
-    What the device found wrong, an access outside of memory for instance.
+    Errors of the device, such as an access outside of memory.
     """
     if "gpu" in loaded():
         for number in range(num_gpus()):

@@ -1,8 +1,8 @@
 """Files of arrays, ``mx.nd.save`` and ``mx.nd.load``, in the layout of MXNet's own ``.params`` files.
 
 A file is a header, the arrays one after the other, and their names if there are any.  All numbers are
-little-endian; sizes are 64 bits wide.  Nothing in a file is executed, and no size that it states is believed
-before it has been compared with the length of the file.
+little-endian; sizes are 64 bits wide.  Nothing in a file is executed, and every size in it is
+checked against the length of the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .ndarray import NDArray
 __all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]
 
 MAGIC = 0x112
-#: What an array begins with: with a storage type, with that and sizes that may be 0 or absent, and before there were any.
+#: Magic numbers of arrays: with a storage type, with numpy shape semantics too, and of versions before storage types.
 V2, V3, V1 = 0xF993FAC9, 0xF993FACA, 0xF993FAC8
 #: Element types by their number in the file.
 DTYPES = ELEMENT_TYPES
@@ -103,7 +103,7 @@ def load(fname: Any) -> Any:
     DataFileError
         If there is no such file.
     FileFormatError
-        If it is damaged, cut off or no such file at all; the message says what is wrong and at which byte.
+        If it is damaged, truncated or of another format; the message names the problem and the byte.
     """
     path = _local(fname)
     try:
@@ -268,7 +268,7 @@ class _Reader:
         """All arrays: a list, or a dict if they have names."""
         (magic,) = self.take("Q", "the header")
         if magic != MAGIC:
-            raise self.fail(f"it begins with {magic:#x}, not with {MAGIC:#x}.", 0, "this is no file of arrays.")
+            raise self.fail(f"it begins with {magic:#x}, not with {MAGIC:#x}.", 0, "this is not a file of arrays.")
         self.take("Q", "the header")
         (count,) = self.take("Q", "the number of arrays")
         self.need(20 * count, f"the beginning of each of {count:,} arrays")
@@ -293,10 +293,10 @@ class _Reader:
         try:
             return str(self.take(f"{length}s", what)[0].decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:
-            raise self.fail(f"{what} is no UTF-8 text: {error.reason}.", place) from None
+            raise self.fail(f"{what} is not UTF-8 text: {error.reason}.", place) from None
 
     def array(self, what: str) -> Any:
-        """The next array, checked as if a user had given its components."""
+        """The next array, checked like components given by a user."""
         start = self.place
         (magic,) = self.take("I", what)
         stype = self.stype(what) if magic in (V2, V3) else "default"
@@ -320,7 +320,7 @@ class _Reader:
         place = self.place
         (number,) = self.take("i", f"{what}, storage type")
         if not 0 <= number < len(STYPES):
-            raise self.fail(f"{what} has storage type {number}, which is none of 0 to {len(STYPES) - 1}.", place)
+            raise self.fail(f"{what} has storage type {number}, not 0 to {len(STYPES) - 1}.", place)
         return STYPES[number]
 
     def shape(self, what: str) -> tuple[int, ...]:
@@ -371,7 +371,7 @@ class _Reader:
                 data, parts[1] = data[:used].copy(), parts[1][:used].copy()
             return CSR(data, parts[1], parts[0], shape)
         except (SparsekitError, TypeError) as error:
-            raise self.fail(f"{what} is no valid {stype} array: {getattr(error, 'message', error)}", start) from None
+            raise self.fail(f"{what} is not a valid {stype} array: {getattr(error, 'message', error)}", start) from None
 
 
 entries(globals(), __all__)

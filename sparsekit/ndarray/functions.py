@@ -1,4 +1,4 @@
-"""The operators as functions of arrays, made from the registry when first asked for."""
+"""The operators as functions of arrays, made from the registry on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between the brackets: ``x[key]`` and ``x[key] = value`` of dense arrays."""
+"""Indexing of dense arrays: ``x[key]`` and ``x[key] = value``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError, RowIndexError, ShapeError, shown
+from ..base.errors import DTypeError, RowIndexError, ShapeError, expected, shown
 from ..core import hooks
 
 __all__ = ["assignable", "numpy_key", "split_key"]
@@ -63,7 +63,7 @@ def _bound(part: slice, name: str) -> int | None:
     try:
         bound = None if bound is None else operator.index(bound)
     except TypeError:
-        raise RowIndexError(f"{part!r} has a {name} that is no integer.", hint="slices run between integers.") from None
+        raise RowIndexError(expected(f"The {name} of a slice", "an integer", bound), hint="None leaves it out.") from None
     if name == "step" and bound == 0:
         raise RowIndexError(f"{part!r} has a step of 0.", hint="a step is at least 1, or negative.")
     return bound
@@ -78,20 +78,23 @@ def _array(part: Any) -> Any:
         raise refuse("an array was an index while a hybridized block was traced, and which entries it names depends on values.",
                      hint="F.take, F.pick, F.gather_nd and F.contrib.boolean_mask choose by arrays.")
     if not isinstance(store, (np.ndarray, list, tuple)) and not hasattr(store, "__cuda_array_interface__"):
-        raise RowIndexError(f"{part!r} of type {type(part).__name__} is no index.",
+        raise RowIndexError(f"An index must be an integer, a slice or an array, got {part!r} of type {type(part).__name__}.",
                             hint="use integers, slices, lists or arrays of integers, or masks of booleans.")
     try:
         found = np.asarray(store.get() if hasattr(store, "get") else unmasked(store))
     except ValueError as error:
-        raise RowIndexError(f"{part!r} is no index: {error}.", hint="lists in lists must be of equal lengths.") from None
+        raise RowIndexError(f"{part!r} cannot be read as an index: {error}.",
+                            hint="lists in lists must be of equal lengths.") from None
     if found.dtype == bool and not found.ndim:
-        raise RowIndexError(f"{shown(part)} is no index.", hint="a mask has as many entries as the axes that it stands for.")
+        raise RowIndexError(f"{shown(part)} cannot be read as an index.",
+                            hint="a mask has as many entries as the axes that it stands for.")
     if found.dtype == bool:
         return found
     if not found.size:
         found = found.astype(np.int64)
     if found.dtype.kind not in "iuf":
-        raise RowIndexError(f"An array of {found.dtype} is no index.", hint="use integers, or booleans for a mask.")
+        raise RowIndexError(f"An array used as an index must hold integers or booleans, got {found.dtype}.",
+                            hint="use integers, or booleans for a mask.")
     return found.astype(np.int64)
 
 
@@ -107,7 +110,7 @@ def stacked(arrays: list[Any]) -> Any:
 
 
 def numpy_key(key: Any, shape: tuple[int, ...]) -> Any:
-    """A key with everything in it as numpy takes it."""
+    """A key with all its parts converted for numpy."""
     parts, arrays = split_key(key, shape)
     return tuple(
         slice(*part[1:]) if isinstance(part, tuple) and part[0] == "slice" else

@@ -25,7 +25,7 @@ __all__ = ["Interchange", "from_binsparse", "from_dlpack", "read_only", "to_dlpa
 #: Kinds of devices in DLPack: ordinary memory, that of a GPU, and ordinary memory that a GPU reaches.
 CPU, GPU, PINNED = 1, 2, 3
 
-#: Whether numpy knows memory that is read-only from memory of which nothing is known.
+#: Whether this numpy distinguishes read-only memory from memory of unknown access.
 TELLS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 #: The levels of a row_sparse array in binsparse's description of formats that have no name.
@@ -44,13 +44,13 @@ class Interchange:
     def __dlpack__(self, **keywords: Any) -> Any:
         """A DLPack capsule over the memory of a dense array.
 
-        Indices of a sparse array are copied: those who take a capsule need not respect that it is read-only.
+        Indices of a sparse array are copied, since consumers of a capsule may ignore that it is read-only.
 
         Raises
         ------
         ConversionError
             If the array is sparse: DLPack has no sparse arrays, but each component is a dense one.  Or if the array is
-            the indices of a sparse one, and ``copy=False`` asks for their memory.
+            the indices of a sparse one, and ``copy=False`` requests their memory.
         """
         self._check_dense()
         store = self._store
@@ -180,9 +180,9 @@ def from_dlpack(dlpack: Any) -> Any:
     Raises
     ------
     ConversionError
-        If it has no DLPack, or its memory cannot be shared.
+        If it does not support DLPack, or its memory cannot be shared.
     DTypeError
-        If its element type is none that arrays have.
+        If arrays do not support its element type.
     """
     source: Any = _Capsule(dlpack) if type(dlpack).__name__ == "PyCapsule" else dlpack
     if not hasattr(source, "__dlpack__"):
@@ -204,7 +204,7 @@ def from_dlpack(dlpack: Any) -> Any:
         return wrap(made, gpu(int(number)))
     if not made.flags.writeable and source is dlpack and TELLS_READ_ONLY:
         raise ConversionError("Read-only memory cannot be shared.", hint="mx.nd.array makes a copy of its values.")
-    if not made.flags.writeable:  # numpy marks memory so, too, of which DLPack did not tell
+    if not made.flags.writeable:  # numpy also sets this flag if DLPack did not state the access
         made = handed_out(made)
     return wrap(made, Context("cpu", 0))
 
@@ -225,7 +225,7 @@ def to_dlpack_for_write(data: Any) -> Any:
 @strict
 def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, device: Context | None = None,
                    copy: bool | None = None) -> Any:
-    """An array from an object of another library that speaks binsparse.
+    """An array from an object of another library that supports binsparse.
 
     Experimental: the protocol is a draft (data-apis/array-api, issue 840).
 
@@ -249,9 +249,9 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
     Raises
     ------
     ConversionError
-        If ``x`` does not speak binsparse, or in another version or format.
+        If ``x`` does not support binsparse, or uses another version or format.
     SparseFormatError
-        If the components are no valid array.
+        If the components do not form a valid array.
     """
     if copy is False:
         raise ConversionError("binsparse arrays are copied and checked.", hint="leave out copy=False.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import DTypeError, GradientError, ShapeError, UnsupportedError, shown
+from ..base.errors import DTypeError, GradientError, ShapeError, UnsupportedError, expected
 from ..core import hooks
 from ..core.arrays import require_arrays
 from ..core.dispatch import invoke
@@ -35,7 +35,7 @@ METHODS = (
 
 
 class _Method:
-    """An operator as a method, made when first asked for: importing makes none of them."""
+    """An operator as a method, made on first use rather than on import."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -83,11 +83,13 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
     if kwargs:
         raise DTypeError(f"reshape takes no argument {next(iter(kwargs))!r}.", hint="it takes shape and reverse.")
     if not wanted and self.shape:
-        raise ShapeError(f"An array of shape {self.shape} cannot be reshaped to ().", hint="use (1,) for one element.")
+        raise ShapeError(f"An array of shape {self.shape} cannot be reshaped to the empty shape ().",
+                         hint="use (1,) for one element.")
     try:
         call = _viewed(self.shape, wanted, reverse)
-    except TypeError:  # what cannot be remembered, such as arrays and, before Python 3.12, slices
-        raise ShapeError(f"{shown(wanted)} is no shape.", hint="give a tuple of numbers, such as (2, -1).") from None
+    except TypeError:  # unhashable keys, such as arrays and, before Python 3.12, slices
+        raise ShapeError(expected("shape", "a tuple of integers", wanted),
+                         hint="give a tuple of numbers, such as (2, -1).") from None
     return invoke(call, (self,))
 
 

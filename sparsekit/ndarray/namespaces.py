@@ -11,7 +11,7 @@ from .functions import F
 
 __all__ = ["GROUPS", "Group", "group"]
 
-#: Name of each group, what its operators' names begin with, and a module with functions that are no operators.
+#: Name of each group, what its operators' names begin with, and a module with functions that are not operators.
 GROUPS: dict[str, tuple[tuple[str, ...], str]] = {
     "linalg": (("_linalg_", "linalg_"), ""),
     "contrib": (("_contrib_",), ".contrib_functions"),

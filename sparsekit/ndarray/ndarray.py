@@ -56,7 +56,7 @@ class NDArray(NumpyProtocol, Interchange):
     __slots__ = ("__weakref__", "_entry", "_layout", "_seen", "_store")
     _entry: Any
     _layout: Layout
-    #: By what a recorder knows the array again; 0 if none saw it.
+    #: Mark by which a recorder recognizes the array; 0 if no recorder saw it.
     _seen: int
     _store: Any
     #: Operators as methods are added below the class, from the registry.
@@ -169,7 +169,8 @@ class NDArray(NumpyProtocol, Interchange):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
-            raise DTypeError(f"An array of {self.dtype} is no index.", hint="cast it with astype('int64').")
+            raise DTypeError(f"An array used as an index must hold integers, got {self.dtype}.",
+                             hint="cast it with astype('int64').")
         return int(self.asscalar())
 
     def __format__(self, spec: str) -> str:
@@ -236,7 +237,7 @@ class NDArray(NumpyProtocol, Interchange):
         if self._ctx.device_type == "trace" and self._ctx.stands_for(ctx):  # type: ignore[attr-defined]
             return self
         if self._ctx.device_type == ctx.device_type == "gpu":
-            device.wait(self._ctx)  # one GPU's stream does not know what another's has still to do
+            device.wait(self._ctx)  # streams of different GPUs are not ordered
         with device.current(ctx):
             store = _map_components(self._store, lambda part: _to_device(part, target.xp))
         if start:
@@ -264,12 +265,12 @@ class NDArray(NumpyProtocol, Interchange):
         return other
 
     def _take_recorded(self, source: NDArray) -> bool:
-        """While recording, take over the values of a recorded array with their place in the graph; False if it is none.
+        """While recording, take over the values and the graph entry of a recorded array; return False for other arrays.
 
         Raises
         ------
         GradientError
-            If this array has a place in the graph already, which it would lose.
+            If this array already has a graph entry, which it would lose.
         """
         if not hooks.state.recording:
             return False
@@ -293,7 +294,7 @@ class NDArray(NumpyProtocol, Interchange):
                                    "written to.", hint="change a copy(), and make a new sparse array of it.")
 
     def _receive(self, other: NDArray, add: bool = False, by: str = "assignment") -> None:
-        """Take over the values of ``other``, in this array's own storage type and element type, as ``by`` asks for.
+        """Take over the values of ``other``, in this array's own storage type and element type, on behalf of the call ``by``.
 
         Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
         """
@@ -343,10 +344,10 @@ class NDArray(NumpyProtocol, Interchange):
                              f"the array that a {value.stype} array is written to is dense")
 
     def why_dense(self) -> WhyDense:
-        """What made this array dense: the operator, the line and the conversion of a sparse array that it came from.
+        """Why this array is dense: the operator, the line and the conversion of a sparse array that it came from.
 
         The library remembers this of each array that an operator, an assignment or a conversion makes dense, as long as
-        the array lives.  Of what is computed from such an array further on only a profiler knows: call this in the
+        the array lives.  Arrays computed from such an array are tracked by a profiler only: call this in the
         ``with Profiler()`` block, or afterwards as long as that profile is the latest one.
 
         Returns
@@ -440,7 +441,7 @@ class NDArray(NumpyProtocol, Interchange):
         Raises
         ------
         RowIndexError
-            If the key is no index, or outside.
+            If the key is not a valid index, or out of range.
         """
         if type(key) is int and not hooks.state.recording and self.ndim > 1 and self._ctx.device_type in HOST:
             try:
@@ -489,7 +490,7 @@ class NDArray(NumpyProtocol, Interchange):
                              hint="its shape must broadcast to that of the indexed part.") from None
 
     def _on_my_device(self, key: Any, value: Any) -> tuple[Any, Any]:
-        """An index, whose bounds are checked, for a GPU looks at none, and a value where this array lies."""
+        """Move an index, after a bounds check that GPUs do not make, or a value to the context of this array."""
         if self._ctx.device_type in HOST:
             return key, value if isinstance(value, np.ndarray) else value.get()
         np.broadcast_to(np.int8(0), self.shape)[key]
@@ -522,7 +523,7 @@ def is_whole(key: Any) -> bool:
 
 
 def check_no_part(value: Any) -> None:
-    """Raise while recording if a recorded array is to become a part of another one, which has one place in the graph."""
+    """Raise if a recorded array is assigned to a part of another one while recording: an array has one graph entry."""
     if hooks.state.recording and value._entry is not None:
         raise GradientError("A recorded array cannot be written into a part of another one: its gradient would be lost.",
                             hint="join parts with mx.nd.concat, choose with mx.nd.where, or work under autograd.pause().")
@@ -531,7 +532,7 @@ def check_no_part(value: Any) -> None:
 def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Context = CPU) -> NDArray:
     """An array from its components, validated like any other input; on the CPU if its GPU is not here.
 
-    Indices are copied before they are checked: a pickle's buffers may be memory that others hold.
+    Indices are copied before they are checked: the buffers of a pickle may be shared memory.
     """
     store, *indices = parts
     store = store if store.flags.writeable and store.flags.c_contiguous else store.copy()

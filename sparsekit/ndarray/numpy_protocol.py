@@ -19,7 +19,7 @@ from .functions import F
 
 __all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol", "matmul", "operand"]
 
-#: Functions of numpy that are operators under another name, or under the same.  ``rint`` and ``round`` are none:
+#: Functions of numpy that are operators under another name, or under the same.  ``rint`` and ``round`` are not among them:
 #: MXNet's round halves down and up, numpy's to even numbers.
 UFUNCS: dict[str, str] = {
     "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "true_divide": "divide",
@@ -40,7 +40,7 @@ class NumpyProtocol:
     """What makes ``np.sin(x)``, ``np.ones(3) * x`` and ``np.concatenate([x, y])`` give arrays of this library.
 
     A function of numpy runs the operator of the same meaning, with that operator's rules: comparisons give 0 and 1
-    in the array's own element type, and a fallback to dense warns as ever.  A universal function that is no operator
+    in the array's own element type, and a fallback to dense warns as ever.  A universal function without an operator
     raises ``ConversionError``; any other function, such as ``np.allclose``, works on dense arrays as if they were
     numpy's own, and raises for sparse ones.
     """
@@ -53,14 +53,14 @@ class NumpyProtocol:
     stype: str
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """A numpy array of a dense array's values: a copy, unless ``copy=False`` asks for the memory itself.
+        """A numpy array of a dense array's values: a copy, unless ``copy=False`` requests the memory itself.
 
         The memory of a sparse array's indices comes read-only.
 
         Raises
         ------
         ConversionError
-            If the array is sparse, since this is called silently; ``asnumpy`` is the way that is meant.
+            If the array is sparse, since numpy calls this implicitly; use ``asnumpy``.
         """
         if self.stype != "default":
             raise _silent("numpy", self)
@@ -77,7 +77,7 @@ class NumpyProtocol:
         if method != "__call__" or keywords or (name is None and ufunc is not np.matmul):
             call = f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method}"
             given = f" with {', '.join(keywords)}" if keywords else ""
-            raise ConversionError(f"{call}{given} is no operator of arrays of this library.",
+            raise ConversionError(f"{call}{given} is not defined for arrays of this library.",
                                   hint="mx.nd has reductions and casts of its own; x.asnumpy() gives a numpy array.")
         target = None if out is None else out[0]
         if target is not None and not isinstance(target, NumpyProtocol):
@@ -111,14 +111,14 @@ def _silent(what: str, array: Any) -> ConversionError:
 
 
 def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> Any:
-    """What has no operator, done by numpy for dense arrays."""
+    """Run numpy's own function on dense arrays, if there is no operator for it."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, NumpyProtocol):
             if hooks.state.recording and value._entry is not None:
                 raise GradientError(f"No gradient flows through {name}.", hint="use an operator of mx.nd, or x.detach().")
             if value.stype != "default":
-                raise ConversionError(f"{name} is no operator of sparse arrays; it was given a {value.stype} array.",
+                raise ConversionError(f"{name} is not defined for sparse arrays, got a {value.stype} array.",
                                       hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix.")
             return value.asnumpy()
         if isinstance(value, (list, tuple)):
@@ -154,12 +154,12 @@ def _wrapped(values: Any, ctx: Any) -> Any:
 def matmul(left: Any, right: Any, out: Any = None) -> Any:
     """The matrix product; of three dimensions, one product for each entry of the first axis."""
     if not (hasattr(left, "ndim") and hasattr(right, "ndim") and left.ndim and right.ndim):
-        raise ShapeError("matmul takes arrays, no numbers.", hint="multiply by a number with *.")
+        raise ShapeError("matmul takes arrays, not numbers.", hint="multiply by a number with *.")
     if left.ndim <= 2 and right.ndim <= 2:
         return F.dot(left, right, out=out)
     if left.ndim == right.ndim == 3 and left.shape[0] == right.shape[0]:
         return F.batch_dot(left, right, out=out)
-    raise ShapeError(f"matmul of shapes {left.shape} and {right.shape} is no operator here.",
+    raise ShapeError(f"matmul of shapes {left.shape} and {right.shape} is not supported.",
                      hint="use mx.nd.batch_dot on arrays of three dimensions.")
 
 

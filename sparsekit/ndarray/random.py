@@ -16,7 +16,7 @@ import numpy as np
 from ..base.arguments import strict
 from ..base.context import Context
 from ..base.entry import entries
-from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError
+from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.rng import using
 from ..core.dispatch import invoke
 from ..core.op import find
@@ -54,7 +54,7 @@ def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, ctx: A
             return invoke(call, parameters, out)
     if any(arrays) or not all(isinstance(value, (int, float, np.number)) for value in parameters):
         kinds = " and ".join(type(value).__name__ for value in parameters)
-        raise DTypeError(f"The parameters of {name} are numbers or arrays, all of one kind, not {kinds}.",
+        raise DTypeError(f"The parameters of {name} must be all numbers or all arrays, got {kinds}.",
                          hint="mx.nd.full makes an array of a number.")
     names = DISTRIBUTIONS[name].parameters
     numbers = [value.item() if isinstance(value, np.generic) else value for value in parameters]
@@ -111,7 +111,7 @@ def exponential(scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Con
     rate: Any = scale
     if isinstance(scale, (int, float, np.number)):
         if not scale > 0:
-            raise SparsekitError(f"scale={scale!r} is no distribution.", hint="it needs scale > 0.")
+            raise SparsekitError(expected("scale", "above 0", scale), hint="it is the mean of the distribution.")
         rate = 1 / float(scale)
     elif isinstance(scale, NDArray):
         rate = F._rdiv_scalar(scale, scalar=1.0)
@@ -202,7 +202,7 @@ def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: C
     expected_true, expected_sampled : NDArray of float64
     """
     if range_max < 1:
-        raise SparsekitError(f"There is no class below {range_max}.", hint="range_max is the number of classes.")
+        raise SparsekitError(f"range_max must be at least 1, got {range_max}.", hint="range_max is the number of classes.")
     size = float(np.log(range_max + 1))
     drawn = F.Cast(F.expm1(uniform(0.0, size, (num_sampled,), "float64", ctx, rng=rng)), dtype="int64") % range_max
 
@@ -244,7 +244,7 @@ def _place(ctx: Any) -> Any:
         return ctx
     found = re.fullmatch(r"(cpu|gpu|cpu_pinned)\((\d+)\)", ctx)
     if ctx and not found:
-        raise SparsekitError(f"{ctx!r} is no context.", hint="write 'cpu(0)', or give mx.cpu().")
+        raise SparsekitError(expected("ctx", "a Context or its name", ctx), hint="write 'cpu(0)', or give mx.cpu().")
     return Context(found[1], int(found[2])) if found else None
 
 

@@ -32,7 +32,7 @@ __all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_
 
 
 class BaseSparseNDArray(NDArray):
-    """What the sparse array classes share."""
+    """Base of the sparse array classes."""
 
     __slots__ = ()
 
@@ -64,10 +64,10 @@ class BaseSparseNDArray(NDArray):
         return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     def _repr_html_(self) -> str:
-        """Facts as a table and a picture of where the values lie, by density; O(stored values), never dense."""
+        """A table of properties and a picture of the density of values; O(stored values), never dense."""
         try:
             return str(displays.call("array_html", self, str(self._ctx)))
-        except Exception:  # a display never raises: this says the same in words
+        except Exception:  # a display must not raise: fall back to text
             from html import escape  # 1 ms, which importing sparsekit does without
 
             return f"<pre>{escape(repr(self).strip())}</pre>"

@@ -47,9 +47,9 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     Raises
     ------
     SparseFormatError
-        If the components are no matrix of that shape: an index outside, a column twice in a row, lengths that differ.
+        If the components do not form a matrix of that shape: an index outside, a column twice in a row, lengths that differ.
     DTypeError
-        If the values are no real numbers.
+        If the values are not real numbers.
     ShapeError
         If the source has another shape than that asked for, or not two dimensions.
     InsufficientMemoryError
@@ -97,9 +97,9 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
     Raises
     ------
     SparseFormatError
-        If the components are no array of that shape.
+        If the components do not form an array of that shape.
     DTypeError
-        If the values are no real numbers.
+        If the values are not real numbers.
     ShapeError
         If the source has another shape than that asked for, or no dimension.
 
@@ -182,11 +182,11 @@ def _numbered(store: Any, index_dtype: Any) -> Any:
         return store
     kind = element_type(index_dtype)
     if kind.name not in ("int32", "int64"):
-        raise DTypeError(f"Indices are int32 or int64, not {kind}.", hint="leave out index_dtype= for int64.")
+        raise DTypeError(f"index_dtype must be int32 or int64, got {kind}.", hint="leave out index_dtype= for int64.")
     sizes = (*store.shape, store.nnz) if isinstance(store, CSR) else store.shape[:1]
     if max(sizes) > np.iinfo(kind).max:
-        raise DTypeError(f"{kind} cannot number a {store.stype} array of shape {tuple(store.shape)} with {store.nnz:,} stored "
-                         "values.", hint="leave out index_dtype= for int64.")
+        raise DTypeError(f"{kind} is too small for the indices of a {store.stype} array of shape {tuple(store.shape)} "
+                         f"with {store.nnz:,} stored values.", hint="leave out index_dtype= for int64.")
     for name in store.components[1:]:
         setattr(store, name, getattr(store, name).astype(kind, copy=False))
     return store
@@ -240,7 +240,7 @@ def _csr_of_foreign(source: Any, dtype: Any) -> CSR:
                          hint="reshape it to (rows, columns) first.")
     found = source.tocsr()
     if not all(hasattr(found, part) for part in ("data", "indices", "indptr", "shape", "sum_duplicates")):
-        raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(found).__name__}, which is no csr matrix.",
+        raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(found).__name__}, not a csr matrix.",
                          hint="give a matrix of scipy, or its components (data, indices, indptr).")
     if found is source:
         found = found.copy()
@@ -283,7 +283,8 @@ def _index(source: Any, name: str) -> Any:
     try:
         values = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
     except (ValueError, TypeError, OverflowError) as error:
-        raise SparseFormatError(f"{name} is no array: {error}.", hint="indices count rows or columns from 0.") from None
+        raise SparseFormatError(f"{name} cannot be read as an array: {error}.",
+                                hint="indices count rows or columns from 0.") from None
     if values.ndim != 1:
         raise SparseFormatError(f"{name} must have one dimension, not shape {values.shape}.",
                                 hint="pass a flat list of integers.")
@@ -292,7 +293,7 @@ def _index(source: Any, name: str) -> Any:
     if values.dtype.kind == "f" and np.array_equal(values, np.trunc(values)) and np.abs(values).max() < 2.0**63:
         return values.astype(np.int64)
     if values.dtype.kind not in "iu" or int(values.max()) >= 2**63:
-        raise SparseFormatError(f"{name} holds values that are no integers of 64 bits.",
+        raise SparseFormatError(f"{name} must hold integers of 64 bits.",
                                 hint="indices count rows or columns from 0.")
     return np.array(values, np.int64, order="C")
 
@@ -313,7 +314,8 @@ def _csr_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> CSR:
 def _csr_of_components(data: Any, indices: Any, indptr: Any, shape: Any) -> CSR:
     if shape is None:
         if not indices.size:
-            raise ShapeError("The number of columns cannot be told from no indices.", hint="give shape=(rows, columns).")
+            raise ShapeError("The number of columns cannot be inferred from an empty list of indices.",
+                             hint="give shape=(rows, columns).")
         shape = (max(indptr.shape[0] - 1, 0), int(indices.max()) + 1)
     shape = _storable(shape_of(shape), "csr")
     if _unordered(data, indices, indptr):
@@ -338,7 +340,8 @@ def _csr_of_places(data: Any, row: Any, column: Any, shape: Any) -> CSR:
                                 hint="each needs one entry per value.")
     if shape is None:
         if not row.size:
-            raise ShapeError("A shape cannot be told from no places.", hint="give shape=(rows, columns).")
+            raise ShapeError("A shape cannot be inferred from empty lists of rows and columns.",
+                             hint="give shape=(rows, columns).")
         shape = int(row.max()) + 1, int(column.max()) + 1
     shape = _storable(shape_of(shape), "csr")
     for name, part, size in (("row", row, shape[0]), ("col", column, shape[1])):
@@ -365,7 +368,7 @@ def _rows_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> RowSparse:
         data, indices = np.ascontiguousarray(data[order]), indices[order]
     if shape is None:
         if not indices.size:
-            raise ShapeError("The number of rows cannot be told from no indices.", hint="give shape=.")
+            raise ShapeError("The number of rows cannot be inferred from an empty list of indices.", hint="give shape=.")
         shape = (int(indices.max()) + 1, *data.shape[1:])
     return RowSparse(data, indices, shape_of(shape), check=config.check_format)
 

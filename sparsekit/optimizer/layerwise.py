@@ -39,8 +39,8 @@ class LAMB(Optimizer):
         Bounds of ``|weight|``.
     bias_correction : bool
     lazy_update : bool
-        With a row_sparse gradient, step only in the rows it stores; ``|s|`` is then theirs alone, and ``|weight|``
-        still that of all rows.  Default False, the dense result.
+        With a row_sparse gradient, step only in the rows it stores; ``|s|`` is then computed over these rows
+        only, and ``|weight|`` still over all rows.  Default False, the dense result.
     """
 
     aggregate_num = 45

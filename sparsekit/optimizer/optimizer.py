@@ -75,7 +75,7 @@ class Optimizer:
         Index to Parameter, whose ``lr_mult`` and ``wd_mult`` then count.
     """
 
-    #: Weights that one call of ``update`` may be given, in lists; 0 where lists are no use.
+    #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, for mp_ operators, not the other way round.
     _precise = False
@@ -153,7 +153,7 @@ class Optimizer:
                 try:
                     found[name] = float(attrs[name][key])
                 except ValueError:
-                    raise DTypeError(f"{name} declares {key[2:-2]} as {attrs[name][key]!r:.60}, which is no number.",
+                    raise DTypeError(f"{key[2:-2]} of {name} must be a number, got {attrs[name][key]!r:.60}.",
                                      hint="mx.sym.Variable(name, lr_mult=0.5)") from None
         return found
 
@@ -187,7 +187,7 @@ class Optimizer:
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """One step of a weight, or of a list of them, writing to weight and state; to be overridden."""
-        raise SparsekitError(f"{type(self).__name__} does not say how to update.", hint="override update().")
+        raise SparsekitError(f"{type(self).__name__} does not define update().", hint="override update().")
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """``update`` on the float32 copies of float16 weights under ``multi_precision``."""

@@ -47,7 +47,7 @@ class Updater:
         optimizer.update_multi_precision(index, weight, grad, self.states[index])
 
     def _begin(self, index: Any, weight: Any) -> None:
-        """Make a state, or bring one to its weight, and tell the profiler whose it is."""
+        """Make a state, or move one to the context of its weight, and note its owner for the profiler."""
         state = (self.sync_state_context(self.states[index], weight.context) if index in self.states
                  else self.optimizer.create_state_multi_precision(index, weight))
         self.states[index], self.states_synced[index] = state, True

@@ -1,6 +1,6 @@
-"""Arrays as a recorder's notes tell of them: allocations, views of them, and sparse arrays made of them.
+"""Arrays as a recorder notes them: allocations, views of them, and sparse arrays made of them.
 
-Each knows what was found out about it, so that nothing is looked up twice by who reads many events.
+Each caches what was found out about it, so that readers of many events look nothing up twice.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from ..core import hooks
 
 __all__ = ["COMPONENTS", "CREATED", "RANKS", "Allocation", "AllocationKind", "Origin", "Sparse", "View"]
 
-#: Kind of an origin that is no sparse array: an operator without inputs made the array dense.
+#: Kind of an origin without a sparse array: an operator without inputs made the array dense.
 CREATED = "created"
 
-#: Which origin of an array computed from several is told: the higher one.
+#: Priority of the kinds of origins: an array computed from several reports the highest.
 RANKS = {CREATED: 0, hooks.ASKED: 1, hooks.NATURAL: 2, hooks.FALLBACK: 2}
 
 
@@ -42,7 +42,7 @@ COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indi
 
 
 class AllocationKind:
-    """What allocations have in common that an operator makes again and again.
+    """The common properties of the allocations that an operator makes repeatedly.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class AllocationKind:
     stype, shape, component
         The whole array that it is a component of.
     number : int
-        Number of all that decides its size; see ``memory_timeline``.
+        Number of the kind that decides its size; see ``memory_timeline``.
     bytes : int
     """
 
@@ -69,15 +69,15 @@ class Allocation:
     Attributes
     ----------
     reference : weakref.ref
-        Lives as long as this, so that its address is nobody else's.
+        Kept alive, so that its address stays unique.
     shape, dtype
     number : int
-        Of its description in a log; 0 as long as there is none.
+        Of its description in a log; 0 before it has one.
     known : bool
         Whether the memory it takes was counted; then ``kind`` says as what, ``born`` is the running number of the
         allocation, 0 if it was there before the run, and ``time`` when that was, in nanoseconds.
     given : (role, owner) or None
-        What it is said to serve as.
+        The role that was assigned to it.
     freed : bool
     marks : list of int
         Numbers that stand for it in notes.
@@ -103,7 +103,7 @@ class Allocation:
 
 
 class View:
-    """A dense array in memory that another array owns; ``owner`` is None where the memory is not worth following."""
+    """A dense array in memory that another array owns; ``owner`` is None if the memory is not tracked."""
 
     __slots__ = ("dtype", "known", "marks", "number", "owner", "reference", "shape")
     stype = "default"

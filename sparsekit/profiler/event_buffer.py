@@ -1,4 +1,4 @@
-"""What a recorder notes, and how it is read: one flat list of plain items becomes tuples of events.
+"""The event buffer of a recorder: a flat list of plain items, and its reader, which makes tuples of events.
 
 Notes follow each other without borders: ``STRIDE`` items for what happened, one weak reference for an array that died.
 """
@@ -14,7 +14,7 @@ from .allocations import Allocation, Sparse, View
 __all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE", "STRIDE",
            "VIEW", "Reader", "owner_of"]
 
-#: First element of the tuples that are no operator events.
+#: First element of the tuples of events other than operators.
 SPAN, ASSIGN, DENSIFY, FLOWED, MARKER, COUNTER = "span", "assign", "densify", "flowed", "marker", "counter"
 
 #: Stands for an input that was left out.
@@ -33,7 +33,7 @@ VIEW = "view"
 #: In the place of the layout: a sparse array that is first met, described by the result.
 SPARSE = "sparse"
 
-#: First of a note that says which number stands for an array from now on.
+#: First of a note that assigns a number to an array.
 MET = "met"
 
 #: First of a note that a batch was read: a span, and roles of its arrays.
@@ -44,7 +44,7 @@ SLICE = 4096
 
 
 class Reader:
-    """Turns notes into events, and remembers what stands for which array as long as it lives.
+    """Turns notes into events, and maps references and numbers to arrays while these live.
 
     An operator becomes ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, place, instruction)``,
     where arrays are ``allocations.Allocation``, ``View`` and ``Sparse``, outputs is a list unless there is one, deaths is
@@ -54,7 +54,7 @@ class Reader:
     Attributes
     ----------
     dead : deque of Allocation
-        In the order in which they were freed; who digests the events takes them out.
+        In the order in which they were freed; the consumer of the events removes them.
     numbers : dict
         By the address of a weak reference, the number that was given to an array met again.
     """

@@ -1,4 +1,4 @@
-"""What is known of a run: packed columns of events, exact totals of those folded away, memory."""
+"""The data of a run: packed columns of events, exact totals of folded events, memory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Total:
 
 
 class Key(NamedTuple):
-    """What totals are kept by."""
+    """The key of a total."""
 
     name: str
     lane: str
@@ -64,7 +64,7 @@ class Key(NamedTuple):
 
 
 class Log:
-    """Takes events from the recorder and answers what happened.
+    """Stores the events of a recorder, and returns records and totals.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class Log:
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
 
     def _trace(self, inputs: Any, outputs: Any, kind: dict[str, Any]) -> None:
-        """Note where what is made came from: from a sparse array here, or from where its inputs came from."""
+        """Note the origins of results: a sparse input of this event, or the origins of its inputs."""
         found, known, taken = None, True, []
         for given in inputs:
             if given.__class__ is Sparse:
@@ -223,7 +223,7 @@ class Log:
         return found
 
     def _line_of(self, event: tuple[Any, ...]) -> str:
-        """The user's line of what is no operator."""
+        """The user's line of an event that is not an operator."""
         return "" if event[10] is None else self._line(*event[10])
 
     def _span(self, event: tuple[Any, ...], start: int, end: int) -> None:
@@ -273,7 +273,7 @@ class Log:
             self.more_densifications[record] = self.more_densifications.get(record, 0) + 1
 
     def _flowed(self, source: Any, target: Any) -> None:
-        """Values were written by no operator: what was written to came from there, or from nobody knows where."""
+        """Values were copied without an operator: the target gets the origin of the source, or none."""
         origin = next((allocation.origin for allocation, _ in source.owners()), None)
         for allocation, _ in target.owners():
             if origin is not None or (allocation.origin is not None and allocation.origin.kind == CREATED):

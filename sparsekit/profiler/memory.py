@@ -1,4 +1,4 @@
-"""Who owned which bytes, when: replayed from the recorder's events, exact at the peak."""
+"""Memory by owner over time: replayed from the recorder's events, exact at the peak."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MemoryTracker:
 
     An array counts from the end of the event that first mentions it until it is freed.  One that had its
     role before the profile began (a parameter) counts from the very start, if any event mentions it at all:
-    what belongs to other models is no part of this run, and only summed up as idle.  What is
+    arrays of other models are not part of this run, and only summed up as idle.  What is
     freed between two operators goes before the second one allocates; what is freed inside an
     operator (the dense copies of a fallback) goes after, since it was there together with the result.
     """
@@ -58,7 +58,7 @@ class MemoryTracker:
         #: Most rows that a row_sparse gradient of each parameter stored.
         self.gradient_rows: dict[str, int] = {}
         self._roles: dict[str, int] = {}
-        # What was there before, kept apart: it adds the same to every moment.  Pieces that no event mentioned yet:
+        # What was there before, kept apart: it adds the same to every moment.  Allocations that no event mentioned yet:
         self._before: dict[Allocation, int] = {}
         self._base_roles: dict[str, int] = {}
         self._alive: dict[Allocation, None] = {}
@@ -207,7 +207,7 @@ class MemoryTracker:
             role, owner = allocation.given
         else:
             role = roles.get((plan.op.lane if operator else "") or event[3], "workspace")
-            # What an array without a role of its own is called by: ``dot in dense0``.
+            # The name of an array without a role: ``dot in dense0``.
             name = plan.op.name if operator else ""
             owner = f"{name} in {layer}" if name and layer else name or layer
         made = AllocationKind(role, owner, layer, stype, tuple(shape), component)
@@ -240,7 +240,7 @@ class MemoryTracker:
             self._order.append(kind.number + 1)
 
     def lives(self) -> Lives | None:
-        """The life of each array; None if there were too many to keep."""
+        """The lifetime of each array; None if there were too many to keep."""
         return Lives(list(self._kinds), self._order, self._base) if len(self._order) < MOST_LIVES else None
 
     def _bury(self, dead: collections.deque[Allocation], count: int, now: int) -> None:

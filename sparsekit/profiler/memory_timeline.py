@@ -1,4 +1,4 @@
-"""The life of each allocation, so that a run can be replayed with other sizes."""
+"""The lifetime of each allocation, so that a run can be replayed with other sizes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Lives:
         return self._batches.data_sets
 
     def seen(self, records: Iterable[dict[str, Any]]) -> Lives:
-        """Learn from what operators took and gave what the batches are, and which gradients are made apart; gives itself."""
+        """Infer the batches, and the gradients that are made apart, from the operators' arrays; return itself."""
         records = list(records)
         self.apart = apart_of(records)
         self._batches = batches_of(records, {kind[3] for kind in self.kinds if kind[0] == "input"})

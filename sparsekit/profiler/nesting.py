@@ -20,8 +20,8 @@ class Nesting:
     """
 
     def __init__(self) -> None:
-        # Per thread, flat, four numbers an interval: start, end, covered, of which compilation.  Numbers are no
-        # objects that the garbage collector follows.
+        # Per thread, flat, four numbers an interval: start, end, covered, of which compilation.  The garbage
+        # collector does not track numbers.
         self._finished: dict[int, list[int]] = {}
         #: Starts of spans that are still open, per thread: intervals are not put together across them.
         self.open: dict[int, list[int]] = {}

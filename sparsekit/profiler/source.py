@@ -14,7 +14,7 @@ from .event_view import Brief
 from .memory import process_bytes
 from .recorder import Recorder
 
-__all__ = ["Run", "Stored", "accounted", "environment"]
+__all__ = ["RecordedRun", "Stored", "accounted", "environment"]
 
 #: Notes of the whole process's memory that are kept.
 MOST_PROCESS_NOTES = 4096
@@ -35,7 +35,7 @@ class Stored:
     """Data of a finished profile, as read from a file."""
 
     def __init__(self, **fields: Any) -> None:
-        # Or ``shown.Brief``, as long as nobody asked for them.
+        # Or ``event_view.Brief``, before the first access.
         self._records: Any = fields["records"]
         self.memory: dict[str, Any] = fields["memory"]
         self.gradient_rows: dict[str, int] = fields["gradient_rows"]
@@ -53,7 +53,7 @@ class Stored:
         self.events: int = fields["events"]
         self.overhead: float = fields["overhead"]
         self.environment: dict[str, str] = fields["environment"]
-        #: Function that gives the life of each array; None for what is no run of this process.
+        #: Function that returns the lifetime of each array; None if the data are not a run of this process.
         self.lives: Any = fields.get("lives")
 
     @property
@@ -67,15 +67,15 @@ class Stored:
 
     @property
     def brief(self) -> Any:
-        """The records if they are there, else the events as ``shown.Brief``."""
+        """The records if they are there, else the events as ``event_view.Brief``."""
         return self._records
 
     def refresh(self) -> Any:
-        """Nothing changes any more."""
+        """Do nothing: the data are final."""
         return self
 
 
-class Run:
+class RecordedRun:
     """Data of a run of this process; digests what the recorder noted, and remembers the answers.
 
     Parameters

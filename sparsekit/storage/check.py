@@ -16,7 +16,7 @@ __all__ = ["check_conversion", "check_csr", "check_memory", "check_room", "check
 
 _SMALLER = "take a slice first; asscipy() and the components need no conversion."
 
-#: Bytes up to which no one asks how much memory is free.
+#: Bytes up to which the free memory is not checked.
 PLENTY = 1 << 28
 
 _INDEX_KINDS = "iu"

@@ -57,7 +57,7 @@ THIN = 1 << 28
 def _thin_zeros(store: Any) -> Any:
     """Zeros for a dense copy, of which memory is taken only for the pages that are written.
 
-    numpy asks for huge pages, so ten thousand values scattered over 4 GB would take all of it.
+    numpy requests huge pages, so ten thousand values scattered over 4 GB would take all of it.
     """
     size = math.prod(store.shape) * store.dtype.itemsize
     if size < THIN or store.nnz * mmap.PAGESIZE > size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
@@ -72,7 +72,7 @@ def _thin_zeros(store: Any) -> Any:
 
 def row_ids(store: CSR, xp: Any = np) -> Any:
     """Row number of each stored value of a CSR matrix, shape (nnz,)."""
-    if xp is not np:  # where to ask for the sum of the counts would mean to wait for the device
+    if xp is not np:  # the sum of the counts would have to wait for the device
         places = xp.arange(store.nnz, dtype=store.indptr.dtype)
         return xp.searchsorted(store.indptr[1:], places, side="right").astype(store.indices.dtype, copy=False)
     return np.repeat(np.arange(store.shape[0], dtype=store.indices.dtype), np.diff(store.indptr))
@@ -158,7 +158,7 @@ def convert(store: Any, stype: str, xp: Any = np) -> Any:
 
 
 def within_memory(store: Any, stype: str, xp: Any = np) -> Any:
-    """As ``convert``, for a conversion that somebody asked for: whatever its size, if the machine has the memory.
+    """Like ``convert`` for an explicit conversion: of any size, if the machine has the memory.
 
     Raises
     ------

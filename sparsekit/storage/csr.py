@@ -28,7 +28,7 @@ class CSR:
     Raises
     ------
     SparseFormatError
-        If the components are no valid CSR matrix of that shape; the message says which entry is wrong.
+        If the components do not form a valid CSR matrix of that shape; the message names the wrong entry.
     """
 
     __slots__ = ("__weakref__", "_seen", "data", "indices", "indptr", "shape")

@@ -17,7 +17,7 @@ LARGE = 1 << 20
 
 
 class _Room:
-    """Owner of memory that is no array: what is measured and shown is the array that begins at a line within it."""
+    """Owner of memory around an aligned array; only that array is measured and shown."""
 
     def __init__(self, make: Any, shape: tuple[int, ...], dtype: Any, count: int) -> None:
         self._bytes = make(count + LINE, np.uint8)

@@ -24,7 +24,7 @@ class RowSparse:
     Raises
     ------
     SparseFormatError
-        If the components are no valid row-sparse array of that shape.
+        If the components do not form a valid row-sparse array of that shape.
     """
 
     __slots__ = ("__weakref__", "_seen", "data", "indices", "shape")

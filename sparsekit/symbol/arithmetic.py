@@ -1,4 +1,4 @@
-"""Operators between symbols and numbers, under the names that MXNet gives what they make."""
+"""Operators between symbols and numbers; results are named as in MXNet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a symbol to an executor: what is given is checked, what is not is inferred and made."""
+"""Binding of a symbol to an executor: given arrays are checked, missing ones are inferred and made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.dtypes import element_type
-from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError
+from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError, expected
 from ..core.spec import Spec
 from ..ndarray.creation import zeros
 from ..ndarray.ndarray import NDArray
@@ -43,7 +43,8 @@ def requests_of(names: list[str], grad_req: Any) -> list[str]:
             raise ParameterError(f"The length of the grad_req list is {len(found)}, and there are {len(names)} arguments.",
                                  hint=f"they are {', '.join(names)}; a dict names some.")
     else:
-        raise DTypeError(f"grad_req is a {type(grad_req).__name__}.", hint="it is text, a list or a dict of texts.")
+        raise DTypeError(expected("grad_req", "a string, or a list or dict of strings", type(grad_req)),
+                         hint="grad_req='write', for example.")
     for request in found:
         if request not in REQUESTS:
             raise UnknownNameError.of("grad_req", request, REQUESTS)
@@ -124,7 +125,8 @@ def _dtype(dtype: Any, name: str) -> Any:
 
 def _stype(stype: Any, name: str) -> str:
     if stype not in ("default", "row_sparse", "csr"):
-        raise StorageTypeError(f"stype_dict gives {stype!r} for {name}.", hint="it is 'default', 'row_sparse' or 'csr'.")
+        raise StorageTypeError(expected(f"stype_dict[{name!r}]", "a storage type", stype),
+                               hint="it is 'default', 'row_sparse' or 'csr'.")
     return str(stype)
 
 
@@ -212,7 +214,7 @@ def _arrays(what: str, nodes: list[SymbolNode], given: Any, ctx: Context, partly
             raise ParameterError(f"Length of {what} does not match the number of arguments: {len(found)} were given, and "
                                  f"there are {len(names)}.", hint=f"they are {', '.join(names) or 'none'}.")
     else:
-        raise DTypeError(f"{what} is a {type(given).__name__}.", hint="it is a list of NDArrays, or a dict of them.")
+        raise DTypeError(expected(what, "a list or a dict of NDArrays", type(given)), hint="a dict gives arrays by name.")
     for name, array in zip(names, found, strict=True):
         if array is None and partly:
             continue

@@ -1,4 +1,4 @@
-"""Operators of symbols that are no records of the registry: they hold graphs, or call Python, and say so themselves.
+"""Operators of symbols outside the registry: they hold graphs, or call Python, and define their own inference.
 
 ``BUILDERS`` has what makes them from a file; ``control`` adds loops and branches, ``mx.operator`` functions of one's own.
 """
@@ -48,7 +48,7 @@ class Composite(Op, ABC):
         self.graphs: list[Graph] = []
         self.gradient_function = self._gradients
 
-    # what a subclass says
+    # methods that subclasses override
 
     @abstractmethod
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
@@ -70,7 +70,7 @@ class Composite(Op, ABC):
     def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
         """The outputs for arrays: one, or a list."""
 
-    # what the rest of the library asks
+    # the interface of an operator
 
     def guess(self, shapes: list[Partial]) -> list[Partial]:
         """What is known of the inputs' shapes, given what is known of them."""
@@ -85,7 +85,7 @@ class Composite(Op, ABC):
         return made if len(made) > 1 else made[0]
 
     def find_rule(self, stypes: tuple[str, ...], attrs: dict[str, Any]) -> Rule:
-        """A row for these storage types: whatever they are, they are passed on as they are."""
+        """A row that takes any storage types and passes them on."""
         return Rule(f"{', '.join(stypes)} -> {', '.join(self.infer_stypes(stypes))}", {}, _nothing)
 
     def _gradients(self, F: Any, g: Any, *rest: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Functions of ``mx.sym.contrib`` that are no operators of the registry."""
+"""Functions of ``mx.sym.contrib`` that are not operators of the registry."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _SCOPE = "__subgraph_name__"
 
 
 def _flatten(value: Any, what: str) -> tuple[list[Symbol], Any]:
-    """The symbols in nested lists, and their structure: None for one symbol."""
+    """Flatten nested lists of symbols: return the symbols and their structure, which is None for one symbol."""
     if isinstance(value, Symbol):
         return ([value], None) if len(value) == 1 else (list(value), [None] * len(value))
     if not isinstance(value, (list, tuple)):
@@ -53,7 +53,7 @@ def _restore(symbols: list[Symbol], structure: Any) -> Any:
 
 
 class _Body(NamedTuple):
-    """What a function made of its variables.
+    """The graph that a function makes of its variables.
 
     Attributes
     ----------

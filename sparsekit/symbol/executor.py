@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context
-from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError
+from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.graph import Variable, backward
@@ -37,7 +37,7 @@ class Executor:
     arg_arrays, grad_arrays, aux_arrays : list of NDArray
         In the order of ``list_arguments()`` and ``list_auxiliary_states()``; None where an argument has no gradient.
     outputs : list of NDArray
-        Results of the last forward pass.  Until ``forward`` has been called they are computed when they are asked for,
+        Results of the last forward pass.  Before the first ``forward`` they are computed on access,
         from the arguments of that moment.
     """
 
@@ -111,8 +111,8 @@ class Executor:
         is_train : bool
             Whether a backward pass is to follow, and layers behave as in training.
         **kwargs : NDArray or numpy.ndarray
-            New values of arguments.  A dense array fills a sparse argument, as ``[:] =`` does; a sparse array is no
-            value of an argument of another storage type.
+            New values of arguments.  A dense array fills a sparse argument, as ``[:] =`` does; a sparse array must
+            have the storage type of its argument.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class Executor:
         Raises
         ------
         UnknownNameError, DTypeError, ShapeError, StorageTypeError
-            If a keyword is no argument, or its value does not fit it.
+            If a keyword is not an argument, or its value does not fit.
         """
         for name, value in kwargs.items():
             self._feed(name, value)
@@ -162,7 +162,7 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """Results of the last forward pass; of one made now, without training, if there was none."""
+        """Results of the last forward pass; before the first one, a pass without training is run now."""
         found = self._results if self._results is not None else self._run(False)
         leaves = {id(array._store) for array, _ in self._leaves}
         return [array.copy() if id(array._store) in leaves else wrap(array._store, self._ctx)
@@ -232,7 +232,7 @@ class Executor:
                              hint=f"they are {', '.join(names)}.")
         return found
 
-    # what else one does with executors
+    # other methods
 
     def set_monitor_callback(self, callback: Any, monitor_all: bool = False) -> None:
         """Show a function every array that operators compute in forward passes.
@@ -245,7 +245,7 @@ class Executor:
             Show inputs too, with names such as ``fc1_data``.
         """
         if callback is not None and not callable(callback):
-            raise DTypeError(f"A {type(callback).__name__} is no callback.", hint="callback(name, array)")
+            raise DTypeError(expected("callback", "a function", type(callback)), hint="callback(name, array)")
         self._monitor = None if callback is None else (callback, bool(monitor_all))
 
     def _show(self, step: Step, inputs: tuple[NDArray, ...], outputs: list[NDArray]) -> None:

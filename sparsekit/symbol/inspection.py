@@ -1,4 +1,4 @@
-"""A symbol's graph as plain data for displays: what is known of every array, and what would become dense."""
+"""A symbol's graph as plain data for displays: properties of every array, and conversions to dense."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..base import displays
 from ..base.config import config
 from ..base.dtypes import element_type
-from ..base.errors import DensificationError, DTypeError, ShapeError, StorageTypeError
+from ..base.errors import DensificationError, DTypeError, ShapeError, StorageTypeError, expected
 from ..core import hooks
 from ..core.dispatch import dense_kind, natural_remedy, remedy_for, resolve
 from ..core.op import Op
@@ -40,7 +40,7 @@ def known_of(given: Known) -> Facts:
     Raises
     ------
     DTypeError, StorageTypeError
-        If a value is none of these.
+        If a value is something else.
     """
     shapes: dict[SymbolNode, Partial] = {}
     dtypes: dict[SymbolNode, Any] = {}
@@ -67,12 +67,12 @@ def _several(value: Any) -> bool:
 def _element_type(name: str, fact: Any) -> Any:
     hint = f"give a shape, a storage type ({', '.join(STYPE_CODES)}), an element type as 'float32', or a tuple of these."
     if isinstance(fact, (int, float)) or fact is None:
-        raise DTypeError(f"{name} is given {fact!r}, which is no shape and no type.", hint=hint)
+        raise DTypeError(expected(name, "described by a shape or a type", fact), hint=hint)
     try:
         return element_type(fact)
     except DTypeError:
         kind = StorageTypeError if isinstance(fact, str) else DTypeError
-        raise kind(f"{name} is given {fact!r}, which is no storage type and no element type.", hint=hint) from None
+        raise kind(expected(name, "described by a shape, a storage type or an element type", fact), hint=hint) from None
 
 
 def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Any = None, gradients: Any = None) -> Any:

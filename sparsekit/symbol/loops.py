@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.errors import FileFormatError, ShapeError, StorageTypeError
+from ..base.errors import FileFormatError, ShapeError, StorageTypeError, expected
 from ..core.spec import Spec
 from ..ndarray.contrib_functions import joined
 from ..ndarray.creation import zeros
@@ -21,7 +21,7 @@ __all__ = ["Cond", "ForEach", "WhileLoop"]
 
 
 class _Control(Composite):
-    """What loops and branches have in common: graphs, and of each where its inputs are among the operator's."""
+    """Base of loops and branches: graphs, and for each graph the places of its inputs among the operator's."""
 
     def __init__(self, name: str, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
         suffixes = [f"output{place}" for place in range(outputs)] if outputs > 1 else ["output"]
@@ -155,14 +155,14 @@ class WhileLoop(_Control):
         return found if len(found) > 1 else found[0]
 
     def _nothing(self, arrays: tuple[Any, ...], ctx: Any) -> list[Any]:
-        """What there is if not a single step was made: zeros."""
+        """The result of a loop without steps: zeros."""
         _, shapes = self.infer_shapes([array.shape for array in arrays])
         dtypes = self.infer_dtypes([array.dtype for array in arrays])
         return [zeros(to_user(shape), ctx, dtype) for shape, dtype in zip(shapes[:self.collected], dtypes, strict=False)]
 
 
 class Cond(_Control):
-    """One of two graphs, as a third says."""
+    """One of two graphs, chosen by a third."""
 
     def __init__(self, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
         super().__init__("_cond", graphs, places, count, outputs)
@@ -195,7 +195,8 @@ class Cond(_Control):
 
 def _holds(array: Any) -> bool:
     if array.size != 1:
-        raise ShapeError(f"A condition has shape {array.shape}.", hint="it is one number, of shape (1,).")
+        raise ShapeError(expected("The shape of the condition", "(1,)", array.shape),
+                         hint="reduce it to one number, by sum() for instance.")
     return bool(array.asnumpy().reshape(-1)[0])
 
 

@@ -1,4 +1,4 @@
-"""Operators as methods of symbols, and Python's own operators on them, from the tables that arrays have theirs from."""
+"""Operators as methods of symbols, and Python's own operators on them, from the tables that arrays use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..base.errors import DTypeError, ShapeError, UnsupportedError
+from ..base.errors import DTypeError, ShapeError, UnsupportedError, expected
 from ..ndarray.methods import METHODS
 from .arithmetic import FUNCTIONS, OPERATORS
 from .functions import F, make_function
@@ -19,7 +19,7 @@ _MORE = ("broadcast_like", "broadcast_to", "flatten", "reshape", "transpose", "s
 
 
 class _Method:
-    """An operator as a method, made when first asked for."""
+    """An operator as a method, made on first use."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -81,7 +81,8 @@ def split_v2(self: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis
     elif isinstance(indices_or_sections, (tuple, list)):
         cut = {"indices": [0, *indices_or_sections], "sections": 0}
     else:
-        raise DTypeError(f"indices_or_sections is a {type(indices_or_sections).__name__}.", hint="an int or a tuple of ints.")
+        raise DTypeError(expected("indices_or_sections", "an integer or a tuple of integers", type(indices_or_sections)),
+                         hint="indices_or_sections=2, for example.")
     return F._split_v2(self, axis=axis, squeeze_axis=squeeze_axis, **cut)
 
 

@@ -16,7 +16,7 @@ __all__ = ["GROUPS", "Group", "group"]
 #: Name of each group, and what its operators' names begin with.
 GROUPS = {**{name: prefixes for name, (prefixes, _) in _ARRAY_GROUPS.items()}, "sparse": ("_sparse_", "")}
 
-#: Modules with functions that are no operators.
+#: Modules with functions that are not operators.
 _EXTRA = {"contrib": ".contrib_functions"}
 
 

@@ -29,7 +29,7 @@ def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, kwargs
                                              **given)
     if any(symbols) or not all(isinstance(value, (int, float, np.number)) for value in parameters):
         kinds = " and ".join(type(value).__name__ for value in parameters)
-        raise DTypeError(f"The parameters of {name} are numbers or symbols, all of one kind, not {kinds}.",
+        raise DTypeError(f"The parameters of {name} must be all numbers or all symbols, got {kinds}.",
                          hint="mx.sym.full makes a symbol of a number.")
     named = dict(zip(DISTRIBUTIONS[name].parameters, parameters, strict=True))
     return getattr(F, f"_random_{name}")(**named, **({} if shape is None else {"shape": shape}), **given)

@@ -1,4 +1,4 @@
-"""What outputs and other inputs say of an input's shape: weights from data, labels from predictions, sums both ways.
+"""Inference of an input's shape from outputs and other inputs: weights from data, labels from predictions.
 
 Shapes here are tuples in which None stands for a size that is not known, or None where not even their number is.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ShapeError
+from ..base.errors import ShapeError, expected
 from ..base.literal import literal
 from ..core import infer
 from ..core.op import Call
@@ -30,7 +30,7 @@ def complete(shape: Partial) -> bool:
 
 
 def merged(left: Partial, right: Partial) -> Partial:
-    """What two pieces of knowledge say together.
+    """Merge two partially known shapes.
 
     Raises
     ------
@@ -55,7 +55,8 @@ def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
             size is None or (hasattr(size, "__index__") and not isinstance(size, bool)) for size in shape):
         raise ShapeError(f"Arguments need to be shapes (tuple), but {name!r} is {shape!r:.60}.", hint=f"{name}=(2, 3)")
     if any(size is not None and int(size) < -1 for size in shape):
-        raise ShapeError(f"{name} has a negative size in {tuple(shape)}.", hint="0 and -1 stand for unknown sizes.")
+        raise ShapeError(expected(f"The shape of {name}", "a tuple of integers of at least -1", tuple(shape)),
+                         hint="0 and -1 stand for unknown sizes.")
     unknown = (0, -1) if zero_is_unknown else (-1,)
     return tuple(None if size is None or int(size) in unknown else int(size) for size in shape)
 

@@ -308,7 +308,7 @@ class Symbol:
         given = self._by_variable(args, kwargs, "storage types")
         for node, stype in given.items():
             if not isinstance(stype, str) or stype not in attr_text.STYPE_CODES:
-                raise StorageTypeError(f"{node.name} is given {shown(stype)}, which is no storage type.",
+                raise StorageTypeError(f"{node.name} was given the unknown storage type {shown(stype)}.",
                                        hint=f"known: {', '.join(attr_text.STYPE_CODES)}.")
         shapes = None
         if any(node.call is not None and node.call.op.settle is not None for node in order(self._entries)):
@@ -319,7 +319,7 @@ class Symbol:
     def graph(self, *args: Any, **kwargs: Any) -> Any:
         """A picture of the graph: storage type, shape and bytes of every array, and what would become dense, at what cost.
 
-        Nothing runs, and whatever is not given and does not follow is shown as not known.
+        Nothing runs, and properties that are neither given nor inferred are shown as unknown.
 
         Parameters
         ----------
@@ -445,7 +445,7 @@ class Symbol:
         """Write the graph as JSON to a file; by custom it is named ``…-symbol.json``."""
         files.write_file(fname, self._entries, remove_amp_cast)
 
-    # what arrays have and symbols have not
+    # methods of arrays that symbols do not have
 
     def __bool__(self) -> bool:
         raise UnsupportedError("A symbol has no value, so it is neither true nor false.", hint="bind it first; compare names "

@@ -1,11 +1,11 @@
-"""Where symbols come from: variables, groups and files."""
+"""Sources of symbols: variables, groups and files."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..base.dtypes import element_type
-from ..base.errors import DTypeError, UnknownNameError
+from ..base.errors import DTypeError, UnknownNameError, expected
 from . import attr_text, files
 from .compose import checked_attributes, written_attributes
 from .node import SymbolNode
@@ -81,7 +81,7 @@ def _described(init: Any) -> str:
     if isinstance(init, str):
         return init
     if not hasattr(init, "dumps"):
-        raise DTypeError(f"init is a {type(init).__name__}.", hint="it is an Initializer, or the name of one.")
+        raise DTypeError(expected("init", "an Initializer or its name", type(init)), hint="init=mx.init.Zero(), for example.")
     return str(init.dumps())
 
 

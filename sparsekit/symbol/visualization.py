@@ -49,7 +49,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
     DTypeError
         If ``symbol`` is none.
     UnknownNameError
-        If a name is no variable's.
+        If a name is not that of a variable.
     """
     _check(symbol)
     leaves = {node.name: node for node in order(symbol._entries) if node.call is None}
@@ -94,7 +94,8 @@ def print_summary(symbol: Symbol, shape: Mapping[str, Any] | None = None, line_l
     """
     _check(symbol)
     if len(positions) != len(COLUMNS):
-        raise ParameterError(f"positions has {len(positions)} numbers.", hint=f"there are {len(COLUMNS)} columns.")
+        raise ParameterError(f"positions must have {len(COLUMNS)} numbers, got {len(positions)}.",
+                             hint="it has one number a column.")
     ends = [int(line_length * end) for end in positions] if positions[-1] <= 1 else [int(end) for end in positions]
     written = json.loads(symbol.tojson())
     nodes, heads = written["nodes"], set(written["heads"][0])

@@ -27,7 +27,7 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
         Name of each contender -> ``median``, ``min`` and ``max``.
     unit : str
     own : str
-        Beginning of the names of those that are set off: darker, and in bold.
+        Prefix of the names that are highlighted: darker, and in bold.
     more_is_better : bool
         For rates; otherwise the smallest is the best.
     note : str, optional

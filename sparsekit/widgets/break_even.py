@@ -44,7 +44,7 @@ def _grid(options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
     facts = options.get("grid") or load_grid()
     parts = [facts.get(name) if isinstance(facts, Mapping) else None for name in ("axes", "times")]
     if not all(isinstance(part, Mapping) for part in parts):
-        raise ParameterError("grid= holds no measured times.", hint="`sparsekit bench crossover --json FILE` writes some; "
+        raise ParameterError("grid= must hold measured times.", hint="`sparsekit bench crossover --json FILE` writes some; "
                              "leave it out to take those that come along.")
     return Grid(facts["axes"], facts["times"]), facts
 
@@ -112,11 +112,11 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     batch : int
         Samples; 64.
     density : float
-        Share of the batch that is stored, 0 to 1: what the sentence and the table are about; 1e-4.
+        Share of the batch that is stored, 0 to 1, for the sentence and the table; 1e-4.
     dtype : {"float16", "float32", "float64"}
     index_dtype : {"int32", "int64"}
     grid : dict, optional
-        What ``sparsekit bench crossover --json FILE`` wrote on another machine; by default the one that comes along.
+        The output of ``sparsekit bench crossover --json FILE`` of another machine; by default the one in the package.
 
     Returns
     -------
@@ -126,9 +126,9 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     Raises
     ------
     UnknownNameError
-        If there is no such element or index type, or no such option.
+        If an element type, an index type or an option is unknown.
     ParameterError
-        If a size is no whole number from 1 on, or the density none from 0 to 1.
+        If a size is not an integer of at least 1, or the density is not from 0 to 1.
     """
     setting = _setting(options)
     grid, facts = _grid(options)

@@ -1,4 +1,4 @@
-"""Runs aligned step by step: the marks of their steps in a picture, and what is said of them in words and figures."""
+"""Runs aligned step by step: the marks of their steps in a picture, sentences and tables about them."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
     Parameters
     ----------
     curves : mapping of str to sequence of numbers
-        Name -> values; one that is None or not finite leaves a gap.
+        Name -> values; None and values that are not finite leave gaps.
     title : str, optional
     x : str
         What the positions are.

@@ -1,4 +1,4 @@
-"""A finished picture with its table: what a notebook, GitHub and a terminal show."""
+"""A picture with its table, as shown in a notebook, on GitHub and in a terminal."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class Display:
             head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.alt)}</title>'
             return write_file(path, f"{head}<body>{self.html}</body></html>\n")
         raise UnsupportedError(
-            f"A picture is not written as {suffix or 'a file without a suffix'!r}.",
-            hint="give a name that ends in .svg or .html.",
+            f"The name of a picture must end in .svg or .html, got {suffix or 'no suffix'!r}.",
+            hint="write 'picture.svg', for example.",
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The nodes of a graph, read from plain data that may be anything, and what is to be said of them in words."""
+"""The nodes of a graph, read from untrusted plain data, and text about them."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class Node(NamedTuple):
         Number of the node, which of its outputs, and what the operator calls it.
     fallback : Fallback or None
     result : Fallback or None
-        A result that is dense by nature, no fallback, and beyond the limit.
+        A result that is dense by nature, not by a fallback, and beyond the limit.
     backward : tuple of Fallback
         What its gradient makes dense.
     gradient : str
-        Storage type of a variable's gradient, empty if it has none or that is not known.
+        Storage type of a variable's gradient, empty if unknown or without a gradient.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The live view of a graph in a notebook, on anywidget; imported only when one is asked for."""
+"""The live view of a graph in a notebook, on anywidget; imported on first use."""
 
 from __future__ import annotations
 

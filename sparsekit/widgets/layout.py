@@ -1,4 +1,4 @@
-"""Where each event of a timeline goes: lanes, rows, steps, and what is too small to draw alone."""
+"""Layout of the events of a timeline: lanes, rows, steps, and merged small events."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .theme import lane_order
 
 __all__ = [
     "APART",
-    "Block",
     "Event",
+    "EventBox",
     "Window",
     "clean",
     "lane_totals",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-#: Lanes that are no part of the work itself: shares are of the time without them.
+#: Lanes that are not part of the work itself: shares exclude their time.
 APART = ("compile", "profiler")
 
 
@@ -62,7 +62,7 @@ class Window(NamedTuple):
     reason: str
 
 
-class Block(NamedTuple):
+class EventBox(NamedTuple):
     """What is drawn as one rectangle: one event, or ``size`` neighbours too narrow to tell apart."""
 
     event: Event
@@ -219,22 +219,22 @@ def stepped(events: Sequence[Event], few: int = 60) -> bool:
     return len(events) > few and len(steps(events)) >= 3
 
 
-def merge(events: Sequence[Event], least: float) -> list[Block]:
+def merge(events: Sequence[Event], least: float) -> list[EventBox]:
     """Join neighbours of one row that are shorter than ``least`` microseconds and touch on screen.
 
     A joined block takes the colour of the event in it that lasted longest; ``size`` says
     how many it stands for, so that the caption can.
     """
-    blocks: list[Block] = []
+    blocks: list[EventBox] = []
     for event in events:
         last = blocks[-1] if blocks else None
         small = event.duration < least
         joins = last is not None and small and last.end - last.start < least and event.start - last.end < least / 2
         if last is not None and joins:
             longest = event if event.duration > last.event.duration else last.event
-            blocks[-1] = Block(longest, last.start, max(last.end, event.end), last.size + 1)
+            blocks[-1] = EventBox(longest, last.start, max(last.end, event.end), last.size + 1)
         else:
-            blocks.append(Block(event, event.start, event.end, 1))
+            blocks.append(EventBox(event, event.start, event.end, 1))
     return blocks
 
 

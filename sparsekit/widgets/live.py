@@ -1,4 +1,4 @@
-"""Live views of a profile in a notebook, on anywidget; imported only when one is asked for."""
+"""Live views of a profile in a notebook, on anywidget; imported on first use."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget"
 
 
 def _bundle(live: Any, sentence: str, static: Display, text: str) -> Any:
-    """Add the static twin to a widget's own bundle, for where no kernel answers any more."""
+    """Add the static picture to a widget's bundle, for viewers without a kernel."""
     data, metadata = live if isinstance(live, tuple) else (live or {}, {})
     html = f"<p>{escape(sentence)}</p>\n{static.html}"
     return {**data, "text/plain": text, "text/html": html}, metadata
 
 
 def _absent(missing: MissingPackageError) -> Any:
-    """What stands in for a live widget where anywidget is not installed: a class that says so when it is called."""
+    """A substitute for a live widget without anywidget: a class that raises when it is called."""
 
     class Absent:
         def __init__(self, *args: Any, **keywords: Any) -> None:
@@ -48,7 +48,7 @@ def _as_runs(records: Any) -> dict[str, list[Mapping[str, Any]]]:
 def _marks_of(runs: Mapping[str, Any], marks: Any) -> list[Any]:
     found = list(marks or ())
     if found and len(runs) != 1:
-        raise UnsupportedError("Marks are shown for one run, not beside several.",
+        raise UnsupportedError("marks needs a single run.",
                                hint="leave out marks, or show each run alone.")  # fmt: skip
     return found
 
@@ -175,7 +175,7 @@ else:
             self._runs = _as_runs(records)
             self._marks = _marks_of(self._runs, marks)
             self._title = str(title)
-            self._align = checked(align)  # what the picture was asked to be, whatever is pressed later
+            self._align = checked(align)  # the arguments of the static picture, independent of later clicks
             super().__init__(
                 payload=pack_timeline(self._runs, self._marks),
                 title=self._title,

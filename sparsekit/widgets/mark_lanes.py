@@ -146,6 +146,6 @@ def heights(marks: Sequence[Mark], series: Sequence[Series], window: Window) -> 
 
 
 def left_out(series: Sequence[Series]) -> str:
-    """A note on the counters for which there is no room."""
+    """A note on the counters that do not fit."""
     rest = len(series) - MOST_COUNTERS
     return f"{format_count(rest)} more {COUNTER}s are in the table." if rest > 0 else ""

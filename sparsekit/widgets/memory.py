@@ -1,4 +1,4 @@
-"""Memory over time and what was alive at its peak -> pictures by role, and bars that compare runs."""
+"""Pictures of memory over time by role, and of the arrays alive at the peak."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def color_of_role(role: str) -> str:
 
 
 def _thin(samples: Sequence[Sample], most: int = MOST_POINTS) -> list[Sample]:
-    """Keep the highest sample of each stretch, so that no peak gets lost."""
+    """Keep the highest sample of each stretch, so that peaks are kept."""
     if len(samples) <= most:
         return list(samples)
     size = math.ceil(len(samples) / most)

@@ -181,7 +181,7 @@ def array_html(array: Any, context: str = "") -> str:
 
 
 def array_figure(array: Any, title: str = "", most: int = 64) -> Display:
-    """Draw a sparse array: where its values lie, beside the components that say so.
+    """Draw a sparse array: the places of its values, beside its components.
 
     A small array is drawn number by number; a large one as blocks, coloured by the share of each block that
     is stored, in O(stored values) and without becoming dense.
@@ -202,7 +202,7 @@ def array_figure(array: Any, title: str = "", most: int = 64) -> Display:
     Raises
     ------
     UnsupportedError
-        If it is no sparse array.
+        If it is not a sparse array.
     """
     parts = read_array(array)
     finding = array_finding(parts)
@@ -315,7 +315,7 @@ def _color(row: Any) -> str:
 
 
 def _row_labels(drawing: Drawing, rows: Sequence[Any], x: float, y: float, wide: float) -> None:
-    """Name the row where it begins, the second channel beside its colour; only its number where there is no room for more."""
+    """Label each row at its start, in addition to its colour; with its number only if there is little room."""
     for i, row in enumerate(rows):
         if not i or rows[i - 1] != row:
             room = wide * sum(other == row for other in rows) - 4

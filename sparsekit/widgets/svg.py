@@ -1,4 +1,4 @@
-"""Just enough SVG: escaped, deterministic, presentation attributes only."""
+"""A minimal writer of SVG: escaped, deterministic, presentation attributes only."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Drawing:
         return f"url(#{name})"
 
     def finish(self, height: float, title: str) -> str:
-        """Give the document: own paper, the title for readers who cannot see it, and all that was added."""
+        """Return the document: its background, the title for screen readers, and all elements."""
         size = f'width="{_figure(float(self.width))}" height="{_figure(float(height))}"'
         box = f'viewBox="0 0 {_figure(float(self.width))} {_figure(float(height))}"'
         definitions = f"<defs>{''.join(self._definitions.values())}</defs>" if self._definitions else ""

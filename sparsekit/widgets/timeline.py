@@ -1,4 +1,4 @@
-"""Records -> a picture of when each operator ran, one lane per phase of training."""
+"""A picture of when each operator ran, with one lane per phase of training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training loop watched: loss, rows touched, density of the gradients, and where the time goes, step by step."""
+"""A monitor of a training loop: loss, rows touched, density of the gradients, and time by phase, step by step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .pack import plain
 from .svg import Drawing, fit, text_width, wrap
 from .theme import MUTED, OTHER, SERIES, ink_on
 
-__all__ = ["MOST_POINTS", "Monitor", "monitor", "monitor_figure", "monitor_payload"]
+__all__ = ["MOST_POINTS", "TrainingMonitor", "monitor", "monitor_figure", "monitor_payload"]
 
 #: Points a curve may have; above twice that many, neighbours are merged into their mean.
 MOST_POINTS = 400
@@ -29,7 +29,7 @@ PHASES = ("read", "forward", "backward", "update")
 REST = "rest"
 
 
-def monitor(trainer: Any = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> Monitor:
+def monitor(trainer: Any = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> TrainingMonitor:
     """Watch a training loop.
 
     Parameters
@@ -40,11 +40,11 @@ def monitor(trainer: Any = None, title: str = "Training", live: bool | None = No
     live : bool, optional
         Show a live view while the loop runs; by default in a notebook where anywidget is installed.
     every : float
-        Seconds between two updates of the live view, at least; slow ones make it more.
+        Seconds between two updates of the live view, at least; more if updates are slow.
 
     Returns
     -------
-    Monitor
+    TrainingMonitor
         A context manager, and afterwards a result that shows its picture and table.
 
     Examples
@@ -57,11 +57,11 @@ def monitor(trainer: Any = None, title: str = "Training", live: bool | None = No
     ...         trainer.step(batch_size)
     ...         m.step(loss)
     """
-    return Monitor(trainer, title, live, every)
+    return TrainingMonitor(trainer, title, live, every)
 
 
-class Monitor(Scoped):
-    """What ``monitor`` gives: collects one point a step, and shows them live if asked to.
+class TrainingMonitor(Scoped):
+    """The result of ``monitor``: collects one point a step, and shows the points live if requested.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Monitor(Scoped):
         loss : float or array, optional
             Of an array, the mean; it is waited for.
         **more : float
-            ``rows`` and ``density`` of the gradients where there is no trainer to look at.
+            ``rows`` and ``density`` of the gradients if no trainer is given.
         """
         now = time.perf_counter()
         self._steps += 1
@@ -163,7 +163,7 @@ class Monitor(Scoped):
         if self._steps == 1:
             self._first = sum(spent.values())
         if self._steps == 2:
-            self._totals = {}  # the first step compiles: it is told apart as soon as there is another
+            self._totals = {}  # the first step compiles: it is kept apart as soon as there is another
         for name, seconds in spent.items():
             self._totals[name] = self._totals.get(name, 0.0) + seconds
         point = {"step": self._steps, "loss": value, **self._seen, **{k: number(v) for k, v in more.items()},
@@ -190,7 +190,7 @@ class Monitor(Scoped):
             amount = math.prod(gradient.shape)
             size += amount
             if gradient.stype == "row_sparse":
-                if not sparse:  # rows of dense gradients say nothing beside these
+                if not sparse:  # rows of dense gradients are not counted with these
                     rows = all_rows = 0
                 sparse = True
                 count = int(gradient.indices.shape[0])
@@ -261,7 +261,7 @@ class Monitor(Scoped):
         return self.static._repr_mimebundle_()
 
     def __repr__(self) -> str:
-        return f"<Monitor: {self.static.alt}>"
+        return f"<TrainingMonitor: {self.static.alt}>"
 
 
 _END = object()
@@ -279,7 +279,7 @@ def _gradients(trainer: Any) -> Iterator[Any]:
         try:
             if parameter.grad_req != "null":
                 yield from parameter.list_grad()[:1]
-        except Exception:  # one that has no gradient yet is none to look at
+        except Exception:  # a parameter without a gradient yet is skipped
             continue
 
 
@@ -371,7 +371,7 @@ def monitor_figure(data: Mapping[str, Any] | None, title: str = "") -> Display:
     Parameters
     ----------
     data : dict
-        ``Monitor.data``.
+        ``TrainingMonitor.data``.
     title : str, optional
 
     Returns

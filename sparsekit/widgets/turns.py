@@ -1,4 +1,4 @@
-"""Programs run in turns -> the ratio of every block, and the interval that follows."""
+"""A picture of programs that ran in turns: the ratio of every block, and the interval."""
 
 from __future__ import annotations
 

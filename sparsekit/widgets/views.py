@@ -30,7 +30,7 @@ def inspect(array: Any, title: str = "Inside the array") -> Any:
     Raises
     ------
     UnsupportedError
-        If it is no sparse array.
+        If it is not a sparse array.
     MissingPackageError
         If anywidget is not installed.
     """

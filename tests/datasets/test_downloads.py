@@ -311,7 +311,7 @@ def test_the_rest_that_was_asked_for_is_put_behind_what_is_here(raw, tmp_path):
 
 
 @pytest.mark.parametrize(("answer", "size", "said"), [
-    ([head(), *[b"x" * 65536] * 200], 100_000, "sends more than the 100,000 bytes"),
+    ([head(), *[b"x" * 65536] * 200], 100_000, "sends more than the expected 100,000 bytes"),
     ([head("Transfer-Encoding: chunked"), *[b"10000\r\n" + b"x" * 65536 + b"\r\n"] * 200], 100_000, "sends more than"),
     ([head("Content-Length: 99999"), b"x" * 99_999], 100_000, "is 99,999 bytes long, not 100,000"),
     ([head("Content-Length: " + "9" * 15), b"x"], None, "takes 1000.0 TB|takes 1000000.0 GB|, but"),
@@ -346,7 +346,7 @@ def test_answers_that_make_no_sense_are_named_and_written_within_bounds(raw, tmp
 def test_a_file_of_unknown_length_has_a_bound(raw, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "LARGEST", 1 << 20)
     raw.answers.append([head(), *[b"x" * 65536] * 200])
-    with pytest.raises(DownloadError, match="sends more than the 1,048,576 bytes"):
+    with pytest.raises(DownloadError, match="sends more than the expected 1,048,576 bytes"):
         fetch(Source(raw.url, "file"), tmp_path, progress=False)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 1 << 20
 
@@ -454,7 +454,7 @@ def test_packed_text(tmp_path, packed, member):
         (tmp_path / "short").write_bytes(packed[:len(packed) * 2 // 3])
         with pytest.raises(DataFileError, match=r"damaged or cut short|no member"):
             unpack(tmp_path / "short", tmp_path / "other", member)
-    with pytest.raises(DataFileError, match="far more than data of its size"):
+    with pytest.raises(DataFileError, match="far more bytes than its size allows"):
         unpack(tmp_path / "packed", tmp_path / "other", member, limit=len(TEXT) - 1)
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
         {"packed", "text"} | ({"short"} if packed is not TEXT else set()))
@@ -537,7 +537,7 @@ def test_bombs_are_not_unpacked(tmp_path, monkeypatch):
     for packed, member in ((zipped(a=zeros), "a"), (tarred("w:gz", a=zeros), "a"), (tarred("w:gz", b=zeros, a=TEXT), "a"),
                            (gzip.compress(zeros), None), (bz2.compress(zeros), None), (lzma.compress(zeros), None)):
         (tmp_path / "packed").write_bytes(packed)
-        with pytest.raises(DataFileError, match="far more than data of its size"):
+        with pytest.raises(DataFileError, match="far more bytes than its size allows"):
             unpack(tmp_path / "packed", tmp_path / "text", member)
         assert [one.name for one in tmp_path.iterdir()] == ["packed"]
 
@@ -648,7 +648,7 @@ def test_movielens_that_is_none(server, tmp_path):
     options = {"root": tmp_path, "site": server.url, "progress": False}
     for text in (b"1,2,three,4\n", b"1,2,3\n", b"1,2,3,4\n5,6"):
         server.files["ml-latest-small.zip"] = zipped(**{"ml-latest-small__ratings.csv": text})
-        with pytest.raises(DataFileError, match="lines that are no rating"):
+        with pytest.raises(DataFileError, match="lines that are not ratings"):
             fetch_movielens("latest-small", refresh=True, **options)
     with pytest.raises(UnknownNameError, match="size of MovieLens named '2m'"):
         fetch_movielens("2m", **options)

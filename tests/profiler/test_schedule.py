@@ -88,7 +88,7 @@ def test_pausing_between_rounds_leaves_them_alone(library):
 
 
 def test_a_schedule_that_is_none_and_a_callback_that_is_none_are_refused():
-    with pytest.raises(ProfilerError, match="takes a schedule"):
+    with pytest.raises(ProfilerError, match=r"schedule must be made by profiler\.schedule, got tuple"):
         Profiler(schedule=(1, 1, 1))
     with pytest.raises(ProfilerError, match="takes a function"):
         Profiler(on_ready=3)

@@ -140,7 +140,8 @@ def looked_up(sparse_grad):
 
 @pytest.mark.parametrize(("change", "error", "match"), [
     ({"index_dtype": "int16"}, UnknownNameError, "int32"), ({"value_dtype": "int8"}, UnknownNameError, "float16"),
-    ({"gradient": "csr"}, UnknownNameError, "row_sparse"), ({"batch_size": 0}, ProfilerError, "positive")])
+    ({"gradient": "csr"}, UnknownNameError, "row_sparse"),
+    ({"batch_size": 0}, ProfilerError, "batch_size must be an integer of at least 1, got 0")])
 def test_what_cannot_be_meant_is_an_error(plain, change, error, match):
     with pytest.raises(error, match=match):
         plain.what_if(**change)
@@ -175,7 +176,7 @@ def test_a_parameter_of_unknown_rows_stays_as_it_is_beside_others():
 
 def test_a_trace_has_no_single_allocations(plain, tmp_path):
     plain.save_trace(tmp_path / "run.json")
-    with pytest.raises(ProfilerError, match="life of each array"):
+    with pytest.raises(ProfilerError, match="lifetime of each array"):
         mx.profiler.load_trace(tmp_path / "run.json").what_if(index_dtype="int32")
 
 

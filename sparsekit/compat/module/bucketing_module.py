@@ -57,7 +57,7 @@ class BucketingModule(BaseModule):
                  state_names: Any = None, group2ctxs: Any = None, compression_params: Any = None) -> None:
         super().__init__(logger)
         if default_bucket_key is None:
-            raise ParameterError("A BucketingModule has a default_bucket_key.", hint="give that of the largest bucket.")
+            raise ParameterError("A BucketingModule needs default_bucket_key.", hint="give that of the largest bucket.")
         refuse_groups(group2ctxs, compression_params)
         self._default_bucket_key, self._sym_gen = default_bucket_key, sym_gen
         self._arguments = {"logger": logger, "context": context, "work_load_list": work_load_list,
@@ -78,12 +78,13 @@ class BucketingModule(BaseModule):
         with NameManager():
             found = self._sym_gen(bucket_key)
         if not isinstance(found, tuple) or len(found) != 3:
-            raise DTypeError(f"sym_gen({bucket_key!r}) gave {type(found).__name__}.",
-                             hint="it gives (symbol, data_names, label_names).")
+            raise DTypeError(f"sym_gen({bucket_key!r}) must return (symbol, data_names, label_names), "
+                             f"got {type(found).__name__}.",
+                             hint="return the three in a tuple.")
         return found
 
     def _module(self, bucket_key: Any) -> Module:
-        """The module of a bucket, made if there is none."""
+        """The module of a bucket, made on first use."""
         if bucket_key not in self._buckets:
             symbol, data_names, label_names = self._generated(bucket_key)
             with _told():
@@ -245,7 +246,7 @@ class BucketingModule(BaseModule):
         """Switch to the bucket of a batch."""
         key = getattr(data_batch, "bucket_key", None)
         if key is None:
-            raise ParameterError("A batch for a BucketingModule says which bucket it is for.",
+            raise ParameterError("A batch for a BucketingModule needs bucket_key.",
                                  hint="DataBatch(…, bucket_key=…, provide_data=…, provide_label=…)")
         self.switch_bucket(key, data_batch.provide_data, data_batch.provide_label)
 
@@ -308,7 +309,8 @@ class BucketingModule(BaseModule):
         """Write the parameters, a symbol for each bucket seen, and the list of their keys, which are whole numbers."""
         require(self, "params_initialized")
         if any(not isinstance(key, (int, np.integer)) for key in self._buckets):
-            raise DTypeError(f"Bucket keys {list(self._buckets)} cannot be saved.", hint="whole numbers can.")
+            raise DTypeError(f"Bucket keys must be integers to be saved, got {list(self._buckets)}.",
+                             hint="use the lengths of the buckets.")
         self.save_params(f"{prefix}-{epoch:04d}.params")
         for key, module in self._buckets.items():
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)

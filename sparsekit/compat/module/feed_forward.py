@@ -196,7 +196,7 @@ class FeedForward:
         """Write ``prefix-symbol.json`` and ``prefix-0001.params``; ``epoch`` is ``num_epoch`` by default."""
         epoch = self.num_epoch if epoch is None else epoch
         if epoch is None or self.arg_params is None:
-            raise ModuleStateError("There is nothing to save yet, or no number to save it under.", hint="fit() first; save(…, 1)")
+            raise ModuleStateError("save() needs a trained model and a number of epochs.", hint="fit() first; save(…, 1)")
         save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params or {}, remove_amp_cast)
 
     @staticmethod

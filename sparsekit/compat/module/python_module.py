@@ -1,4 +1,4 @@
-"""Modules that are written in Python: what has no parameters, and losses."""
+"""Modules that are written in Python: modules without parameters, and losses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.entry import doors
-from ...base.errors import DTypeError, ParameterError, UnsupportedError
+from ...base.errors import DTypeError, ParameterError, UnsupportedError, expected
 from ...initializer import Uniform
 from ...module.base_module import BaseModule
 from ...module.checks import described, require
@@ -124,10 +124,10 @@ class PythonLossModule(PythonModule):
                  logger: Any = logging, grad_func: Callable[[Any, Any], Any] | None = None) -> None:
         super().__init__(data_names, label_names, [f"{name}_output"], logger)
         if len(self._data_names) != 1 or self._label_names is None or len(self._label_names) != 1:
-            raise ParameterError(f"A loss has one input and one label, not {data_names} and {label_names}.",
+            raise ParameterError(f"A loss must have one input and one label, got {data_names} and {label_names}.",
                                  hint="name one each.")
         if grad_func is not None and not callable(grad_func):
-            raise DTypeError(f"grad_func is a {type(grad_func).__name__}.", hint="a function of scores and labels.")
+            raise DTypeError(expected("grad_func", "a function", type(grad_func)), hint="it takes scores and labels.")
         self._name, self._grad_func = name, grad_func
         self._scores: Any = None
         self._labels: Any = None

@@ -1,4 +1,4 @@
-"""Data sets: examples by number, and what can be made of them."""
+"""Data sets, and the transformations of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ...base.arguments import unmasked
 from ...base.dtypes import ELEMENT_TYPES
 from ...base.entry import entry
-from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError
+from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError, expected
 from ...io.array_iter import rows_of
 from ...ndarray import NDArray, array
 from ...ndarray.sparse_creation import csr_matrix
@@ -47,11 +47,11 @@ class Dataset:
         Raises
         ------
         ShapeError
-            If there is no part ``index``.
+            If ``index`` is out of range.
         """
         count = whole("num_shards", num_shards, 1)
         if not 0 <= index < count:
-            raise ShapeError(f"There is no part {index} of {count}.", hint="parts count from 0.")
+            raise ShapeError(f"Part {index} is out of range for {count} parts.", hint="parts count from 0.")
         each, rest = divmod(len(self), count)
         start = each * index + min(index, rest)
         return _SampledDataset(self, SequentialSampler(each + (index < rest), start))
@@ -61,26 +61,26 @@ class Dataset:
         return _SampledDataset(self, SequentialSampler(len(self) if count is None else min(whole("count", count), len(self))))
 
     def sample(self, sampler: Sampler) -> Dataset:
-        """The examples that a sampler chooses, in its order; it is asked once, now.
+        """The examples that a sampler chooses, in its order; it is iterated over once, now.
 
         Raises
         ------
         DTypeError
-            If it is no ``Sampler``.
+            If it is not a ``Sampler``.
         """
         if not isinstance(sampler, Sampler):
-            raise DTypeError(f"sample takes a Sampler, not {type(sampler).__name__}.", hint="see mx.gluon.data.Sampler.")
+            raise DTypeError(expected("sampler", "a Sampler", type(sampler)), hint="see mx.gluon.data.Sampler.")
         return _SampledDataset(self, sampler)
 
     def transform(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
-        """The examples as ``fn`` gives them; it takes the parts of an example as its arguments.
+        """Apply ``fn`` to each example, whose parts are its arguments.
 
         Parameters
         ----------
         fn : callable
         lazy : bool
-            Call it each time that an example is asked for, as a random transformation needs it; False calls it
-            for all of them now.
+            Call it each time an example is requested, as random transformations need; False calls it
+            for all examples now.
         """
         _require_function(fn)
         made = _TransformedDataset(self, fn)
@@ -94,7 +94,7 @@ class Dataset:
 
 def _require_function(fn: Any) -> None:
     if not callable(fn):
-        raise DTypeError(f"fn is a function of an example, not {type(fn).__name__}.", hint="transform(lambda x: x / 255)")
+        raise DTypeError(expected("fn", "a function of an example", type(fn)), hint="transform(lambda x: x / 255)")
 
 
 class SimpleDataset(Dataset):
@@ -199,12 +199,12 @@ def _length_of(source: Any) -> int:
     try:
         return len(source)
     except TypeError:
-        raise DTypeError(f"A {type(source).__name__} has no length, so it is no column of a data set.",
+        raise DTypeError(expected("Each column of a data set", "a sequence with a length", type(source)),
                          hint="give arrays, lists or data sets of equal length.") from None
 
 
 def batch_of(dataset: Any, rows: Any) -> Any:
-    """The batch of the examples ``rows``, made array by array rather than example by example; None where that cannot be.
+    """The batch of the examples ``rows``, made by array rather than by example; None if the data set does not allow it.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def batch_of(dataset: Any, rows: Any) -> Any:
 def _within(rows: Any, length: int) -> Any:
     outside = (rows < -length) | (rows >= length)
     if outside.any():
-        raise RowIndexError(f"There is no example {int(rows[outside][0])} among {length}.", hint="check the sampler.")
+        raise RowIndexError(f"Example {int(rows[outside][0])} is out of range for {length} examples.", hint="check the sampler.")
     return rows
 
 

@@ -132,7 +132,7 @@ class HingeLoss(Loss):
         self._margin = margin
 
     def _missing(self, F: Any, pred: Any, label: Any) -> Any:
-        """What lacks to the margin."""
+        """How far the prediction falls short of the margin."""
         return F.relu(self._margin - F.elemwise_mul(pred, like(F, label, pred)))
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:

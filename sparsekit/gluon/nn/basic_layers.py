@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.entry import entries
-from ...base.errors import ShapeError, SparsekitError, StorageTypeError
+from ...base.errors import ShapeError, SparsekitError, StorageTypeError, expected
 from ..block import HybridBlock
 from ..symbolic import as_held
 from ..utils import whole
@@ -22,8 +22,8 @@ class Dense(HybridBlock):
 
     Takes csr data without making it dense, which MXNet's does not.  For a row_sparse weight gradient
     the weight is kept as (in_units, units), so that the rows of the gradient are the columns that occur
-    in the data; nobody has to write a layer of their own for it.  Only ``weight.data()``, ``grad()`` and ``set_data()``
-    have it so: in files and symbols the weight is (units, in_units) as in every other ``Dense``, so that either layer, and
+    in the data; no layer of one's own is needed.  Only ``weight.data()``, ``grad()`` and ``set_data()``
+    have this layout: in files and symbols the weight is (units, in_units) as in every other ``Dense``, so that either layer, and
     MXNet's, loads what the other has saved.
 
     Parameters
@@ -38,7 +38,7 @@ class Dense(HybridBlock):
     dtype : str or numpy.dtype
     weight_initializer, bias_initializer : Initializer or str
     in_units : int
-        Size of the input; 0 lets the first input tell.
+        Size of the input; 0 infers it from the first input.
     weight_grad_stype : {"default", "row_sparse"}
         Storage type of the weight's gradient.
     prefix, params
@@ -50,8 +50,8 @@ class Dense(HybridBlock):
                  weight_grad_stype: str = "default", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if weight_grad_stype not in ("default", "row_sparse"):
-            raise StorageTypeError(f"weight_grad_stype={weight_grad_stype!r} is not supported.",
-                                   hint="it is 'default' or 'row_sparse'.")
+            raise StorageTypeError(expected("weight_grad_stype", "'default' or 'row_sparse'", weight_grad_stype),
+                                   hint="'row_sparse' suits csr inputs.")
         self._units, self._in_units, self._flatten = whole("units", units), whole("in_units", in_units), flatten
         units, in_units = self._units, self._in_units
         self._turned = weight_grad_stype == "row_sparse"
@@ -67,14 +67,14 @@ class Dense(HybridBlock):
         return (inputs, self._units) if self._turned else (self._units, inputs)
 
     def infer_shape(self, x: Any, *args: Any) -> None:
-        """The input tells the weight's shape."""
+        """Infer the weight's shape from the input."""
         if self._units == 0:
-            raise ShapeError(f"{self.name} has 0 units, and cannot compute anything.", hint="make it with units of at least 1.")
+            raise ShapeError(expected(f"units of {self.name}", "at least 1", 0), hint="Dense(units=1), for example.")
         self.weight.shape = self._weight_shape(math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
         if self._turned and as_held(x):
-            if self._flatten and getattr(x, "ndim", 0) != 2:  # a symbol does not tell
+            if self._flatten and getattr(x, "ndim", 0) != 2:  # the shape of a symbol is unknown
                 x = F.Flatten(x)
             out = F.dot(x, weight)
             out = out if bias is None else F.broadcast_add(out, bias)
@@ -99,13 +99,14 @@ class Dropout(HybridBlock):
     rate : float
         From 0 to below 1.
     axes : tuple of int
-        Axes along which all elements share their fate.
+        Axes along which all elements are dropped or kept together.
     """
 
     def __init__(self, rate: Any, axes: Any = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(rate, (float, int, np.number)) or not 0 <= rate < 1:
-            raise SparsekitError(f"rate={rate!r} is no share of elements.", hint="it is at least 0 and below 1.")
+            raise SparsekitError(expected("rate", "a number of at least 0 and below 1", rate),
+                                 hint="it is the share of elements that are dropped.")
         self._rate, self._axes = rate, axes
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:

@@ -15,7 +15,7 @@ __all__ = ["HybridLambda", "HybridSequential", "Lambda", "Sequential"]
 
 
 class _Stack:
-    """What both kinds of stacks do."""
+    """Base of both kinds of stacks."""
 
     _children: dict[str, Any]
     _prefix: str
@@ -142,7 +142,7 @@ class HybridLambda(HybridBlock):
 
 
 def _name_of(function: Any) -> str:
-    """The function's name, after a look that it is one."""
+    """The name of a function; raise for other objects."""
     if isinstance(function, str):
         if not callable(getattr(ndarray, function, None)):
             raise UnknownNameError.of("operator", function, registry)

@@ -22,14 +22,14 @@ class _Norm(HybridBlock):
     beta: Any
 
     def _scale_and_offset(self, size: int, scale: bool, center: bool, gamma: Any, beta: Any, for_good: bool = False) -> None:
-        """Make the two; without scale or center they stay what they are, ``for_good`` if nobody may change that."""
+        """Make scale and offset; without scale or center they are constant, and with ``for_good`` cannot be made trainable."""
         size = whole("in_channels", size)
         for name, learned, init in (("gamma", scale, gamma), ("beta", center, beta)):
             setattr(self, name, self.params.get(name, grad_req="write" if learned else "null", shape=(size,), init=init,
                                                 allow_deferred_init=True, differentiable=learned or not for_good))
 
     def infer_shape(self, x: Any, *args: Any) -> None:
-        """The input tells the number of channels."""
+        """Infer the number of channels from the input."""
         axis = self._kwargs.get("axis", 1)
         if not -x.ndim <= axis < x.ndim:
             raise RowIndexError(f"{self.name} normalizes along axis {axis}, and its input has shape {x.shape}.",
@@ -46,7 +46,7 @@ class _Norm(HybridBlock):
 
 
 class _BatchNorm(_Norm):
-    """What BatchNorm is, and BatchNormReLU."""
+    """Base of BatchNorm and BatchNormReLU."""
 
     _fuse_relu = False
 
@@ -96,7 +96,7 @@ class BatchNorm(_BatchNorm):
         Use the running statistics while training too.
     beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : Initializer or str
     in_channels : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     """
 
 
@@ -121,7 +121,7 @@ class InstanceNorm(_Norm):
         Whether ``beta`` and ``gamma`` are learned.
     beta_initializer, gamma_initializer : Initializer or str
     in_channels : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     """
 
     def __init__(self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False,
@@ -153,7 +153,7 @@ class LayerNorm(_Norm):
         Whether ``beta`` and ``gamma`` are learned.
     beta_initializer, gamma_initializer : Initializer or str
     in_channels : int
-        Size of the axis; 0 lets the first input tell.
+        Size of the axis; 0 infers it from the first input.
     """
 
     def __init__(self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import ndarray
-from ...base.errors import DTypeError, SparsekitError, UnsupportedError
+from ...base.errors import DTypeError, SparsekitError, UnsupportedError, expected
 from ...base.scoped import Assigned
 from ..block import _indent
 from .rnn_cell import HybridRecurrentCell, RecurrentCell
@@ -130,7 +130,7 @@ class DropoutCell(HybridRecurrentCell):
     def __init__(self, rate: float, axes: Any = (), prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix, params)
         if not isinstance(rate, (int, float)):
-            raise DTypeError(f"rate is {rate!r}.", hint="it is the share of values dropped, a number from 0 to 1.")
+            raise DTypeError(expected("rate", "a number from 0 to 1", rate), hint="it is the share of values that are dropped.")
         self._rate, self._axes = rate, axes
 
     def __repr__(self) -> str:
@@ -160,7 +160,7 @@ class DropoutCell(HybridRecurrentCell):
 
 
 class ModifierCell(HybridRecurrentCell):
-    """Base of cells that change what another does: to its parameters, states and name; the other is then not called itself.
+    """Base of cells that modify another cell: they have its parameters, states and name, and it is no longer called itself.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _released(cell: Any) -> Assigned:
 
 
 class Remembering(ModifierCell):
-    """A modifier that keeps arrays from step to step; hybridized, it stays eager itself, and its cell runs as a program.
+    """A modifier that keeps arrays from step to step; hybridized, it stays eager, and its cell runs as a program.
 
     A program of one step would be given what another step left.  A program of a whole sequence, of a block that unrolls
     the cell, contains it as it is.
@@ -313,7 +313,8 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
         ------
         UnsupportedError
         """
-        raise UnsupportedError("A BidirectionalCell cannot be stepped.", hint="use unroll().")
+        raise UnsupportedError("A BidirectionalCell cannot run one step, since its backward cell starts at the end.",
+                               hint="use unroll().")
 
     def __repr__(self) -> str:
         return f"BidirectionalCell(forward={self._children['l_cell']!r}, backward={self._children['r_cell']!r})"

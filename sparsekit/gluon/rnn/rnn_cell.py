@@ -16,7 +16,7 @@ __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCe
 
 
 class _Count:
-    """A count that names steps and nothing depends on, so that it is none of a block's attributes that are watched."""
+    """A counter for the names of steps; nothing else depends on it, so it is not watched for changes."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -193,7 +193,7 @@ class _Gated(HybridRecurrentCell):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
     def infer_shape(self, inputs: Any, *args: Any) -> None:
-        """The first inputs tell their number."""
+        """Infer the number of inputs from the first input."""
         self.i2h_weight.shape = (self._sums, math.prod(inputs.shape[1:]))
 
     def _both_sums(self, F: Any, inputs: Any, state: Any, *parameters: Any) -> tuple[Any, Any]:
@@ -223,7 +223,7 @@ class RNNCell(_Gated):
     activation : str or Block
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     """
@@ -261,7 +261,7 @@ class LSTMCell(_Gated):
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
         ``"lstmbias"`` for one bias starts the forget gate at 1.
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     activation, recurrent_activation : str or Block
@@ -309,7 +309,7 @@ class GRUCell(_Gated):
     hidden_size : int
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     """

@@ -20,7 +20,7 @@ __all__ = ["GRU", "LSTM", "RNN"]
 _NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
 class _RNNLayer(HybridBlock):
-    """What the three kinds have in common."""
+    """Base of the three kinds of recurrent layers."""
 
     def __init__(self, hidden_size: int, num_layers: int, layout: str, dropout: float, bidirectional: bool, input_size: int,
                  initializers: dict[str, Any], mode: str, dtype: Any, projection_size: int | None = None,
@@ -58,7 +58,7 @@ class _RNNLayer(HybridBlock):
                 f"{name}_{kind}", shape=shape, init=self._initializers[kind], allow_deferred_init=True, dtype=self._dtype))
 
     def infer_shape(self, inputs: Any, *args: Any) -> None:
-        """The first inputs tell their number."""
+        """Infer the number of inputs from the first input."""
         if len(inputs.shape) != 3:
             raise ShapeError(f"{self.name} takes data in the layout {self._layout}; these have shape {inputs.shape}.",
                              hint="add an axis for time or batch with expand_dims().")
@@ -155,8 +155,8 @@ class _RNNLayer(HybridBlock):
         elif not isinstance(states, (list, tuple)):
             states = [states]
         if self._use_sequence_length != (sequence_length is not None):
-            raise SparsekitError(f"sequence_length was {'not ' if self._use_sequence_length else ''}given, and "
-                                 f"use_sequence_length={self._use_sequence_length}.", hint="give both or neither.")
+            raise SparsekitError(f"use_sequence_length={self._use_sequence_length}, but sequence_length was "
+                                 f"{'not ' if self._use_sequence_length else ''}given.", hint="give both or neither.")
         lengths = (sequence_length,) if self._use_sequence_length else ()
         output, last = super().__call__(inputs, list(states), *lengths, **kwargs)
         return output if skip else (output, last)
@@ -221,7 +221,7 @@ class RNN(_RNNLayer):
         Run each layer in both directions, and put their outputs beside each other.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     dtype : str or dtype
     **kwargs
         ``prefix`` and ``params``, as of every block, and ``use_sequence_length=True``, which makes lengths the third
@@ -262,7 +262,7 @@ class LSTM(_RNNLayer):
     bidirectional : bool
         Run each layer in both directions, and put their outputs beside each other.
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     projection_size : int, optional
         Width of the hidden state behind a projection: H. Sak et al., https://arxiv.org/abs/1402.1128.
@@ -320,7 +320,7 @@ class GRU(_RNNLayer):
     bidirectional : bool
         Run each layer in both directions, and put their outputs beside each other.
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     dtype : str or dtype
     **kwargs

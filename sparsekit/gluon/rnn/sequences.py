@@ -1,4 +1,4 @@
-"""Sequences as one array or as a list of steps, and what masks and reverses them."""
+"""Sequences as one array or as a list of steps; masking and reversal."""
 
 from __future__ import annotations
 

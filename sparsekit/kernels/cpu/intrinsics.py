@@ -1,4 +1,4 @@
-"""What kernels can say to the processor beyond Python: prefetches, atomic words, and work for other threads.
+"""Intrinsics of kernels: prefetches, atomic words, and work for other threads.
 
 ``jit`` loads this with numba, before the first kernel is compiled.
 """
@@ -15,13 +15,13 @@ from numba.core import cgutils
 
 from . import intrinsic_names
 
-__all__ = ["teach"]
+__all__ = ["register"]
 
 #: For a read, into the second cache, of data: the last three arguments of ``llvm.prefetch``.  The first cache has
 #: few places for what is under way; asked into the second one, rows from anywhere in memory came 15 to 20 % faster.
 READ, SECOND, DATA = 0, 2, 1
 
-#: LLVM's word for what a loop that waits tells the processor, and its arguments; nothing where there is none.
+#: LLVM's intrinsic of a spin-wait hint, and its arguments; empty for a processor without one.
 PAUSE: tuple[str, tuple[int, ...]] = {
     "x86_64": ("llvm.x86.sse2.pause", ()), "AMD64": ("llvm.x86.sse2.pause", ()),
     "aarch64": ("llvm.aarch64.hint", (1,)), "arm64": ("llvm.aarch64.hint", (1,)),
@@ -183,8 +183,8 @@ def _put_up(shared_state, body, arguments):
     return lambda shared_state, body, arguments: put_up(shared_state, body, arguments)
 
 
-def teach() -> None:
-    """Let kernels use ``words``."""
+def register() -> None:
+    """Register the compiled forms of ``intrinsic_names`` with numba."""
     for word, compiled in {
             intrinsic_names.prefetch: _fetch,
             intrinsic_names.eight_bytes: _eight_bytes,

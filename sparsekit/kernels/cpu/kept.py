@@ -1,6 +1,6 @@
-"""Compiled kernels in files, so that a process need not compile what another one has compiled.
+"""A cache of compiled kernels in files, shared by processes.
 
-numba has such files too.  These differ in what they withstand: a folder that cannot be written, or only read; a full
+numba has such files too.  These tolerate more: a folder that cannot be written, or only read; a full
 disk; a damaged file; two processes that write at once; and a kernel whose source has changed in another file than
 the one that calls it.  In each of these cases the kernel is compiled.
 """
@@ -29,7 +29,7 @@ DIGEST = 32
 
 
 def _given() -> Path | None:
-    """The folder that the user asks for."""
+    """The folder that the user set."""
     return Path(given) if (given := os.environ.get("NUMBA_CACHE_DIR")) else None
 
 
@@ -60,7 +60,7 @@ def _sources(file: str) -> bytes:
 
 
 class _Trouble:
-    """Why nothing could be kept by this process, and whether the user has been told."""
+    """Why this process could not keep kernels, and whether it has warned."""
 
     reason, told = "", False
 
@@ -74,7 +74,7 @@ def warn_if_not_kept() -> None:
 
 
 class Kept:
-    """The files of one kernel, one for each combination of types; numba's dispatcher asks it before it compiles.
+    """The files of one kernel, one for each combination of types; numba's dispatcher looks here before it compiles.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ class Kept:
                             _write(given / entry[0], content)
                     rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
                     return rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
-        except Exception as error:  # whatever is wrong with what was kept, the kernel can be compiled
+        except Exception as error:  # a damaged file is ignored: the kernel is compiled
             _Trouble.reason = _Trouble.reason or f"what was kept cannot be read: {error}"
         return None
 
@@ -145,7 +145,7 @@ class Kept:
         _Trouble.reason = "; ".join(reasons)
 
     def flush(self) -> None:
-        """Nothing: a file of another source is not read, and is written over."""
+        """Do nothing: a file made from another source is not read, and is overwritten."""
 
     enable = disable = flush
 

@@ -33,7 +33,7 @@ __all__ = [
     "update_rows",
 ]
 
-#: Elements that one thread should write at least, before a second is worth waking: in scattered rows, and in one piece.
+#: Elements that each thread writes, at least: in scattered rows, and in one piece.
 GRAIN = 100_000
 DENSE_GRAIN = 1 << 17
 

@@ -1,4 +1,4 @@
-"""Optimizer steps with a learning rate of each element; what a step takes is said in ``update.py``."""
+"""Optimizer steps with a learning rate for each element; ``update.py`` describes the arguments of a step."""
 
 from __future__ import annotations
 

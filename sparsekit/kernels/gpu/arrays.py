@@ -26,7 +26,7 @@ _reduce_runs = Kernel("reduce_runs", "data place data* count count")
 WAYS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
-#: Multiplications of a product up to which captured work makes it itself, as cupy refuses cuBLAS there.
+#: Multiplications of a product up to which captured work uses our kernel, since cupy refuses cuBLAS during a capture.
 SMALL = 1 << 22
 
 
@@ -101,7 +101,7 @@ class Arrays:
 
 
 class Solvers:
-    """cupy's linear algebra, told to look whether it went well, for which it waits.
+    """cupy's linear algebra with error checks, which wait for the device.
 
     Parameters
     ----------

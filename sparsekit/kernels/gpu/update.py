@@ -37,7 +37,7 @@ _compensated_momentum_step = Kernel("compensated_momentum_step", "data* data ind
 
 
 def _run_step(kernel, weight, data, indices, moves, numbers, *states):
-    """Start the device function of a step; returns how many rows it is asked for."""
+    """Start the device function of a step; returns the number of rows."""
     count = indices.shape[0]
     kernel(count * weight.shape[1], weight, data, indices, *states, count, *weight.shape, moves, numbers.tolist())
     return count

@@ -93,7 +93,7 @@ class LSTMPCell(_Gated):
     i2h_weight_initializer, h2h_weight_initializer, h2r_weight_initializer : Initializer or str, optional
     i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     """

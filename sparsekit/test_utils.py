@@ -19,7 +19,7 @@ from .gluon import utils
 from .io import DataIter, NDArrayIter
 from .ndarray import array
 from .ndarray.creation import context_of, shape_of
-from .ops.cast import check_stype
+from .ops.sparse.cast import check_stype
 from .random import generator
 from .storage import CSR, RowSparse
 from .storage.convert import counts_to_indptr

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.dtypes import MOST_AXES
 from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named, shown
+from ..base.forking import load
 from ..base.literal import literal
 from . import cost as costs
 from . import infer
@@ -33,8 +34,55 @@ class _Required:
 #: Default of an attribute that a caller must give.
 REQUIRED = _Required()
 
-#: Every operator, by name and by alias.
-registry: dict[str, Op] = {}
+
+class _Registry(dict[str, "Op"]):
+    """Every operator, by name and by alias; some are declared by modules that are imported when one of their names is asked for.
+
+    Names are told without importing anything, operators are not: ``values()`` and ``items()`` import all.
+    """
+
+    def __init__(self) -> None:
+        self._modules: dict[str, str] = {}
+
+    def declared_in(self, module: str, names: Iterable[str]) -> None:
+        """Say that importing the module declares the operators of these names."""
+        self._modules.update(dict.fromkeys(names, module))
+
+    def __missing__(self, name: str) -> Op:
+        if name not in self._modules:
+            raise KeyError(name)
+        load(self._modules[name])
+        return dict.__getitem__(self, name)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(dict.fromkeys((*dict.keys(self), *self._modules))))
+
+    def __len__(self) -> int:
+        return len({*dict.keys(self), *self._modules})
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def keys(self) -> Any:
+        return dict.fromkeys(self).keys()
+
+    def values(self) -> Any:
+        return self._complete().values()
+
+    def items(self) -> Any:
+        return self._complete().items()
+
+    def _complete(self) -> dict[str, Op]:
+        return {name: self[name] for name in self}
+
+
+registry = _Registry()
 
 #: Reasons why dense results are asked for; see ``Rule.asked``.
 PRODUCT = "a product, whose dense result is what the call asks for"
@@ -234,7 +282,7 @@ class Op:
         self._calls: dict[Any, Call] = {}
         self._module = _module_being_run()
         for key in (name, *aliases) if listed else ():
-            if key in registry and not registry[key]._is_left_over():
+            if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
 

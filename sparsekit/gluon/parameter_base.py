@@ -30,7 +30,7 @@ from ..ndarray.arguments import check_dense, shape_of
 from ..ndarray.creation import array, to_device
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
-from ..ops.cast import check_stype
+from ..ops.sparse.cast import check_stype
 from ..storage import RowSparse
 from ..symbol import var
 from .utils import shape_is_known

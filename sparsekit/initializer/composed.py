@@ -13,7 +13,7 @@ from ..base.context import cpu
 from ..base.errors import DTypeError, InitializationError, ShapeError, SparsekitError, UnknownNameError, expected
 from ..core.dispatch import wrap
 from ..ndarray.files import load
-from ..ops import recurrent
+from ..ops.recurrent import recurrent
 from .base import InitDesc, Initializer, create, put, register, values_of
 
 __all__ = ["FusedRNN", "Load", "Mixed"]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.arguments import unmasked
 from ..base.errors import DTypeError, named
 from ..core.dispatch import invoke, wrap
 from ..core.op import REMEMBERED, find
+from ..ops import declared as _declared  # noqa: F401 - declares the operators
 
 __all__ = [
     "add", "binary", "divide", "equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or",

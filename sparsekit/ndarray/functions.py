@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.errors import SparsekitError
 from ..core import device
 from ..core.dispatch import invoke, wrap
 from ..core.function import make_function
 from ..core.op import Call, find
-from ..ops.update import Update
+from ..ops import declared as _declared  # noqa: F401 - declares the operators
+from ..ops.update.update import Update
 
 __all__ = ["F"]
 

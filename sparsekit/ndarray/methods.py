@@ -13,7 +13,7 @@ from ..core.arrays import require_arrays
 from ..core.dispatch import invoke
 from ..core.function import make_function
 from ..core.op import find
-from ..ops.matrix import target_shape
+from ..ops.shape.matrix import target_shape
 from . import arithmetic
 from .arguments import shape_of
 from .functions import F

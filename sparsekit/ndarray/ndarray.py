@@ -19,8 +19,8 @@ from ..core.dispatch import convert_store, invoke, written_dense
 from ..core.graph import CustomNode, Variable
 from ..core.op import find
 from ..kernels import for_device
-from ..ops.cast import check_stype
 from ..ops.creation import empty_store
+from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, within_memory
 from ..storage.memory import handed_out
 from . import arithmetic

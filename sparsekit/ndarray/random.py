@@ -19,8 +19,8 @@ from ..base.entry import entries
 from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.rng import using
 from ..core.dispatch import invoke
-from ..core.op import find, registry
-from ..ops.random import DISTRIBUTIONS
+from ..core.op import find
+from ..ops.random.distributions import DISTRIBUTIONS
 from .creation import context_of, shape_of
 from .functions import F
 from .ndarray import NDArray
@@ -214,8 +214,8 @@ def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: C
 
 
 #: Samplers without inputs under the names that MXNet has for them beside ``mx.nd.random``.
-FLAT = frozenset(name for name, op in registry.items()
-                 if op.name.startswith("_random_") and not op.inputs)
+FLAT = frozenset(("uniform", "normal", *(start + name for name in (*DISTRIBUTIONS, "randint")
+                                         for start in ("_random_", "random_"))))
 
 
 def flat(name: str) -> Callable[..., Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..base.optional import scipy_part
 from ..core import hooks
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
-from ..ops.cast import check_stype
+from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, within_memory
 from ..storage.memory import handed_out
 from . import arithmetic
@@ -69,6 +68,8 @@ class BaseSparseNDArray(NDArray):
         try:
             return str(displays.call("array_html", self, str(self._ctx)))
         except Exception:  # a display must not raise: fall back to text
+            from html import escape  # 1 ms, which importing sparsekit does without
+
             return f"<pre>{escape(repr(self).strip())}</pre>"
 
     def inspect(self, **options: Any) -> Any:

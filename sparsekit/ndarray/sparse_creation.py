@@ -14,8 +14,8 @@ from ..base.dtypes import element_type
 from ..base.entry import entries
 from ..base.errors import DTypeError, ShapeError, SparseFormatError
 from ..core import hooks
-from ..ops.cast import check_stype
 from ..ops.creation import empty_store
+from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, convert, within_memory
 from ..storage.check import check_memory
 from ..storage.convert import counts_to_indptr

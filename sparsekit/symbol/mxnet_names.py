@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.errors import UnknownNameError
 from ..base.literal import literal
 from ..core.op import Call, Op, registry
+from ..ops import declared as _declared  # noqa: F401 - declares the operators
 
 __all__ = ["HIDDEN", "PASSED_OVER", "Spelling", "adjusted", "is_known", "output_names", "spelling_of"]
 

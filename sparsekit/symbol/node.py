@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..core.op import Call
-from ..ops.update import Update
+from ..ops.update.update import Update
 from .mxnet_names import HIDDEN, output_names
 
 __all__ = ["Entry", "SymbolNode", "auxiliary", "copied", "order", "rebuilt", "states_of", "variables"]

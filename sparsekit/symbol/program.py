@@ -9,7 +9,7 @@ from ..core import hooks
 from ..core.dispatch import invoke
 from ..core.op import Call
 from ..ndarray.functions import invoke_update
-from ..ops.update import Update
+from ..ops.update.update import Update
 from .inference import adjusted_call
 from .node import Entry, SymbolNode, order
 from .shapes import Partial

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError
-from ..ops.random import DISTRIBUTIONS
+from ..ops.random.distributions import DISTRIBUTIONS
 from .functions import F, make_function
 from .symbol import Symbol
 

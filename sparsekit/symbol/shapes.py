@@ -15,8 +15,8 @@ from ..base.errors import ShapeError, expected
 from ..base.literal import literal
 from ..core import infer
 from ..core.op import Call
-from ..ops import recurrent
-from ..ops.update import Update
+from ..ops.recurrent import recurrent
+from ..ops.update.update import Update
 
 __all__ = ["Partial", "complete", "declared", "from_user", "guess_inputs", "merged", "to_user"]
 

@@ -10,7 +10,7 @@ from sparsekit.base.errors import GradientError, StorageFallbackWarning
 from sparsekit.core import infer
 from sparsekit.core.op import Op, registry
 from sparsekit.ops import samples
-from sparsekit.ops.unary import on_data
+from sparsekit.ops.elementwise.unary import on_data
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import IndexWarning, RowIndexError
 from sparsekit.core import indices
-from sparsekit.ops import positions
+from sparsekit.ops.indexing import positions
 
 SIZE = 5
 TABLE = np.arange(1, 4 * SIZE + 1, dtype=np.float32).reshape(SIZE, 4)

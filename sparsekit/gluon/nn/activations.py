@@ -7,7 +7,7 @@ from typing import Any
 from ...base.entry import entries
 from ...base.errors import SparsekitError, UnknownNameError, expected
 from ...initializer import Constant
-from ...ops.neural import ACTIVATIONS
+from ...ops.neural.neural import ACTIVATIONS
 from ..block import HybridBlock
 
 __all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "Swish"]

@@ -8,7 +8,7 @@ from typing import Any
 from ... import ndarray, symbol
 from ...base.errors import ShapeError, SparsekitError, UnknownNameError, UnsupportedError
 from ...ndarray.ndarray import NDArray
-from ...ops.recurrent import MODES
+from ...ops.recurrent.recurrent import MODES
 from ...symbol import Symbol
 from ..block import HybridBlock
 from ..utils import whole

@@ -1,0 +1,1 @@
+"""Operators that change or tell the shape: reshaping, transposing, joining, repeating, splitting."""

@@ -13,7 +13,7 @@ from ...core import cost, infer
 from ...core.op import Call, Op
 from ...storage import CSR, RowSparse, densify
 from .. import samples
-from ..sparse.sparse_indexing import index_type, stretched
+from ..sparse.sparse_indexing import broadcast_csr, index_type
 from .unary import _sigmoid, on_data
 
 __all__ = ["add_stores", "index_type"]
@@ -250,7 +250,7 @@ def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
 
 
 def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
-    left = stretched(k, left, infer.broadcast_shapes(tuple(left.shape), right.shape))
+    left = broadcast_csr(k, left, infer.broadcast_shapes(tuple(left.shape), right.shape))
     found = _pieces(right, left.shape)
     if found is None:
         return on_data(left, (_divide(k.xp, left.data, _values_at(k, left, right)) if invert

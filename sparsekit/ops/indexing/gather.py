@@ -28,7 +28,7 @@ def places_of(xp: Any, indices: Any, sizes: tuple[int, ...], negative: bool = Tr
         If one is outside.
     """
     if indices.shape[0] > len(sizes):
-        raise ShapeError(f"indices for {indices.shape[0]} axes were given, there are {len(sizes)}.",
+        raise ShapeError(f"indices must have one row for each of the {len(sizes)} axes, got {indices.shape[0]} rows.",
                          hint="indices has one row an axis.")
     numbers = whole(xp, indices, "The index")
     made = []
@@ -72,7 +72,7 @@ gather.gradient(lambda F, g, data, indices, _out, attrs, want: (
 def _scattered(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     shape, data, indices = tuple(attrs["shape"]), tuple(shapes[0]), tuple(shapes[1])
     if _gathered([shape, indices], attrs) != (data or (1,)):
-        raise ShapeError(f"data of shape {data} and indices of shape {indices} do not fill shape {shape}.",
+        raise ShapeError(f"data of shape {data} does not fit indices of shape {indices} and shape {shape}.",
                          hint="data has the shape that gather_nd gives for those indices.")
     return shape
 
@@ -355,7 +355,7 @@ index_add.gradient(lambda F, g, data, places, _out, attrs, want: (
 def _box(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[Any, ...]:
     begin, end, step = (tuple(attrs[name] or ()) for name in ("begin", "end", "step"))
     if len(begin) != len(end) or len(begin) > len(shape) or (step and len(step) != len(begin)):
-        raise ShapeError(f"begin={begin}, end={end}, step={step} do not name a part of shape {shape}.",
+        raise ShapeError(f"begin={begin}, end={end}, step={step} must have one entry for each axis of shape {shape}.",
                          hint="give one entry an axis.")
     return tuple(slice(*part) for part in zip(begin, end, step or (None,) * len(begin), strict=True))
 

@@ -30,12 +30,13 @@ class _Unasked(str):
 #: Clips, as ``"clip"`` does, and gives notice of what it clips.
 CLIP = _Unasked("clip")
 
-_HINT = "give positions from 0 to {last}; an operator with a mode does what mode='clip' or 'wrap' asks for without a word."
+_HINT = "give positions from 0 to {last}; an operator with a mode clips or wraps them silently with mode='clip' or 'wrap'."
 
 
 def _refused(what: str, value: Any) -> RowIndexError:
-    return RowIndexError(f"{what}: {value} is no position.", hint="positions are whole numbers; look for the NaN's or "
-                         "infinity's origin, for instance a division by zero.")
+    return RowIndexError(f"{what}: positions must be integers, got {value}.",
+                         hint="look for the origin of the "
+                         "NaN or infinity, for instance a division by zero.")
 
 
 def whole(xp: Any, values: Any, what: str) -> Any:
@@ -77,7 +78,7 @@ def inside(k: Any, values: Any, size: int, mode: str, what: str) -> Any:
         ``"raise"``, or ``config.indices`` is ``"error"`` and nobody asked to clip.
     """
     if not size and values.size:
-        raise RowIndexError(f"{what}: the axis has no entries to take.", hint="take from an array with entries.")
+        raise RowIndexError(f"{what}: the axis must have at least one entry.", hint="take from an array with entries.")
     if k.device == "gpu":
         return _inside_on_device(k.xp, values, size, mode, what)
     found = values if values.dtype == np.int64 else _or_low(values)

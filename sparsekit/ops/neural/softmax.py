@@ -94,7 +94,8 @@ def _kind(attrs: dict[str, Any], given: Any) -> Any:
         return given
     made = np.dtype(asked)
     if made.kind != "f":
-        raise DTypeError(f"A softmax has real numbers, not {made}.", hint="dtype is float16, float32 or float64.")
+        raise DTypeError(f"dtype of a softmax must be float16, float32 or float64, got {made}.",
+                         hint="leave dtype out for that of the data.")
     return made
 
 
@@ -102,7 +103,7 @@ def _shape(shapes: Any, attrs: dict[str, Any], has_length: bool = False) -> Any:
     data = shapes[0]
     axis = checked_axis(attrs["axis"], len(data))
     if attrs["temperature"] == 0:
-        raise SparsekitError("A temperature of 0 divides by zero.", hint="small temperatures approach a maximum; None is 1.")
+        raise SparsekitError("temperature must not be 0.", hint="small temperatures approach a maximum; None is 1.")
     if len(shapes) > 1 and not attrs["use_length"]:
         raise SparsekitError("length was given, and use_length=False.", hint="say use_length=True as well.")
     if attrs["use_length"] and not has_length:
@@ -257,7 +258,7 @@ def _one_hot(xp: Any, label: Any, shape: tuple[int, ...]) -> Any:
     places = whole(xp, label, "softmax_cross_entropy: the label")
     if places.size and not (places.min() >= 0 and places.max() < shape[1]):
         wrong = places[(places < 0) | (places >= shape[1])][0]
-        raise RowIndexError(f"The label {wrong} is none of the {shape[1]} classes.", hint="classes are counted from 0.")
+        raise RowIndexError(f"Label {wrong} is out of range for {shape[1]} classes.", hint="classes are counted from 0.")
     return places[:, None] == xp.arange(shape[1])
 
 

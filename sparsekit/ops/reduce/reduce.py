@@ -197,7 +197,7 @@ def _(k: Any, x: Any, direction: Any, attrs: Any) -> Any:
 
 def _norm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if attrs["ord"] not in (1, 2):
-        raise ShapeError(f"there is no norm of order {attrs['ord']!r} here.", hint="ord is 1 or 2.")
+        raise ShapeError(f"ord must be 1 or 2, got {attrs['ord']!r}.", hint="ord=2 is the default.")
     return infer.reduced(shapes, attrs)
 
 

@@ -127,7 +127,8 @@ def _first(shape: tuple[int, ...], axis: int, attrs: dict[str, Any]) -> int:
     """How many elements of each line are asked for; 0 and below mean all."""
     count, size = int(attrs["k"]), shape[axis]
     if count > size:
-        raise ShapeError(f"k={count} is more than the {size} elements along the axis.", hint="k is at most the axis' size.")
+        raise ShapeError(f"k must be at most the size of the axis, {size}, got {count}.",
+                         hint="k counts elements along the axis.")
     return count if count > 0 else size
 
 

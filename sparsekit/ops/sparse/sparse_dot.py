@@ -36,7 +36,7 @@ def csr_times_csr(k: Any, left: CSR, right: CSR) -> CSR:
                (left.shape[0], width), check=False)
 
 
-def _turned(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, CSR]:
+def _transpose_operands(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, CSR]:
     """Both operands as they are multiplied; what only one of them stores of a long inner axis is left out."""
     if attrs["transpose_b"]:
         inner = right.indices
@@ -49,12 +49,12 @@ def _turned(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, 
 
 @dot.forward("csr, csr -> csr", forward_stype=(None, "csr"))
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-    return csr_times_csr(k, *_turned(k, left, right, attrs))
+    return csr_times_csr(k, *_transpose_operands(k, left, right, attrs))
 
 
 @dot.forward("csr, csr -> default", forward_stype="default")
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-    left, right = _turned(k, left, right, attrs)
+    left, right = _transpose_operands(k, left, right, attrs)
     out = _room(k, (left.shape[0], right.shape[1]), left, right, filled=False)
     k.csr_dot_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr, out)
     return out

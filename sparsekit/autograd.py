@@ -43,9 +43,12 @@ class _Switch(Scoped):
         hooks.state.recording, hooks.state.training = before
 
 
+_RECORDING = _Switch(True, True)
+
+
 def record(train_mode: bool = True) -> _Switch:
     """``with record():`` notes what is computed, so that gradients can flow back; training mode by default."""
-    return _Switch(True, train_mode)
+    return _RECORDING if train_mode is True else _Switch(True, train_mode)
 
 
 def pause(train_mode: bool = False) -> _Switch:

@@ -191,7 +191,7 @@ def from_dlpack(dlpack: Any) -> Any:
         source._check_dense()
     try:
         kind, number = source.__dlpack_device__()
-        xp = for_device("gpu").xp if kind == GPU else np
+        xp = for_device("gpu" if kind == GPU else "cpu").xp
         made = xp.from_dlpack(source)
     except (BufferError, RuntimeError, ValueError, TypeError, AttributeError) as error:
         raise ConversionError(f"A {type(dlpack).__name__} cannot be shared: {error}.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,12 +30,17 @@ from .interchange import Interchange
 from .numpy_protocol import NumpyProtocol, matmul, operand
 from .why_dense import WhyDense, why_dense
 
+if TYPE_CHECKING:
+    from ..core.types import ArrayObject
+else:
+    ArrayObject = object
+
 __all__ = ["NDArray"]
 
 CPU = Context("cpu", 0)
 
 
-class NDArray(NumpyProtocol, Interchange):
+class NDArray(NumpyProtocol, Interchange, ArrayObject):
     """A dense array on a context, with MXNet's methods.
 
     Made by ``mx.nd.array``, ``mx.nd.zeros`` and the other creation functions, and by operators.
@@ -59,8 +64,6 @@ class NDArray(NumpyProtocol, Interchange):
     #: Mark by which a recorder recognizes the array; 0 if no recorder saw it.
     _seen: int
     _store: Any
-    #: Operators as methods are added below the class, from the registry.
-    transpose: Any
     __array_priority__ = 1000.0
     __hash__ = object.__hash__
     stype = "default"

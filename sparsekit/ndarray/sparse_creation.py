@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ..storage import CSR, RowSparse, convert, within_memory
 from ..storage.check import check_memory
 from ..storage.convert import counts_to_indptr
 from .arguments import brought, check_dense, host_values, is_sparse, is_sparse_frame, on, shape_of, values_of
+
+if TYPE_CHECKING:
+    from ..storage.types import Sparse
 
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
@@ -223,7 +226,7 @@ def _converted(source: Any, stype: str, dtype: Any) -> Any:
         return convert(dense, stype)
     store = source.as_in_context(Context("cpu", 0))._store
     wanted = element_type(dtype, store.dtype)
-    made = within_memory(store, stype)
+    made = cast("Sparse", within_memory(store, stype))  # stype is csr or row_sparse
     made = made.copy() if made is store else made
     made.data = made.data.astype(wanted, copy=False)
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,15 @@ from .executor import Executor
 from .node import Entry, SymbolNode, copied, order, rebuilt, variables
 from .shapes import from_user, to_user
 
+if TYPE_CHECKING:
+    from ..core.types import Tensor
+else:
+    Tensor = object
+
 __all__ = ["Symbol", "load_json"]
 
 
-class Symbol:
+class Symbol(Tensor):
     """One or several outputs of a graph of operators and variables.
 
     Operators are functions of ``mx.sym``, methods, and Python's own; ``mx.sym.Variable`` makes the leaves.  Calling a

@@ -70,7 +70,7 @@ def _csr_below(k: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
 
 def _csr_beside(k: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
     """Each matrix's values go behind those of the matrices left of it, row by row."""
-    indptr = sum(store.indptr.astype(np.int64) for store in stores)
+    indptr: Any = sum(store.indptr.astype(np.int64) for store in stores)
     data, indices = k.xp.empty(int(indptr[-1]), dtype), k.xp.empty(int(indptr[-1]), np.int64)
     targets, column = indptr[:-1].copy(), 0
     for store in stores:

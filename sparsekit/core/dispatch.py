@@ -197,7 +197,7 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
         before = result
         result = convert_store(result, plan.cast, plan.k)
         # No sparse array became dense, so the ledger gets no entry.
-        _warn(f"{plan.op.label} computes a dense result, and {plan.cast} was asked for", before, result,
+        _warn(f"{plan.op.label} computes a dense result, but {plan.cast} was requested", before, result,
               f"leave out {plan.op.sparse_output}={plan.cast!r}", _combination(plan))
     return result
 

@@ -1,4 +1,4 @@
-"""Arrays out of nothing."""
+"""Operators that create arrays."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _count(attrs: dict[str, Any]) -> int:
 def _(k: Any, attrs: Any) -> Any:
     start, step = attrs["start"], attrs["step"]
     if np.dtype(attrs["dtype_"]).kind in "iu":
-        start, step = int(start), int(step)  # as in MXNet; how many there are follows from the numbers as given
+        start, step = int(start), int(step)  # as in MXNet; the number of values is computed from the unrounded attributes
     made = start + step * k.xp.arange(_count(attrs))
     return k.xp.repeat(made, attrs["repeat"]).astype(attrs["dtype_"])
 

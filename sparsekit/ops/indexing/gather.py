@@ -207,7 +207,7 @@ one_hot.gradient(lambda F, g, indices, _out, attrs, want: F.zeros_like(indices))
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
-    """How far apart neighbours along each axis lie in the flattened array."""
+    """The strides of each axis in the flattened array, in elements."""
     return [math.prod(shape[axis + 1:]) for axis in range(len(shape))]
 
 
@@ -288,7 +288,7 @@ def _complete(parts: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 
 def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
-    """Shape of the result: asked of numpy with slices that take nothing, so that nothing of that size is made."""
+    """Shape of the result, inferred by numpy without making an array of that size."""
     view = np.broadcast_to(np.int8(0), shape)
     try:
         parts: Any = _complete(with_places(key, places), len(shape))
@@ -305,7 +305,7 @@ def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
 
 def _indexed_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     data, places = tuple(shapes[0]), tuple(shapes[1])
-    spare = tuple(max(size, 1) for size in data)  # any place would be outside an axis without entries
+    spare = tuple(max(size, 1) for size in data)  # every index is outside an axis without entries
     made = _indexed(spare, np.broadcast_to(np.int64(0), places), attrs["key"])
     return made if spare == data else _indexed(data, np.zeros((places[0], 0), np.int64), attrs["key"])
 
@@ -322,7 +322,7 @@ index = Op("_index", "data places", key=REQUIRED, shape=_indexed_shape, dtype=fi
 
 @index.forward("default, default -> default")
 def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
-    shape = _indexed(x.shape, on_host(places), attrs["key"])  # which checks the bounds: cupy looks at none
+    shape = _indexed(x.shape, on_host(places), attrs["key"])  # checks the bounds, which cupy does not
     try:
         return k.xp.ascontiguousarray(x[with_places(attrs["key"], places)]).reshape(shape)
     except IndexError as error:

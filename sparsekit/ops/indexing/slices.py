@@ -33,7 +33,7 @@ __all__ = ["Only", "slice_op", "take"]
 
 
 class Only:
-    """Attribute values of which something holds, as a condition of a rule row that prints as such."""
+    """A predicate on attribute values as a printable condition of a rule row."""
 
     def __init__(self, what: str, holds: Any) -> None:
         self.what, self.holds = what, holds
@@ -132,7 +132,7 @@ def _in_type(F: Any, g: Any, want: Any) -> Any:
     if want is None or want.stype in (None, "default", g.stype) or g.stype != "default":
         return g
     if want.stype == "csr" and len(g.shape) != 2:
-        return g  # of a part that only a fallback gives: csr has two axes
+        return g  # the part has other than two axes, so only a fallback gives it
     return F.cast_storage(g, stype=want.stype)
 
 
@@ -293,7 +293,7 @@ def _(F: Any, g: Any, data: Any, indices: Any, _out: Any, attrs: Any, want: Any)
 
 
 def _taken_from(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
-    """The shape of what was taken from, which must have given as many values as there are."""
+    """The shape of the source of ``take``, after a check that it fits the number of values."""
     shape = tuple(attrs["shape"])
     axis = axis_of(attrs["axis"], len(shape))
     taken = (*shape[:axis], *shapes[1], *shape[axis + 1:])

@@ -16,7 +16,7 @@ __all__ = ["product", "real"]
 
 
 def real(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
-    """float32 or float64: what matrix decompositions take."""
+    """Raise unless the type is float32 or float64, as matrix decompositions need."""
     for dtype in dtypes:
         if np.dtype(dtype).char not in "fd":
             raise DTypeError(f"matrices must be float32 or float64, got {np.dtype(dtype)}.",

@@ -20,7 +20,7 @@ __all__ = ["View"]
 
 
 class View(NamedTuple):
-    """How an operator looks at its data: the shape, the axes of the statistics, and the axis of gamma and beta."""
+    """How an operator views its data: the shape, the axes of the statistics, and the axis of gamma and beta."""
 
     shape: tuple[int, ...]
     axes: tuple[int, ...]

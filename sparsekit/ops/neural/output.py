@@ -1,4 +1,4 @@
-"""Losses as operators, and output layers, whose gradient is that of a loss whatever comes from above."""
+"""Losses as operators, and output layers, whose gradient is that of a loss and ignores the head gradient."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ from ..limits import dense_of
 
 __all__ = ["along", "checked_axis", "floating", "softmax_along"]
 
-#: Elements from which a compiled kernel is worth its compilation, which every process pays or loads once.
+#: Elements from which a compiled kernel is used: each process compiles or loads it once.
 LARGE = 1 << 14
 
 
 def floating(name: str, *stores: Any) -> None:
-    """Refuse element types that are not real numbers, as MXNet does."""
+    """Raise for element types other than real numbers, as MXNet does."""
     for store in stores:
         if store.dtype.kind != "f":
             raise DTypeError(f"{name} takes real numbers, not {store.dtype}.", hint="cast it to float32 with astype().")
@@ -48,7 +48,7 @@ def softmax_along(k: Any, x: Any, axis: int, log: bool = False, masked: bool = F
     Parameters
     ----------
     masked : bool
-        Whether -inf stands for what does not count, so that a slice of nothing else gives zeros.
+        Whether -inf marks masked values, so that a slice of -inf only gives zeros.
     """
     xp = k.xp
     if not x.size:

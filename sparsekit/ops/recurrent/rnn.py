@@ -215,7 +215,7 @@ def _(k: Any, *given: Any) -> Any:
                                   _drop(masks, attrs["p"]))
     dtype = arrays[0].dtype
     states = [k.xp.stack(list(parts)).astype(dtype, copy=False) for parts in zip(*ends, strict=True) if parts[0] is not None]
-    out = out.copy() if k.xp.may_share_memory(out, left) else out  # what is held must not change with the result
+    out = out.copy() if k.xp.may_share_memory(out, left) else out  # the saved states must not change with the result
     return (out.astype(dtype, copy=False), *states, left)
 
 

@@ -1,4 +1,4 @@
-"""What an array is like, as arrays: its shape, its places, whether it is finite or close to another."""
+"""Properties of an array as arrays: its shape, its indices, whether it is finite or close to another."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ size_array.gradient(_zero_gradient)
 
 
 def count_of(start: float, stop: float, step: float) -> int:
-    """How many steps lead from start up to, not including, stop."""
+    """The number of steps from start up to, not including, stop."""
     return max(0, math.ceil((stop - start) / step))
 
 

@@ -59,7 +59,7 @@ def _empty(k: Any, out: Any, shape: tuple[int, ...], left: Any, right: Any) -> A
 
 
 def _joint(left: Any, right: Any) -> Any:
-    """The element type of the two together; asking numpy takes longer than a small product."""
+    """The joint element type of two types; cached, since numpy takes longer than a small product."""
     return left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
 
 

@@ -79,7 +79,7 @@ def _copied(k: Any, store: CSR, starts: Any, counts: Any, shift: int, columns: i
 
 
 def csr_row_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
-    """Every so many rows; consecutive ones share the columns of the store, which nobody can write to."""
+    """The rows of an index range; consecutive rows share the columns of the store, which are read-only."""
     start, step, size = steps
     if step != 1:
         return csr_rows(k, store, start + step * k.xp.arange(size))
@@ -89,7 +89,7 @@ def csr_row_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
 
 
 def csr_column_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
-    """Every so many columns."""
+    """The columns of an index range."""
     step = abs(steps.step)
     low = steps.start if steps.step > 0 else steps.start + steps.step * (steps.size - 1)
     starts, ends = k.xp.empty(store.shape[0], np.int64), k.xp.empty(store.shape[0], np.int64)
@@ -199,7 +199,7 @@ def row_sparse_rows(store: RowSparse, rows: Any, xp: Any = np) -> RowSparse:
 
 
 def row_sparse_row_steps(store: RowSparse, steps: IndexRange, xp: Any = np) -> RowSparse:
-    """Every so many rows."""
+    """The rows of an index range."""
     shape = (steps.size, *store.shape[1:])
     if steps.step == 1:
         first, last = (int(place) for place in xp.searchsorted(store.indices, xp.asarray([steps.start,

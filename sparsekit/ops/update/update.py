@@ -1,6 +1,6 @@
 """Optimizer steps as operators that write to their weights and states, so that updates show in a profile.
 
-What they share is here: how a step is declared, and how it runs on each kind of weight, gradient and state.
+This module declares steps, and runs them on each kind of weight, gradient and state.
 Families: ``update_momentum``, ``update_adaptive``, ``update_precision`` (float16 weights with a float32 copy)
 and ``update_many`` (lists of weights in one call).
 """
@@ -51,7 +51,7 @@ Everything is computed on stored rows alone where that is the same.
 
 
 class UpdateRule(NamedTuple):
-    """What an operator of one weight runs.
+    """The kernel of an update of one weight, and its numbers.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ def apply_step(k: Any, step: UpdateRule, attrs: dict[str, Any], weight: Any, gra
         Dense, or row_sparse.
     grad : store
     lazy : bool, optional
-        Leave rows alone that a row_sparse gradient does not store; as ``attrs`` say by default.  As in MXNet, it needs
+        Skip rows that a row_sparse gradient does not store; by default as ``attrs`` say.  As in MXNet, it needs
         states of the weight's storage type: a step on others is the dense one.
     """
     values, grown = rows_of(weight), [state_of(k, state) for state in states]
@@ -261,7 +261,7 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
 
 
 def _all_dense(step: UpdateRule, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of small dense arrays, which are many in a network: ``run`` without its detours."""
+    """A fast path of ``run`` for small dense arrays, of which a network has many."""
     kernel, numbers = step.kernel, step.numbers
 
     def run_dense(k: Any, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:

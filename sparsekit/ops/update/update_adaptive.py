@@ -137,7 +137,7 @@ adadelta_update = declare(
     "sqrt(acc_g + epsilon) * g; weight -= delta + wd * weight``.", signs="++")
 
 
-# AdamW: the factor of the gradient is an array, whose value may say that the step is to be left out
+# AdamW: the factor of the gradient is an array; the step is skipped if it is zero, infinite or nan
 
 
 def rescaled_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
@@ -175,7 +175,7 @@ adamw_update.step = _ADAMW_STEP
 
 
 def adamw_attrs(attrs: dict[str, Any], rescale: Any) -> dict[str, Any] | None:
-    """The attributes with the factor in them; None where the step is to be left out."""
+    """The attributes with the factor; None if the step is skipped."""
     factor = float(rescale.reshape(-1)[0])
     return {**attrs, "rescale_grad": factor} if factor != 0 and math.isfinite(factor) else None
 

@@ -570,7 +570,7 @@ def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, k
 
 
 def note(kind: str, name: str, before: Any, after: Any, reason: str, remedy: str) -> None:
-    """Note that the dense store ``after`` was made of the sparse store ``before``; in the ledger unless it was asked for."""
+    """Note that the dense store ``after`` was made of the sparse store ``before``; in the ledger unless it was explicit."""
     record = hooks.Densification(name, hooks.user_line(), stype_of(before), stype_of(after), tuple(before.shape),
                                  int(before.nbytes), int(after.nbytes), reason, remedy, kind)
     hooks.note_made(after, record)

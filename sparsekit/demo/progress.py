@@ -27,7 +27,7 @@ class Stage:
         self.last = time.monotonic()
 
     def advance(self, note: str = "", by: int = 1) -> None:
-        """Note that ``by`` more are done; a good place to stop if that was asked for."""
+        """Note that ``by`` more are done; stop here if a signal requested it."""
         check()
         self.done += by
         self.note = note or self.note

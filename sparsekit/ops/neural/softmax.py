@@ -88,7 +88,7 @@ def _masked(xp: Any, x: Any, length: Any, axis: int) -> Any:
 
 
 def _kind(attrs: dict[str, Any], given: Any) -> Any:
-    """Element type of the result: the one asked for, else the data's."""
+    """Element type of the result: the requested one, else that of the data."""
     asked = attrs["dtype"]
     if asked in (None, "None"):
         return given

@@ -29,7 +29,7 @@ PRINTED_LINES = 15
 
 INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
 
-#: Commands with a parser of their own -> the module whose ``main(argv)`` runs them, imported when asked for.
+#: Commands with a parser of their own -> the module whose ``main(argv)`` runs them, imported on use.
 ELSEWHERE = {
     "demo": ("sparsekit.demo", "train on real text three ways, compare time and memory, write an HTML report"),
     "bench": ("sparsekit.bench", "measure this machine: epoch, dispatch"),

@@ -163,7 +163,7 @@ def threads_finding() -> Finding:
 
 
 def kernel_threads_finding() -> Finding:
-    """How many threads large kernels are spread over, and whether the number asked for is one."""
+    """The number of threads of large kernels, and whether the requested number is valid."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         count = thread_count()

@@ -339,7 +339,7 @@ def test_profile_runs_a_module_as_python_would(here):
 @pytest.mark.parametrize(("words", "message"), [
     (["profile", "-m", "no.such.module"], "There is no module no.such.module."),
     (["profile", "-m", "nosuchmodule"], "There is no module nosuchmodule."),
-    (["profile", "-o", "run.txt", "train.py"], "not written as 'run.txt'"),
+    (["profile", "-o", "run.txt", "train.py"], "must end in .json or .json.gz, got 'run.txt'"),
 ])
 def test_what_cannot_be_profiled_is_said_before_anything_runs(here, capsys, words, message):
     write(here, "raise SystemExit('it ran')")

@@ -29,7 +29,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def entry(function: _F, callbacks: bool = False) -> _F:
     """Wrap a public function or class so that it raises named errors only.
 
-    Objects may raise anything where they are asked for their length, items, numbers or names.  What they raise is the
+    Users' objects may raise anything when their length, items, numbers or names are read.  What they raise is the
     cause of the named error, which is still of the kind that Python or numpy raised.
 
     Parameters

@@ -26,7 +26,7 @@ def flag(name: str, default: bool) -> bool:
     if value in _NO:
         return False
     if value:
-        warn_user(f"{name}={given!r} is neither 1 nor 0: {int(default)} is used.  Set it to 1 or 0, or unset it.")
+        warn_user(f"{name} must be 1 or 0, got {given!r}: {int(default)} is used.  Set it to 1 or 0, or unset it.")
     return default
 
 
@@ -46,6 +46,6 @@ def thread_count() -> int:
         return cores
     if value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MOST_THREADS and len(value) <= 9:
         return int(value)
-    warn_user(f"SPARSEKIT_NUM_THREADS={given!r} is not a whole number from 1 to {MOST_THREADS}: {cores} is used, the number of "
+    warn_user(f"SPARSEKIT_NUM_THREADS must be an integer from 1 to {MOST_THREADS}, got {given!r}: {cores} is used, the number of "
               "usable cores.  Set it to such a number, or unset it.")
     return cores

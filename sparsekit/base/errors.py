@@ -110,7 +110,7 @@ class ConversionError(SparsekitError, TypeError, BufferError):
 
 
 class GradientError(SparsekitError):
-    """A gradient was asked for that cannot be computed."""
+    """A requested gradient cannot be computed."""
 
 
 class DensificationError(SparsekitError):
@@ -126,7 +126,7 @@ class ParameterError(SparsekitError, ValueError, AssertionError):
 
 
 class ModuleStateError(SparsekitError, AssertionError):
-    """A module is asked for something before it is bound, or has parameters or an optimizer."""
+    """A module is used before it is bound, or before it has parameters or an optimizer."""
 
 
 class StaleGradientError(GradientError, UserWarning):
@@ -150,7 +150,7 @@ class LibSVMError(DataFileError, ValueError):
 
 
 class GPUNotFound(SparsekitError):
-    """A GPU context was asked for where no usable GPU (or no cupy) is present."""
+    """A GPU context was requested without a usable GPU or without cupy."""
 
 
 class InsufficientMemoryError(SparsekitError, MemoryError):

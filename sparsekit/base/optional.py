@@ -27,7 +27,7 @@ def whole_import(name: str) -> ModuleType:
 
 @functools.cache
 def scipy_part(name: str) -> Any:
-    """A package of scipy, ``"sparse"`` or ``"special"``, imported when it is first asked for."""
+    """A package of scipy, ``"sparse"`` or ``"special"``, imported on first use."""
     return whole_import(f"scipy.{name}")
 
 

@@ -62,7 +62,7 @@ class Registry:
         UnknownNameError
             If nothing has that name.
         DTypeError
-            If it is none of these.
+            If it is something else.
         """
         name, *rest = args if args else (kwargs.pop(self.kind, None),)
         if isinstance(name, self.base):

@@ -1,4 +1,4 @@
-"""A few threads that work for others: what they raise reaches whoever waits, and no program's end waits for them long."""
+"""A pool of daemon threads: errors reach the waiting caller, and the end of the program does not wait for them long."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """This library on the workloads of ``sparsekit bench gpu``, behind the line protocol of its rivals.
 
-``load FILE.npz KIND`` tells which operations there are in which forms, each with two numbers that tell results apart;
+``load FILE.npz KIND`` lists the operations and their forms, each with two numbers to compare results by;
 ``time OPERATION FORM`` measures one (microseconds a call, between CUDA events), and ``bandwidth`` what a copy on the device does
 (bytes a second).
 """
@@ -26,7 +26,7 @@ LONG_ENOUGH, MOST = 0.03, 2000
 #: Bytes of the arrays that the device's bandwidth is measured with.
 FAR = 1 << 30
 
-#: By operation and form: what to call, and what tells its result from another.
+#: By operation and form: the function to call, and the numbers to compare its result by.
 Operations = dict[str, dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]]
 
 
@@ -147,7 +147,7 @@ class Worker:
             "CUDA driver": str(runtime.driverGetVersion()), "device": name.decode() if isinstance(name, bytes) else name}}
 
     def load(self, path: str, kind: str) -> dict[str, Any]:
-        """Read the arrays; the forms of every operation, each with two numbers that tell results apart."""
+        """Read the arrays; the forms of every operation, each with two numbers to compare results by."""
         self.operations: Operations = {}
         with np.load(path) as stored:
             self.operations = KINDS[kind]({name: stored[name] for name in stored.files}, self.ctx)

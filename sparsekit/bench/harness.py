@@ -173,7 +173,7 @@ def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -
     """Measure everybody once a round, in the same order; the first ``warm_up`` rounds do not count.
 
     Each round waits until the machine gives its cores: what a virtual machine or another process takes away
-    hurts whoever uses several threads, and not in the same rounds.  A trial of few rounds does not wait.
+    slows down libraries with several threads, and not in the same rounds.  A trial of few rounds does not wait.
     """
     contenders = list(contenders)
     for number in range(-warm_up, rounds):

@@ -1,7 +1,7 @@
 """This library on the models of ``sparsekit bench models``, behind the line protocol that its rivals speak too.
 
 ``prepare MODEL FILE`` makes the model and trains once on every batch (the losses), ``time`` does so again (milliseconds a
-step), ``peak`` tells the most memory that the process has had (bytes).
+step), ``peak`` gives the peak memory of the process (bytes).
 """
 
 from __future__ import annotations

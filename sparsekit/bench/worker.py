@@ -116,7 +116,7 @@ class Worker:
             return self.epoch()
 
     def epoch_digested(self) -> float:
-        """The same, until the profile can tell its totals; milliseconds."""
+        """The same, including the totals of the profile; milliseconds."""
         start = time.perf_counter()
         with mx.Profiler() as prof:
             self.epoch()

@@ -32,7 +32,7 @@ class Monitor:
         Batches from one look to the next.
     stat_func : callable, optional
         ``stat_func(array)`` gives an array, or a list of them; by default the root mean square, which of a sparse array
-        looks at what is stored alone.
+        uses the stored values only.
     pattern : str
         A regular expression that names begin with, such as ``".*weight"``.
     sort : bool

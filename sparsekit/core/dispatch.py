@@ -187,8 +187,8 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
     if out is not None and plan.takes_out and plan.cast is None and fits(out, plan, stores):
-        return hooks.quietly(plan.function, plan.k, *stores, plan.attrs, out=out)
-    result = hooks.quietly(plan.function, plan.k, *stores, plan.attrs)
+        return hooks.ignore_fp_errors(plan.function, plan.k, *stores, plan.attrs, out=out)
+    result = hooks.ignore_fp_errors(plan.function, plan.k, *stores, plan.attrs)
     if plan.fallback:
         if plan.op.mutates:
             _write_back(plan, given, stores)
@@ -197,7 +197,7 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
         before = result
         result = convert_store(result, plan.cast, plan.k)
         # No sparse array became dense, so the ledger gets no entry.
-        _warn(f"{plan.op.label} computes a dense result, and {plan.cast} was asked for", before, result,
+        _warn(f"{plan.op.label} computes a dense result, but {plan.cast} was requested", before, result,
               f"leave out {plan.op.sparse_output}={plan.cast!r}", _combination(plan))
     return result
 
@@ -288,27 +288,27 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         if entries.count(None) != count:
             node = Node(call, entries, inputs if call.op.saves_inputs else None, inputs[0]._layout.ctx, state.layer)
     if ready is None or out is not None:
-        return _carefully(call, inputs, out, ctx, node)
+        return _invoke_slow(call, inputs, out, ctx, node)
     plan, function, k, attrs, layout = ready
     sink = hooks.sink
     try:
         if sink is not None:
             start = _clock()
             if k is None:
-                result = state.quietly(function, left._store, right._store)
+                result = state.ignore_fp_errors(function, left._store, right._store)
             elif count == 2:
-                result = state.quietly(function, k, left._store, right._store, attrs)
+                result = state.ignore_fp_errors(function, k, left._store, right._store, attrs)
             else:
-                result = state.quietly(function, k, *[array._store for array in inputs], attrs)
+                result = state.ignore_fp_errors(function, k, *[array._store for array in inputs], attrs)
             end = _clock()
         elif k is None:
-            result = state.quietly(function, left._store, right._store)
+            result = state.ignore_fp_errors(function, left._store, right._store)
         elif count == 2:
-            result = state.quietly(function, k, left._store, right._store, attrs)
+            result = state.ignore_fp_errors(function, k, left._store, right._store, attrs)
         elif count == 1:
-            result = state.quietly(function, k, inputs[0]._store, attrs)
+            result = state.ignore_fp_errors(function, k, inputs[0]._store, attrs)
         else:
-            result = state.quietly(function, k, *[array._store for array in inputs], attrs)
+            result = state.ignore_fp_errors(function, k, *[array._store for array in inputs], attrs)
     except SparsekitError:
         raise
     except KERNEL_ERRORS as error:
@@ -316,7 +316,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     except RuntimeError as error:
         if not hooks.interrupts(error):
             raise
-        return _carefully(call, inputs, out, ctx, node)
+        return _invoke_slow(call, inputs, out, ctx, node)
     array = _new(layout.cls)
     array._store, array._layout, array._seen = result, layout, 0
     if node is None:
@@ -345,7 +345,7 @@ def recorded(call: Call, inputs: tuple[Any, ...], results: Sequence[Any], ctx: C
     return _visible(call, tuple(results), ctx, node) if call.outputs > 1 else wrap(results[0], ctx, node and (node, 0))
 
 
-def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:
+def _invoke_slow(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:
     """Run a call that is new, written to ``out``, falls back, or gives several arrays."""
     ctx = inputs[0]._ctx if inputs else ctx or current_context()
     if any(array._ctx is not ctx for array in inputs):
@@ -570,7 +570,7 @@ def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, k
 
 
 def note(kind: str, name: str, before: Any, after: Any, reason: str, remedy: str) -> None:
-    """Note that the dense store ``after`` was made of the sparse store ``before``; in the ledger unless it was asked for."""
+    """Note that the dense store ``after`` was made of the sparse store ``before``; in the ledger unless it was explicit."""
     record = hooks.Densification(name, hooks.user_line(), stype_of(before), stype_of(after), tuple(before.shape),
                                  int(before.nbytes), int(after.nbytes), reason, remedy, kind)
     hooks.note_made(after, record)

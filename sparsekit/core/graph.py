@@ -149,7 +149,7 @@ def backward(
     Returns
     -------
     dict
-        Gradient of each variable asked for that the heads depend on.
+        Gradient of each requested variable that the heads depend on.
     """
     nodes, uses = order([node for node, _ in heads])
     useful = None if variables is None else _leading_to({node for node, _ in variables}, nodes)

@@ -37,9 +37,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["ASKED", "CUSTOM", "FALLBACK", "KINDS", "LANES", "NATURAL", "ROLES", "Densification", "DeviceTimes", "DeviceWork",
-           "assign", "caller", "copied", "flowed", "inner", "interrupts", "ledger", "made", "made_from", "note_made", "owned",
-           "quietly", "state", "user_depth", "user_line"]
+__all__ = [
+    "ASKED",
+    "CUSTOM",
+    "FALLBACK",
+    "KINDS",
+    "LANES",
+    "NATURAL",
+    "ROLES",
+    "Densification",
+    "DeviceTimes",
+    "DeviceWork",
+    "assign",
+    "caller",
+    "copied",
+    "flowed",
+    "ignore_fp_errors",
+    "inner",
+    "interrupts",
+    "ledger",
+    "made",
+    "made_from",
+    "note_made",
+    "owned",
+    "state",
+    "user_depth",
+    "user_line",
+]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
@@ -65,18 +89,18 @@ class _State(threading.local):
     ``recording`` and ``training`` are autograd's switches, ``tracing`` whether operators are noted rather
     than run, ``thread`` is its identifier.
 
-    ``quietly(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
+    ``ignore_fp_errors(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
     and the like: results are infinite or nan there, as IEEE 754 says.  numpy keeps that setting in a context
     variable, so it is set once for each thread in a context of our own, which users' code never runs in;
     entering it takes a twentieth of the time of ``np.errstate``.
     """
 
-    quietly: Callable[..., Any]
+    ignore_fp_errors: Callable[..., Any]
 
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
-        self.quietly = context.run
+        self.ignore_fp_errors = context.run
         # All in the instance: a recorder reads ``__dict__`` once an event, in the time of one attribute.
         self.lane, self.layer = "forward", ""
         self.caller: Any = None
@@ -89,10 +113,10 @@ class _State(threading.local):
 state = _State()
 
 
-def quietly(function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+def ignore_fp_errors(function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
     """Call a kernel without numpy's warnings, also from a signal handler or finalizer that interrupts another kernel."""
     try:
-        return state.quietly(function, *arguments, **more)
+        return state.ignore_fp_errors(function, *arguments, **more)
     except RuntimeError as error:
         if not interrupts(error):
             raise

@@ -36,9 +36,9 @@ REQUIRED = _Required()
 
 
 class _Registry(dict[str, "Op"]):
-    """Every operator, by name and by alias; some are declared by modules that are imported when one of their names is asked for.
+    """Every operator, by name and by alias; some are declared by modules that are imported when one of their names is looked up.
 
-    Names are told without importing anything, operators are not: ``values()`` and ``items()`` import all.
+    Names are listed without importing anything; ``values()`` and ``items()`` import all.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class _Registry(dict[str, "Op"]):
 
 registry = _Registry()
 
-#: Reasons why dense results are asked for; see ``Rule.asked``.
+#: Reasons for dense results that are not implicit conversions; see ``Rule.asked``.
 PRODUCT = "a product, whose dense result is what the call asks for"
 WRITES = "the result is an array that was dense before, which the step writes to"
 SHAPE_ONLY = "only the shape of the sparse array is read, not its values"

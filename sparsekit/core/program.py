@@ -320,11 +320,11 @@ class Program:
 
     def _execute(self, one: _Pass, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
         if (sink := hooks.sink) is not None:
-            hooks.quietly(self._loop_told, sink.op, one, values, frame, buffers, first)
+            hooks.ignore_fp_errors(self._loop_told, sink.op, one, values, frame, buffers, first)
         elif self.ctx.device_type == "gpu" and config.cuda_graphs:
-            hooks.quietly(self._replay, self._replay_of(one, frame), values, frame, buffers)
+            hooks.ignore_fp_errors(self._replay, self._replay_of(one, frame), values, frame, buffers)
         else:
-            hooks.quietly(self._loop, one.code, values, frame, buffers)
+            hooks.ignore_fp_errors(self._loop, one.code, values, frame, buffers)
 
     def _replay_of(self, one: _Pass, frame: Frame) -> Replay:
         if one not in frame.replays:

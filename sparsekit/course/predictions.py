@@ -184,11 +184,11 @@ def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[
     question : str
         What is asked, in a sentence; ```code``` in backticks.
     unit : str, optional
-        Unit of the number that is asked for, such as ``"MB"``.  Guesses in other units of bytes or of time are converted.
+        Unit of the number to predict, such as ``"MB"``.  Guesses in other units of bytes or of time are converted.
     options : sequence, optional
         What there is to choose from; without it the answer is a number.
     guess : number or str, optional
-        The prediction, for whoever writes it into the cell instead of the form.
+        The prediction, if it is written into the cell instead of the form.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def reveal(name: str, value: Any, *, wrong: Mapping[Any, str] | None = None, wit
     Returns
     -------
     Revelation
-        Open for those who have predicted, folded for others; to be the last value of the cell.
+        Shown open after a prediction, else folded; to be the last value of the cell.
 
     Raises
     ------

@@ -92,7 +92,7 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
 
     The result is the same for the same versions of the packages, on every machine; with other versions
     the numbers differ a little.  Names of packages (``numpy``, ``np``, ``matplotlib`` …) are left out,
-    so that a docstring does not tell its label.  How a project writes (headings, idiom) remains, and
+    so that a docstring does not contain its label.  How a project writes (headings, idiom) remains, and
     so do docstrings that resemble each other; identical ones count once, and not at all if two
     packages have them, nor do those of fewer than five words.
 
@@ -124,7 +124,7 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
     Raises
     ------
     MissingPackageError
-        If a package that was asked for is not installed as source files.
+        If a requested package is not installed as source files.
     DataFileError
         If fewer than two classes were found.
     ShapeError

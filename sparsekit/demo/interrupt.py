@@ -18,7 +18,7 @@ _asked: list[int] = []
 
 
 def check() -> None:
-    """Stop here if a signal asked for it.
+    """Stop here if a signal requested it.
 
     Raises
     ------

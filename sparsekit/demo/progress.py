@@ -20,7 +20,7 @@ class Stage:
         self._shown = shown
 
     def advance(self, note: str = "", by: int = 1) -> None:
-        """Note that ``by`` more are done; a good place to stop if that was asked for."""
+        """Note that ``by`` more are done; stop here if a signal requested it."""
         check()
         if note:
             self._shown.note = lambda: note

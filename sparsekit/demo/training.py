@@ -20,7 +20,7 @@ from .variants import Variant, build
 
 __all__ = ["LANES", "Outcome", "Trained", "further", "spans", "train", "warm_up"]
 
-#: Parts of a batch that are told apart, in the order in which they happen.
+#: Phases of a batch, in their order.
 LANES = ("io", "convert", "forward", "backward", "update")
 #: Batches at the start that are not measured: they touch pages and load kernels for the first time.
 FIRST = 2

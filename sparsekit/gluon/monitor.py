@@ -19,7 +19,7 @@ __all__ = ["OperatorMonitor"]
 class OperatorMonitor:
     """Shows ``callback(node_name, operator_name, array)`` every array that operators compute.
 
-    It takes the recorder's place while the block runs, and passes on what a recorder is told, if there is one.
+    It takes the recorder's place while the block runs, and forwards events to a recorder, if there is one.
     The function is called when the block is done, so that what it computes itself is not shown.
 
     Parameters

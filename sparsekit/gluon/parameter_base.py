@@ -120,7 +120,7 @@ class Parameter:
         self._grad_req = "null"
         self._var: Any = None
         #: Whether the array is transposed in files and symbols: a layer may store it so that its gradient is row_sparse.
-        self._turned = False
+        self._is_transposed = False
         self.grad_req = grad_req
 
     def __repr__(self) -> str:
@@ -435,16 +435,16 @@ class Parameter:
     @property
     def _outer_shape(self) -> Any:
         """The shape in files and symbols."""
-        return self._shape[::-1] if self._turned and self._shape is not None else self._shape
+        return self._shape[::-1] if self._is_transposed and self._shape is not None else self._shape
 
     def _learn(self, outer_shape: Any) -> None:
         """Take over a shape from a file or a symbol."""
-        self.shape = outer_shape[::-1] if self._turned else outer_shape
+        self.shape = outer_shape[::-1] if self._is_transposed else outer_shape
 
     def _for_file(self) -> Any:
         """The array to save: the values on the CPU, of several contexts the mean."""
         held = self._reduce()
-        return self._transposed(held) if self._turned else held
+        return self._transposed(held) if self._is_transposed else held
 
     @staticmethod
     def _transposed(values: Any) -> Any:
@@ -486,13 +486,13 @@ class Parameter:
         Files of sparsekit before this rule hold transposed weights as the parameter does.  They are known by their shape;
         a square one is read as files have it now.
         """
-        if not self._turned or (not _fits(data.shape, self._outer_shape) and _fits(data.shape, self._shape)):
+        if not self._is_transposed or (not _fits(data.shape, self._outer_shape) and _fits(data.shape, self._shape)):
             return data
         return self._transposed(data) if len(data.shape) == 2 else data
 
     def _check_loaded(self, data: Any, cast_dtype: bool) -> None:
         if self._shape and not _fits(data.shape, self._shape):
-            shape = data.shape[::-1] if self._turned else data.shape
+            shape = data.shape[::-1] if self._is_transposed else data.shape
             raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: shape incompatible expected "
                                  f"{self._outer_shape} vs saved {shape}.", hint="the file is of a network of other sizes.")
         if self.dtype != data.dtype and not cast_dtype:

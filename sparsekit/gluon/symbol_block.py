@@ -101,7 +101,7 @@ class SymbolBlock(HybridBlock):
             if node.name in self.params:
                 wanted = {}
             shared = self.params._find(node.name)
-            if shared is not None and shared._turned and "shape" in wanted:
+            if shared is not None and shared._is_transposed and "shape" in wanted:
                 wanted["shape"] = wanted["shape"][::-1]
             self.params.get(node.name, allow_deferred_init=True, **wanted)
         names = list(self.params.keys())
@@ -166,7 +166,7 @@ class SymbolBlock(HybridBlock):
             with aside():
                 self._complete(*items)
             values = self._values(ctx)
-        held = {name: F.transpose(values[key]) if self.params[name]._turned else values[key]
+        held = {name: F.transpose(values[key]) if self.params[name]._is_transposed else values[key]
                 for name, key in self._keys.items()} | dict(zip(self._inputs, items, strict=True))
         return self._program(items).run([held[node.name] for node in self._leaves], ctx)
 

@@ -72,7 +72,7 @@ def as_held(x: Any) -> bool:
 
 
 def _variable_of(parameter: Any) -> Symbol:
-    if parameter._turned and _way.as_held:
+    if parameter._is_transposed and _way.as_held:
         return symbol.var(parameter.name, shape=parameter.shape, dtype=parameter.dtype)
     found: Symbol = parameter.var()
     return found

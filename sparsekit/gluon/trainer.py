@@ -288,16 +288,16 @@ class Trainer:
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
         else:
             updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
-            held, updater.states = updater.states, self._turned_round(updater.states, to_file=True)
+            held, updater.states = updater.states, self._transposed_states(updater.states, to_file=True)
             try:
                 write_whole(fname, updater.get_states(dump_optimizer=True))
             finally:
                 updater.states = held
 
-    def _turned_round(self, states: dict[Any, Any], to_file: bool) -> dict[Any, Any]:
+    def _transposed_states(self, states: dict[Any, Any], to_file: bool) -> dict[Any, Any]:
         """The states with those of weights that are kept transposed as files have them, or back."""
-        return {index: _turned(state, self._params[index], to_file) if index in range(len(self._params))
-                and self._params[index]._turned else state for index, state in states.items()}
+        return {index: _transposed_state(state, self._params[index], to_file) if index in range(len(self._params))
+                and self._params[index]._is_transposed else state for index, state in states.items()}
 
     def load_states(self, fname: Any) -> None:
         """Read what ``save_states`` wrote; nothing in the file is executed.
@@ -321,16 +321,16 @@ class Trainer:
             self._updaters = [Updater(self._optimizer) for _ in self._contexts]
             for updater in self._updaters:
                 updater.set_states(data)
-                updater.states = self._turned_round(updater.states, to_file=False)
+                updater.states = self._transposed_states(updater.states, to_file=False)
                 updater.optimizer = self._updaters[0].optimizer
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _turned(state: Any, parameter: Parameter, to_file: bool) -> Any:
+def _transposed_state(state: Any, parameter: Parameter, to_file: bool) -> Any:
     """A state of a weight that is kept transposed, as files have it, or back."""
     if isinstance(state, (tuple, list)):
-        return tuple(_turned(part, parameter, to_file) for part in state)
+        return tuple(_transposed_state(part, parameter, to_file) for part in state)
     if getattr(state, "ndim", 0) != 2:
         return state
     return parameter._transposed(state) if to_file else parameter._as_held(state)

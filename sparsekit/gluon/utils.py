@@ -270,7 +270,7 @@ def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str
     if not overwrite and os.path.exists(target) and (sha1_hash is None or check_sha1(target, sha1_hash)):
         return target
     if not verify_ssl:
-        warnings.warn("verify_ssl=False: whoever stands between can change this file.", stacklevel=2)
+        warnings.warn("verify_ssl=False: others on the network can change this file.", stacklevel=2)
     folder = os.path.dirname(os.path.abspath(target))
     try:
         os.makedirs(folder, exist_ok=True)

@@ -74,7 +74,7 @@ def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | No
     data : CSRNDArray, shape (rows, n_features), int64 indices
     label : NDArray, shape (rows,); list of tuples if ``multilabel``; CSRNDArray for ``label_shape=(k,)``
     query_id : NDArray of int64, shape (rows,)
-        Only if asked for.
+        Only if requested.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class Rows:
     indptr, indices : arrays of int64
     data : array, shape (stored,)
     queries : array of int64, shape (rows,), or None
-        Query ids, if they were asked for.
+        Query ids, if requested.
     """
 
     __slots__ = ("data", "indices", "indptr", "label_indptr", "labels", "queries")

@@ -63,7 +63,7 @@ def _ended(lines: Iterable[Any]) -> Iterator[Any]:
 
 
 class _Lines(io.RawIOBase):
-    """Text of which no line is longer than ``config.line_limit``, whoever reads it."""
+    """A text file that raises on lines longer than ``config.line_limit``."""
 
     def __init__(self, file: Any, name: str) -> None:
         self._file, self._name, self._length, self._line = file, name, 0, 1

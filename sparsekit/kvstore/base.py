@@ -20,7 +20,7 @@ class KVStoreBase:
     given to a ``Trainer``.
     """
 
-    #: The one capability that is asked for.
+    #: The only capability.
     OPTIMIZER = "optimizer"
     kv_registry: ClassVar[dict[str, type[KVStoreBase]]] = {}
     #: Names that the class is registered under beside its own.
@@ -47,7 +47,7 @@ class KVStoreBase:
 
     @staticmethod
     def is_capable(capability: str) -> bool:
-        """Whether the store can do something; ``"optimizer"`` is all that is asked for."""
+        """Whether the store has a capability; ``"optimizer"`` is the only one."""
         return False
 
     def set_optimizer(self, optimizer: Any) -> None:

@@ -193,7 +193,7 @@ class BaseModule:
         reset : bool
             Start the data again first.
         epoch : int
-            Told to the callbacks.
+            Passed to the callbacks.
         sparse_row_id_fn : callable, optional
             As for ``prepare``.
 

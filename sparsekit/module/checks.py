@@ -56,7 +56,7 @@ def check_input_names(symbol: Any, names: list[str], kind: str, throw: bool) -> 
 
 
 def refuse_groups(group2ctxs: Any, compression_params: Any) -> None:
-    """Raise if what several devices need is asked for."""
+    """Raise for options that only several devices need."""
     if group2ctxs:
         raise UnsupportedError("group2ctxs would place parts of the network on several contexts, which a symbol here does not: "
                                "its whole graph runs on one.", hint="leave it out; context=[…] gives each context a part of "

@@ -57,7 +57,7 @@ class Module(ParameterModule):
     Raises
     ------
     ParameterError
-        If the symbol has no argument of a name given; of labels it is a warning.
+        If the symbol has no argument of a given name; for labels it is a warning.
     UnsupportedError
         For ``group2ctxs`` and ``compression_params``.
 

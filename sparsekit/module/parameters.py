@@ -210,7 +210,7 @@ class ParameterModule(BaseModule):
 
     def save_checkpoint(self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
                         ) -> None:
-        """Write ``prefix-symbol.json``, ``prefix-0001.params`` and, if asked for, ``prefix-0001.states``.
+        """Write ``prefix-symbol.json``, ``prefix-0001.params`` and, if requested, ``prefix-0001.states``.
 
         Parameters
         ----------

@@ -120,7 +120,7 @@ class Steps:
         self._prepared.add(name)
 
     def complete(self, names: list[str], blocks: list[list[Any]]) -> None:
-        """Give the contexts all rows of the parameters that are behind, unless those of the next batch were asked for."""
+        """Give the contexts all rows of the parameters that are behind, unless those of the next batch were requested."""
         if self._behind:
             for name, block in zip(names, blocks, strict=True):
                 if name in self._behind and name not in self._prepared:

@@ -114,7 +114,7 @@ def full(shape: Any, val: float, ctx: Context | None = None, dtype: Any = None, 
 
 
 def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx: Any, dtype: Any, out: Any) -> NDArray:
-    """A new dense array, or ``out``, which must have the shape and the element type asked for."""
+    """A new dense array, or ``out``, which must have the requested shape and element type."""
     if out is None:
         kind = element_type(dtype)
         check_dense(shape, kind)

@@ -19,7 +19,7 @@ def split_key(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[A
 
     Slices travel as ``("slice", start, stop, step)``; see ``ops.index.decode``.  Masks become the places where they are
     true, and have the sizes of the axes of ``shape`` that they stand for.  Arrays of floats are indices too, since MXNet's
-    arrays are float32 unless told otherwise.
+    arrays are float32 by default.
     """
     arrays: list[Any] = []
     parts: list[Any] = []

@@ -325,7 +325,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         if self.stype == "default":
             self._check_writable()
             if other.stype == "default":
-                hooks.quietly(np.copyto, self._store, store, casting="unsafe")
+                hooks.ignore_fp_errors(np.copyto, self._store, store, casting="unsafe")
                 if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
                     hooks.flowed(store, self._store)
             else:
@@ -335,7 +335,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
             store = convert_store(store, self.stype, for_device(self._ctx.device_type))
         if store.dtype != self.dtype:
             store = _map_components(store, lambda part: part if part.dtype.kind in "iu" and part is not store.data
-                                    else hooks.quietly(part.astype, self.dtype))
+                                    else hooks.ignore_fp_errors(part.astype, self.dtype))
         self._store.replace(store)
         if hooks.sink is not None and id(self) in hooks.owned:
             _, role, owner = hooks.owned[id(self)]
@@ -480,7 +480,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         try:
             with device.current(self._ctx):
                 key_here, value = self._on_my_device(numpy_key(key, self.shape), value)
-                hooks.quietly(operator.setitem, self._store, key_here, value)
+                hooks.ignore_fp_errors(operator.setitem, self._store, key_here, value)
             if start:
                 hooks.copied("numpy", self._ctx, start, value.nbytes)
         except RowIndexError:

@@ -54,7 +54,7 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     DTypeError
         If the values are not real numbers.
     ShapeError
-        If the source has another shape than that asked for, or not two dimensions.
+        If the source does not have the given shape, or not two dimensions.
     InsufficientMemoryError
         If there are more rows than fit in memory.
 
@@ -104,7 +104,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
     DTypeError
         If the values are not real numbers.
     ShapeError
-        If the source has another shape than that asked for, or no dimension.
+        If the source does not have the given shape, or has no dimension.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None,
 
 
 def _numbered(store: Any, index_dtype: Any) -> Any:
-    """The store with indices of the element type asked for, if one was."""
+    """The store with indices of the requested element type, if any."""
     if index_dtype is None or not hasattr(store, "stype"):
         return store
     kind = element_type(index_dtype)
@@ -210,7 +210,7 @@ def _storable(shape: tuple[int, ...], stype: str) -> tuple[int, ...]:
 
 
 def _of_shape(store: Any, shape: Any) -> Any:
-    """The store, if it has the shape asked for."""
+    """The store, if it has the requested shape."""
     if shape is not None and shape_of(shape) != tuple(store.shape):
         raise ShapeError(f"The source has shape {tuple(store.shape)}, but shape={shape} was asked for.",
                          hint="leave out shape=.")

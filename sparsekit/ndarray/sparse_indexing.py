@@ -86,7 +86,7 @@ def _places_of_mask(x: Any, key: Any) -> tuple[Any, Any] | None:
 
 
 def _values(part: Any) -> Any:
-    """An index array as numpy; MXNet's arrays are float32 unless told otherwise, so whole floats are indices too."""
+    """An index array as numpy; MXNet's arrays are float32 by default, so whole floats are indices too."""
     try:
         values = part.asnumpy() if isinstance(part, NDArray) else np.asarray(unmasked(part))
     except ValueError as error:

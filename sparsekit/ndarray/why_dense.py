@@ -19,7 +19,7 @@ class WhyDense(NamedTuple):
     ----------
     kind : str
         ``"fallback"`` and ``"dense by nature"`` are implicit conversions of a sparse array, as in the ledger; ``"asked"``
-        is a conversion or a product that the code asked for.  ``"created"``: no array that it was computed from was
+        is an explicit conversion, or a product.  ``"created"``: no array that it was computed from was
         sparse; ``"unknown"``: nothing is recorded; ``"sparse"``: it is not dense.
     op, line : str
         Operator that made it, or what it was computed from, dense, and the line that called it; may be empty.

@@ -1,4 +1,4 @@
-"""Arrays out of nothing."""
+"""Operators that create arrays."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ arange.attrs = {"start": 0, "stop": REQUIRED, "step": 1.0, "repeat": 1, "dtype_"
 
 def _count(attrs: dict[str, Any]) -> int:
     if not attrs["step"]:
-        raise ShapeError("a step of 0 leads nowhere.", hint="give a step above or below 0.")
+        raise ShapeError("step must not be 0.", hint="give a step above or below 0.")
     return max(0, int(np.ceil((attrs["stop"] - attrs["start"]) / attrs["step"])))
 
 
@@ -62,7 +62,7 @@ def _count(attrs: dict[str, Any]) -> int:
 def _(k: Any, attrs: Any) -> Any:
     start, step = attrs["start"], attrs["step"]
     if np.dtype(attrs["dtype_"]).kind in "iu":
-        start, step = int(start), int(step)  # as in MXNet; how many there are follows from the numbers as given
+        start, step = int(start), int(step)  # as in MXNet; the number of values is computed from the unrounded attributes
     made = start + step * k.xp.arange(_count(attrs))
     return k.xp.repeat(made, attrs["repeat"]).astype(attrs["dtype_"])
 
@@ -73,7 +73,7 @@ arange.gradient(lambda F, g, _out, attrs, want: ())
 
 def _spaced(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if np.ndim(attrs["start"]) or np.ndim(attrs["stop"]):
-        raise ShapeError(f"start={shown(attrs['start'])} and stop={shown(attrs['stop'])} are not both numbers.",
+        raise ShapeError(f"start={shown(attrs['start'])} and stop={shown(attrs['stop'])} must both be numbers.",
                          hint="stack the results of several calls.")
     return (max(0, int(attrs["num"])),)
 

@@ -62,7 +62,7 @@ class _Descent(Optimizer):
 
 @register
 class SGD(_Descent):
-    """Stochastic gradient descent, with momentum if asked for.
+    """Stochastic gradient descent, optionally with momentum.
 
     ``weight -= lr * (clip(rescale_grad * grad) + wd * weight)``; with momentum,
     ``state = momentum * state - lr * (…); weight += state``.

@@ -88,7 +88,7 @@ def depths(threads: Sequence[int], starts: Sequence[int], durations: Sequence[in
     for place in range(len(starts) - 1, -1, -1):
         stack = around.setdefault(threads[place], [])
         start, end = starts[place], starts[place] + durations[place]
-        # Whoever contains this event ended after it and began no later.
+        # An event that contains this one ended after it and began no later.
         while stack and not (stack[-1][0] <= start and end <= stack[-1][1]):
             stack.pop()
         depth[place] = len(stack)

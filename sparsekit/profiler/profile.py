@@ -105,7 +105,7 @@ class Profile:
         """Each implicit conversion of a sparse array to a dense one, as ``Densification``; the first 100,000.
 
         Its ``kind`` is ``"fallback"``, where no kernel takes the storage types, or ``"dense by nature"``, where the result
-        of an operator holds a sparse input densely, as that of ``csr + 1`` does.  What is asked for is not here:
+        of an operator holds a sparse input densely, as that of ``csr + 1`` does.  Explicit conversions are not included:
         ``tostype``, and products, reductions and look-ups, whose dense result is their meaning.  Reads out of the
         library, ``asnumpy`` and ``asscipy``, are events of the transfer lane with their bytes.
         """

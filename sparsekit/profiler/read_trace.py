@@ -80,7 +80,7 @@ def _read(path: Any, name: str, most: int) -> bytes:
     try:
         with open(path, "rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
-        # One byte more than allowed tells too large from just right, and a bomb is never unpacked.
+        # Reading one byte more than allowed detects a file that is too large, without unpacking all of it.
         with gzip.open(path, "rb") if packed else open(path, "rb") as stream:
             content = stream.read(most + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

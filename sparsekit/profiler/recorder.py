@@ -40,7 +40,7 @@ across_fork(lambda: _digesting)
 #: sometimes more for events that are not operators on dense arrays.
 ITEMS_AN_OBJECT = 10
 
-#: Nanoseconds after which the garbage collector is told, and how much waits is looked at: at most a thousand events.
+#: Nanoseconds between updates of the garbage collector's threshold and of the count of waiting events.
 PERIOD = 1_000_000
 
 #: Events that may wait before they are digested; about 300 bytes each.

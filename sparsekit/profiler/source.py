@@ -58,7 +58,7 @@ class Stored:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The records; made when they are first asked for, as they take far more memory than what they are made of."""
+        """The records; made on first use, since they take far more memory than the stored events."""
         found = self._records
         if isinstance(found, Brief):
             found = self._records = found.records()

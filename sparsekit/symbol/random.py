@@ -83,7 +83,7 @@ def randint(low: int, high: int, shape: Any = None, dtype: Any = None, **kwargs:
 
 
 def multinomial(data: Symbol, shape: Any = None, get_prob: bool = True, dtype: Any = "int32", **kwargs: Any) -> Symbol:
-    """Places along the last axis of ``data``, drawn with the probabilities there, and their logarithms unless told not to."""
+    """Places along the last axis of ``data``, drawn with the probabilities there; with ``get_prob``, their logarithms too."""
     sizes = {} if shape is None else {"shape": shape}
     return F._sample_multinomial(data, get_prob=get_prob, dtype=element_type(dtype).name, **sizes, **kwargs)
 

@@ -173,7 +173,7 @@ def _where(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Part
     return [ins[0], *_all_alike(ins[1:], out, attrs)]
 
 
-def _turned(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+def _transposed_axes(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
     if out is None:
         return ins
     axes = attrs["axes"] or tuple(range(len(out)))[::-1]
@@ -260,7 +260,7 @@ _GUESSES: dict[str, Guess] = {
     **dict.fromkeys(("L2Normalization", "LRN", "Dropout", "SoftmaxActivation", "MakeLoss", "softmax", "log_softmax", "softmin",
                      "reverse", "Activation", "sort", "cumsum"), _first_alike),
     "LeakyReLU": lambda ins, out, attrs: _channels(1)(ins, out, attrs) if len(ins) > 1 else [out],
-    "transpose": _turned, "SliceChannel": _split, "Reshape": _reshaped, "expand_dims": _expanded, "SwapAxis": _swapped,
+    "transpose": _transposed_axes, "SliceChannel": _split, "Reshape": _reshaped, "expand_dims": _expanded, "SwapAxis": _swapped,
     "softmax_cross_entropy": lambda ins, out, attrs: [ins[0], ins[0][:1] if ins[0] else None],
 }
 

@@ -303,7 +303,7 @@ class Symbol(Tensor):
         ----------
         *args, **kwargs : {"default", "row_sparse", "csr"}
             By position or by name; of the rest what the variables declare, "default" if they declare nothing.
-            Where the number of axes matters and no declared shape tells it, arrays are taken to be matrices.
+            Arrays are taken to be matrices where the number of axes matters and is not declared.
 
         Raises
         ------

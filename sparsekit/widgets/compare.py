@@ -43,7 +43,7 @@ class _ComparedRun:
         return sum(event.own for event in self.events)
 
     def cut(self, choice: Any) -> None:
-        """Take the part of its own time that was asked for."""
+        """Take the requested part of its own time."""
         self._keep([event for event in self.all if event.lane not in APART],
                    _without_compilation(self.all, typical_window(self.all, choice)))  # fmt: skip
         self.took = format_duration(self.length)
@@ -115,7 +115,7 @@ def timelines_figure(
 
 
 def _why_not(runs: Sequence[_ComparedRun], steps: Alignment | None, align: str) -> str:
-    """Say why steps are not aligned where a reader would expect it: it was asked for, or only some runs have them."""
+    """The note why steps are not aligned, if alignment was requested or only some runs have steps."""
     some = any(recorded_steps(run.all) for run in runs)
     return steps.reason if steps is not None and (align == "step" or some) else ""
 

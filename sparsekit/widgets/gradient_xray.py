@@ -174,7 +174,7 @@ def _agrees(touched: np.ndarray, gradient: Parts | None) -> bool | None:
 
 
 def _units(units: int | None, batch: Parts, gradient: Parts | None, upstream: np.ndarray | None) -> int:
-    """Columns of the weight: as asked for, as the arrays given have them, else one; they must agree."""
+    """Columns of the weight: the requested number, that of the given arrays, else one; they must agree."""
     found = {} if units is None else {"units=": whole("units", units, "columns of a weight")}
     if gradient is not None:
         if gradient.rows != batch.columns:

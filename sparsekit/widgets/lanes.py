@@ -28,7 +28,7 @@ class Palette:
     """
 
     def __init__(self, ranking: Mapping[str, float], everything: Mapping[str, float] | None = None) -> None:
-        # The large part outweighs the rest, so that its operators are the ones told apart.
+        # The large part outweighs the rest, so that its operators get the colours.
         weight = 1.0 + sum((everything or ranking).values())
         totals = dict((everything or ranking).items())
         totals.update({name: weight + value for name, value in ranking.items()})

@@ -63,7 +63,7 @@ class Window(NamedTuple):
 
 
 class EventBox(NamedTuple):
-    """What is drawn as one rectangle: one event, or ``size`` neighbours too narrow to tell apart."""
+    """A rectangle of the picture: one event, or ``size`` neighbours that are too narrow to draw alone."""
 
     event: Event
     start: float
@@ -207,7 +207,7 @@ def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60)
 
 
 def _typical(events: Sequence[Event], window: Window, large: float = 0.2) -> bool:
-    """Tell whether each lane that took a large share of the run is in the window, so that it shows where the time goes."""
+    """Whether the window contains each lane that took a large share of the run."""
     totals = {lane: own for lane, own in lane_totals(events).items() if lane not in APART}
     whole = sum(totals.values())
     inside = {event.lane for event in events if event.end > window.start and event.start < window.end}
@@ -215,7 +215,7 @@ def _typical(events: Sequence[Event], window: Window, large: float = 0.2) -> boo
 
 
 def stepped(events: Sequence[Event], few: int = 60) -> bool:
-    """Tell whether one training step says more than the whole run: many events, and at least three steps."""
+    """Whether one training step is more readable than the whole run: many events, and at least three steps."""
     return len(events) > few and len(steps(events)) >= 3
 
 

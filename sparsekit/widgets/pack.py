@@ -65,7 +65,7 @@ class _Names:
 
 
 def _key(array: Mapping[str, Any]) -> Any:
-    """Tell array descriptions apart without writing each of them as JSON."""
+    """A hashable key of an array description, without writing it as JSON."""
     try:
         key = (tuple(array["shape"]), *(array.get(name) for name in _FIELDS), tuple(array["components"].items()))
         hash(key)

@@ -242,7 +242,7 @@ class TrainingMonitor(Scoped):
             self._widget = None
 
     def _send(self, last: bool = False) -> None:
-        """Update the live view, at most as often as asked for, and so seldom that it takes a twentieth of the time."""
+        """Update the live view, at most as often as requested, and so rarely that it takes a twentieth of the time."""
         start = time.perf_counter()
         if self._widget is None or not (last or start - self._sent >= max(self.every, self._wait)):
             return

@@ -113,7 +113,7 @@ def _ends(paths: Paths, places: Any) -> Any:
     return (places == last) | (places == last - 1)
 
 
-def _turned(xp: Any, array: Any, lengths: Any, axis: int) -> Any:
+def _reversed(xp: Any, array: Any, lengths: Any, axis: int) -> Any:
     """The first ``lengths`` entries along an axis in reverse order, batch by batch; what is behind stays."""
     places = xp.arange(array.shape[axis])
     places = xp.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
@@ -131,9 +131,9 @@ def _occupancy(xp: Any, scores: Any, paths: Paths) -> tuple[Any, Any, Any]:
     ends = xp.where(_ends(paths, places), before[-1], -np.inf)
     total = _log_add(xp, *(ends[:, place] for place in places))
     total = xp.where(data_lengths > 0, total, xp.where(label_lengths == 0, 0, -np.inf))
-    turned = xp.stack([_turned(xp, step, whole, 1) for step in _turned(xp, scores, data_lengths, 0)])
-    after = _sweep(xp, turned, _turned(xp, symbols, whole, 1), data_lengths)
-    after = _turned(xp, xp.stack([_turned(xp, step, whole, 1) for step in after]), data_lengths, 0)
+    turned = xp.stack([_reversed(xp, step, whole, 1) for step in _reversed(xp, scores, data_lengths, 0)])
+    after = _sweep(xp, turned, _reversed(xp, symbols, whole, 1), data_lengths)
+    after = _reversed(xp, xp.stack([_reversed(xp, step, whole, 1) for step in after]), data_lengths, 0)
     reached = (xp.arange(scores.shape[0])[:, None] < data_lengths) & np.isfinite(total)
     share = before + after - scores - total[:, None]
     inside = reached[:, :, None] & (places < whole[:, None])

@@ -38,7 +38,8 @@ def _sizes(name: str, value: Any, count: int, default: int, least: int) -> tuple
 def _window(spatial: tuple[int, ...], attrs: dict[str, Any]) -> _Window:
     count = len(spatial)
     if not 1 <= count <= 3:
-        raise ShapeError(f"images of {count} axes have no columns.", hint="the data is (batch, channels, …), with 1 to 3 more.")
+        raise ShapeError(f"images must have 1 to 3 axes, got {count}.",
+                         hint="data is (batch, channels, …), with the axes of the image at the end.")
     kernel = _sizes("kernel", attrs["kernel"], count, 1, 1)
     stride, dilate = (_sizes(name, attrs[name], count, 1, 1) for name in ("stride", "dilate"))
     pad = _sizes("pad", attrs["pad"], count, 0, 0)

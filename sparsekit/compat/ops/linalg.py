@@ -21,7 +21,8 @@ from .triangle import checked, matrix_sample, square, turn
 
 def _syrk_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if len(shapes[0]) < 2:
-        raise ShapeError(f"shape {tuple(shapes[0])} holds no matrices.", hint="give at least two axes.")
+        raise ShapeError(f"arrays must have at least two axes, got shape {tuple(shapes[0])}.",
+                         hint="the last two axes are those of the matrices.")
     size = shapes[0][-1 if attrs["transpose"] else -2]
     return (*shapes[0][:-2], size, size)
 
@@ -225,7 +226,7 @@ slogdet.gradient(lambda F, g, A, _out, attrs, want: F.zeros_like(A) if g[1] is N
 def _wide(shapes: Any, attrs: dict[str, Any]) -> Any:
     shape = tuple(shapes[0])
     if len(shape) < 2 or shape[-2] > shape[-1]:
-        raise ShapeError(f"shape {shape} holds no matrices with at least as many columns as rows.", hint="transpose them.")
+        raise ShapeError(f"matrices must have at least as many columns as rows, got shape {shape}.", hint="transpose them.")
     return [shape, (*shape[:-1], shape[-2])]
 
 

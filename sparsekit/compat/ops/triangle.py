@@ -26,7 +26,7 @@ def checked(x: Any) -> Any:
 def square(shape: tuple[int, ...]) -> int:
     """The size of the square matrices on the last two axes."""
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ShapeError(f"shape {tuple(shape)} holds no square matrices.", hint="the last two axes must be equal.")
+        raise ShapeError(f"matrices must be square, got shape {tuple(shape)}.", hint="the last two axes must be equal.")
     return int(shape[-1])
 
 
@@ -66,7 +66,7 @@ extract.gradient(lambda F, g, _data, _out, attrs, want: F.linalg_makediag(g, off
 
 def _with_diagonal(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if not shapes[0]:
-        raise ShapeError("a number has no last axis.", hint="give a vector.")
+        raise ShapeError("the array must have at least one axis.", hint="give a vector.")
     size = shapes[0][-1] + abs(attrs["offset"])
     return (*shapes[0][:-1], size, size)
 
@@ -130,7 +130,7 @@ def _triangle_size(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     count = shapes[0][-1] if shapes[0] else 0
     edge = (math.isqrt(8 * count + 1) - 1) // 2
     if not edge or edge * (edge + 1) // 2 != count:
-        raise ShapeError(f"{count} values make no triangle.", hint="a triangle has 1, 3, 6, 10 … values.")
+        raise ShapeError(f"a triangle must have 1, 3, 6, 10 … values, got {count}.", hint="n rows have n * (n + 1) / 2 values.")
     size = edge + abs(attrs["offset"])
     return (*shapes[0][:-1], size, size)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import ShapeError, SparsekitError
+from ...base.errors import ShapeError, SparsekitError, expected
 from ...core import cost, infer
 from ...core.op import REQUIRED
 from ...ops.update.update import Update, apply_step
@@ -25,7 +25,7 @@ def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: in
     def shape(shapes: Any, attrs: dict[str, Any]) -> Any:
         count = attrs[counter]
         if not isinstance(count, (int, np.integer)) or count < 1:
-            raise SparsekitError(f"{name}: {counter}={count!r} is no positive number.", hint="it counts the weights.")
+            raise SparsekitError(expected(f"{name}: {counter}", "an integer of at least 1", count), hint="it counts the weights.")
         if len(shapes) != count * group + rest:
             raise ShapeError(f"{count} weights come with {count * group + rest} arrays, not {len(shapes)}.",
                              hint="give lists of equal length.")

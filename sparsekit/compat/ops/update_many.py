@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import ShapeError, SparsekitError
+from ...base.errors import ShapeError, SparsekitError, expected
 from ...core import cost, infer
 from ...core.op import REDUCED, REQUIRED, Op
 from ...ops import samples
@@ -27,7 +27,8 @@ def _groups(name: str, group: int, preloaded: bool) -> Callable[[Any, dict[str, 
     def shape(shapes: Any, attrs: dict[str, Any]) -> Any:
         count = attrs["num_weights"]
         if not isinstance(count, (int, np.integer)) or count < 1:
-            raise SparsekitError(f"{name}: num_weights={count!r} is no positive number.", hint="it counts the weights.")
+            raise SparsekitError(expected(f"{name}: num_weights", "an integer of at least 1", count),
+                                 hint="it counts the weights.")
         wanted = count * group + 2 * preloaded
         if len(shapes) != wanted:
             raise ShapeError(f"{count} weights come with {wanted} arrays, not {len(shapes)}.",
@@ -199,13 +200,13 @@ multi_all_finite.attrs = {"num_arrays": 1, "init_output": True}
 multi_all_finite.forward(f"{_ANY}... -> default", asked=REDUCED)(_all_finite)
 
 
-def _nothing(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _no_outputs(shapes: Any, attrs: dict[str, Any]) -> Any:
     _counted(shapes, attrs)
     return []
 
 
 reset_arrays = Op(
-    "reset_arrays", "*data", shape=_nothing, dtype=lambda dtypes, attrs: [], cost=cost.none,
+    "reset_arrays", "*data", shape=_no_outputs, dtype=lambda dtypes, attrs: [], cost=cost.none,
     mutates=lambda attrs: range(attrs["num_arrays"]), outputs=0,
     sample=_two(num_arrays=2), doc="Set several arrays to zero, in place; sparse ones then store nothing.")
 reset_arrays.attrs = {"num_arrays": REQUIRED}

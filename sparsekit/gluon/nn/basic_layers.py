@@ -54,17 +54,17 @@ class Dense(HybridBlock):
                                    hint="'row_sparse' suits csr inputs.")
         self._units, self._in_units, self._flatten = whole("units", units), whole("in_units", in_units), flatten
         units, in_units = self._units, self._in_units
-        self._turned = weight_grad_stype == "row_sparse"
+        self._is_transposed = weight_grad_stype == "row_sparse"
         with self.name_scope():
             self.weight = self.params.get("weight", shape=self._weight_shape(in_units), init=weight_initializer, dtype=dtype,
                                           allow_deferred_init=True, grad_stype=weight_grad_stype)
-            self.weight._turned = self._turned
+            self.weight._is_transposed = self._is_transposed
             self.bias = self.params.get("bias", shape=(units,), init=bias_initializer, dtype=dtype,
                                         allow_deferred_init=True) if use_bias else None
             self.act = Activation(activation, prefix=activation + "_") if activation is not None else None
 
     def _weight_shape(self, inputs: int) -> tuple[int, int]:
-        return (inputs, self._units) if self._turned else (self._units, inputs)
+        return (inputs, self._units) if self._is_transposed else (self._units, inputs)
 
     def infer_shape(self, x: Any, *args: Any) -> None:
         """Infer the weight's shape from the input."""
@@ -73,7 +73,7 @@ class Dense(HybridBlock):
         self.weight.shape = self._weight_shape(math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        if self._turned and as_held(x):
+        if self._is_transposed and as_held(x):
             if self._flatten and getattr(x, "ndim", 0) != 2:  # the shape of a symbol is unknown
                 x = F.Flatten(x)
             out = F.dot(x, weight)
@@ -85,7 +85,7 @@ class Dense(HybridBlock):
         return out if self.act is None else self.act(out)
 
     def __repr__(self) -> str:
-        inputs = self.weight.shape[0 if self._turned else 1]
+        inputs = self.weight.shape[0 if self._is_transposed else 1]
         return f"{type(self).__name__}({inputs or None} -> {self._units}, {self.act or 'linear'})"
 
 

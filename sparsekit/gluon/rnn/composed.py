@@ -290,7 +290,7 @@ class ResidualCell(ModifierCell):
 
 
 class BidirectionalCell(_Cells, HybridRecurrentCell):
-    """Two cells, one of which runs backward; outputs are put beside each other.  It has no single steps.
+    """Two cells, one of which runs backward; their outputs are concatenated.  It cannot run single steps.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ BLOCK = 8
 
 
 def _bits(dense):
-    """The elements as unsigned integers: zeros are told apart by their bits, many at a time."""
+    """The elements as unsigned integers: zeros are recognized by their bits, many at a time."""
     return dense.view(f"u{dense.dtype.itemsize}")
 
 

@@ -35,7 +35,7 @@ OLDEST_NUMBA = (0, 61)
 
 
 class _Within(threading.local):
-    """The times of what the calling thread is compiling, which is told when the outermost kernel is done."""
+    """The times of compilations in this thread, which are reported when the outermost kernel is done."""
 
     times: list[tuple[str, int, int]] | None = None
 
@@ -44,11 +44,11 @@ _within = _Within()
 
 
 def _whole(name: str, work: Callable[[], Any]) -> Any:
-    """Import or compile something to its end, and tell the listeners from the calling thread how long it took.
+    """Import or compile something without interruption, and report the time to the listeners.
 
     An import that Ctrl-C cuts in half leaves a package that can never be imported again in this process, and a
     compilation leaves numba's tables half filled.  So neither is done where signals are handled; what a handler raised
-    is raised afterwards.  Times are told by the outermost call: kernels compile kernels.
+    is raised afterwards.  Times are reported by the outermost call, since kernels compile kernels.
     """
     outer = _within.times
     times: list[tuple[str, int, int]] = [] if outer is None else outer

@@ -13,7 +13,7 @@ from ...core import cost, infer
 from ...core.op import Call, Op
 from ...storage import CSR, RowSparse, densify
 from .. import samples
-from ..sparse.sparse_indexing import index_type, stretched
+from ..sparse.sparse_indexing import broadcast_csr, index_type
 from .unary import _sigmoid, on_data
 
 __all__ = ["add_stores", "index_type"]
@@ -56,7 +56,7 @@ def add_csr(k: Any, left: CSR, right: CSR, factor: float) -> CSR:
 
 
 def _negated(xp: Any, x: Any) -> Any:
-    """``0 - x``, which is +0 for a zero, as where nothing is stored minus a zero; and no view."""
+    """``0 - x``, which gives +0 for a zero, like an absent element minus a zero; the result is not a view."""
     return xp.subtract(x.dtype.type(0), x)
 
 
@@ -177,7 +177,7 @@ def divide(xp: Any, left: Any, right: Any, out: Any = None) -> Any:
 
 @functools.lru_cache(256)
 def _without_csr(op: Op, rows: int) -> Op:
-    """The operator without the rows that give csr arrays, of the so many that it has."""
+    """The operator without the rows that give csr arrays, cached by its number of rows."""
     found = copy.copy(op)
     found.rules = [rule for rule in op.rules if "csr" not in rule.outputs]
     found.settle, found._calls = None, {}
@@ -239,7 +239,7 @@ broadcast_div = broadcasting(
 
 
 def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
-    """Whether a vector runs along columns, and its values; None if it is neither a row nor a column."""
+    """Whether a vector runs along columns, and its values; None if the array is neither a row nor a column."""
     if other.ndim <= 2 and other.size == shape[1] and other.shape[-1] == shape[1]:
         return True, other.reshape(-1)
     if other.ndim == 2 and other.shape == (shape[0], 1):
@@ -250,7 +250,7 @@ def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
 
 
 def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
-    left = stretched(k, left, infer.broadcast_shapes(tuple(left.shape), right.shape))
+    left = broadcast_csr(k, left, infer.broadcast_shapes(tuple(left.shape), right.shape))
     found = _pieces(right, left.shape)
     if found is None:
         return on_data(left, (_divide(k.xp, left.data, _values_at(k, left, right)) if invert
@@ -425,7 +425,7 @@ def _relu_slope(xp: Any, g: Any, y: Any) -> Any:
         return out
     if xp is not np:
         return xp.where(xp.isnan(y), y, out)
-    if y.size and np.isnan(y.item(y.argmax())):  # argmax finds a NaN before any number, and takes a tenth of the product's time
+    if y.size and np.isnan(y.item(y.argmax())):  # argmax finds a NaN first, in a tenth of the time of the product
         out[np.isnan(y)] = np.nan
     return out
 

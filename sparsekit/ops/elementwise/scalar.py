@@ -55,23 +55,23 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
 
 
 def _fitting(scalar: Any, dtype: Any) -> Any:
-    """A whole number as an integer, if integers are computed with; numpy refuses one that their type does not hold.
+    """Convert an integral scalar to int for integer arrays; numpy raises if the type cannot hold it.
 
-    Calls are remembered by their attributes, and 2, 2.0 and True are one key; and a float would round large integers.
+    Calls are cached by their attributes, where 2, 2.0 and True are one key, and a float would round large integers.
     """
     whole = dtype.kind in "iu" and isinstance(scalar, (int, float)) and float(scalar).is_integer()
     return int(scalar) if whole else scalar
 
 
 class Beyond:
-    """The scalars on one side of zero, as a condition of a rule row that prints as such."""
+    """The scalars on one side of zero, as a printable condition of a rule row."""
 
     def __init__(self, side: str) -> None:
         self.side = side
 
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, numbers.Real):
-            return False  # no number, which the operator's shape rule refuses
+            return False  # not a number: the operator's shape rule raises
         number: Any = value
         return bool({"positive": number > 0, "negative": number < 0, "not negative": number >= 0,
                      "not positive": number <= 0, "nonzero": number != 0}[self.side])

@@ -68,7 +68,7 @@ def unary(
 
 
 def _rule(gradient: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient rule that keeps only what ``gradient(F, g, x, y)`` uses."""
+    """A gradient rule that saves only the arrays that ``gradient(F, g, x, y)`` uses."""
     names = gradient.__code__.co_varnames[2:4]
     if names == ("_x", "_y"):
         return lambda F, g, _data, _out, attrs, want: gradient(F, g, None, None)

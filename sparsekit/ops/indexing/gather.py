@@ -28,7 +28,7 @@ def places_of(xp: Any, indices: Any, sizes: tuple[int, ...], negative: bool = Tr
         If one is outside.
     """
     if indices.shape[0] > len(sizes):
-        raise ShapeError(f"indices for {indices.shape[0]} axes were given, there are {len(sizes)}.",
+        raise ShapeError(f"indices must have one row for each of the {len(sizes)} axes, got {indices.shape[0]} rows.",
                          hint="indices has one row an axis.")
     numbers = whole(xp, indices, "The index")
     made = []
@@ -72,7 +72,7 @@ gather.gradient(lambda F, g, data, indices, _out, attrs, want: (
 def _scattered(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     shape, data, indices = tuple(attrs["shape"]), tuple(shapes[0]), tuple(shapes[1])
     if _gathered([shape, indices], attrs) != (data or (1,)):
-        raise ShapeError(f"data of shape {data} and indices of shape {indices} do not fill shape {shape}.",
+        raise ShapeError(f"data of shape {data} does not fit indices of shape {indices} and shape {shape}.",
                          hint="data has the shape that gather_nd gives for those indices.")
     return shape
 
@@ -207,7 +207,7 @@ one_hot.gradient(lambda F, g, indices, _out, attrs, want: F.zeros_like(indices))
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
-    """How far apart neighbours along each axis lie in the flattened array."""
+    """The strides of each axis in the flattened array, in elements."""
     return [math.prod(shape[axis + 1:]) for axis in range(len(shape))]
 
 
@@ -288,7 +288,7 @@ def _complete(parts: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
 
 
 def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
-    """Shape of the result: asked of numpy with slices that take nothing, so that nothing of that size is made."""
+    """Shape of the result, inferred by numpy without making an array of that size."""
     view = np.broadcast_to(np.int8(0), shape)
     try:
         parts: Any = _complete(with_places(key, places), len(shape))
@@ -305,7 +305,7 @@ def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
 
 def _indexed_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     data, places = tuple(shapes[0]), tuple(shapes[1])
-    spare = tuple(max(size, 1) for size in data)  # any place would be outside an axis without entries
+    spare = tuple(max(size, 1) for size in data)  # every index is outside an axis without entries
     made = _indexed(spare, np.broadcast_to(np.int64(0), places), attrs["key"])
     return made if spare == data else _indexed(data, np.zeros((places[0], 0), np.int64), attrs["key"])
 
@@ -322,7 +322,7 @@ index = Op("_index", "data places", key=REQUIRED, shape=_indexed_shape, dtype=fi
 
 @index.forward("default, default -> default")
 def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
-    shape = _indexed(x.shape, on_host(places), attrs["key"])  # which checks the bounds: cupy looks at none
+    shape = _indexed(x.shape, on_host(places), attrs["key"])  # checks the bounds, which cupy does not
     try:
         return k.xp.ascontiguousarray(x[with_places(attrs["key"], places)]).reshape(shape)
     except IndexError as error:
@@ -355,7 +355,7 @@ index_add.gradient(lambda F, g, data, places, _out, attrs, want: (
 def _box(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[Any, ...]:
     begin, end, step = (tuple(attrs[name] or ()) for name in ("begin", "end", "step"))
     if len(begin) != len(end) or len(begin) > len(shape) or (step and len(step) != len(begin)):
-        raise ShapeError(f"begin={begin}, end={end}, step={step} do not name a part of shape {shape}.",
+        raise ShapeError(f"begin={begin}, end={end}, step={step} must have one entry for each axis of shape {shape}.",
                          hint="give one entry an axis.")
     return tuple(slice(*part) for part in zip(begin, end, step or (None,) * len(begin), strict=True))
 

@@ -1,6 +1,6 @@
-"""One rule for arrays of positions, whatever operator, mode and storage type they are for.
+"""The conversion of arrays of positions, common to all operators, modes and storage types.
 
-A fraction is cut off: 2.7 is 2, and -0.5 is 0.  NaN is no position and raises, in every mode.  A number outside the axis
+A fraction is cut off: 2.7 is 2, and -0.5 is 0.  NaN raises in every mode.  A number outside the axis
 is brought to the nearest end (``"clip"``: infinity and 1e20 name the last entry), wrapped round (``"wrap"``; infinity has no
 remainder and raises), or refused (``"raise"``).  A GPU is not waited for: there NaN names entry 0, and nothing raises.
 """
@@ -22,20 +22,21 @@ MODES = ("clip", "wrap", "raise")
 
 
 class _Unasked(str):
-    """The default of ``mode``: equal to what a caller writes, but told apart, since nobody asked for it."""
+    """The default of ``mode``: equal to an explicit mode, but a distinct object, so that clipping by default can warn."""
 
     __slots__ = ()
 
 
-#: Clips, as ``"clip"`` does, and gives notice of what it clips.
+#: Clips, as ``"clip"`` does, and warns of what it clips.
 CLIP = _Unasked("clip")
 
-_HINT = "give positions from 0 to {last}; an operator with a mode does what mode='clip' or 'wrap' asks for without a word."
+_HINT = "give positions from 0 to {last}; an operator with a mode clips or wraps them silently with mode='clip' or 'wrap'."
 
 
 def _refused(what: str, value: Any) -> RowIndexError:
-    return RowIndexError(f"{what}: {value} is no position.", hint="positions are whole numbers; look for the NaN's or "
-                         "infinity's origin, for instance a division by zero.")
+    return RowIndexError(f"{what}: positions must be integers, got {value}.",
+                         hint="look for the origin of the "
+                         "NaN or infinity, for instance a division by zero.")
 
 
 def whole(xp: Any, values: Any, what: str) -> Any:
@@ -66,29 +67,29 @@ def inside(k: Any, values: Any, size: int, mode: str, what: str) -> Any:
     Parameters
     ----------
     mode : {"clip", "wrap", "raise"} or CLIP
-        With ``CLIP``, what is clipped is told of, as ``config.indices`` says.
+        ``CLIP`` warns of clipped positions as ``config.indices`` says.
     what : str
         Operator and kind of position, for messages: ``"take: the index"``.
 
     Raises
     ------
     RowIndexError
-        If a position is NaN, or infinite and wrapped; if there is no entry to name; if one is outside and ``mode`` is
-        ``"raise"``, or ``config.indices`` is ``"error"`` and nobody asked to clip.
+        If a position is NaN, or infinite and wrapped; if the axis has no entries; if one is outside and ``mode`` is
+        ``"raise"``, or ``CLIP`` under ``config.indices = "error"``.
     """
     if not size and values.size:
-        raise RowIndexError(f"{what}: the axis has no entries to take.", hint="take from an array with entries.")
+        raise RowIndexError(f"{what}: the axis must have at least one entry.", hint="take from an array with entries.")
     if k.device == "gpu":
         return _inside_on_device(k.xp, values, size, mode, what)
     found = values if values.dtype == np.int64 else _or_low(values)
     if not found.size:
         return found
-    unsigned = found.reshape(-1).view(np.uint64)  # where what is negative is larger than any size
+    unsigned = found.reshape(-1).view(np.uint64)  # in an unsigned view, where negative numbers exceed any size
     return found if unsigned[unsigned.argmax()] < size else _brought_inside(values, size, mode, what)
 
 
 def _or_low(values: Any) -> Any:
-    """The numbers as int64; what int64 does not hold, NaN too, becomes a negative number."""
+    """The numbers as int64; NaN and numbers beyond int64 become negative."""
     made = values.astype(np.int64)
     if values.dtype.kind == "f" and not _BECOMES_LOW:
         made[~(np.abs(values) < 2.0**63)] = -1
@@ -96,12 +97,12 @@ def _or_low(values: Any) -> Any:
 
 
 with np.errstate(invalid="ignore"):
-    #: Whether this processor makes the smallest integer of what an integer does not hold; others make 0 or the nearest end.
+    #: Whether this processor converts out-of-range floats to the smallest integer; others give 0 or the nearest end.
     _BECOMES_LOW = bool((np.array([np.nan, np.inf, 1e20]).astype(np.int64) < 0).all())
 
 
 def _brought_inside(values: Any, size: int, mode: str, what: str) -> Any:
-    """What ``inside`` gives where at least one position is outside, or no number."""
+    """The result of ``inside`` if at least one position is outside or NaN."""
     floats = values.dtype.kind == "f"
     cut = np.trunc(values.astype(np.float64)) if floats else values.astype(np.int64)
     if floats and np.isnan(cut).any():
@@ -127,7 +128,7 @@ def _shown(number: Any) -> str:
 
 
 def _inside_on_device(xp: Any, values: Any, size: int, mode: str, what: str) -> Any:
-    """The same on a GPU, which is waited for only where an error is asked for."""
+    """The same on a GPU, which is synchronized only if errors are raised."""
     if mode == "raise" or config.indices == "error":
         found = inside(_HOST, on_host(values), size, mode, what)
         return xp.asarray(found)

@@ -26,10 +26,10 @@ def _check(shapes: Any, attrs: dict[str, Any]) -> Any:
     """The data's shape, if axis and lengths fit it."""
     shape, axis = tuple(shapes[0]), attrs["axis"]
     if axis not in (0, 1) or len(shape) < 2:
-        raise ShapeError(f"shape {shape} and axis {axis} do not name a time and a batch axis.",
-                         hint="time is axis 0 or 1 of at least two.")
+        raise ShapeError(f"axis must be 0 or 1 of an array of at least two axes, got axis {axis} of shape {shape}.",
+                         hint="it is the axis of time; the other one counts the batch.")
     if (len(shapes) > 1) != bool(attrs["use_sequence_length"]):
-        raise ShapeError("sequence_length and use_sequence_length=True go together.", hint="give both or neither.")
+        raise ShapeError("sequence_length and use_sequence_length=True need each other.", hint="give both or neither.")
     if len(shapes) > 1 and tuple(shapes[1]) != (shape[1 - axis],):
         raise ShapeError(f"sequence_length has shape {tuple(shapes[1])}, the batch {shape[1 - axis]} sequences.",
                          hint="give one length a sequence.")
@@ -83,7 +83,8 @@ mask.gradient(lambda F, g, _data, length, _out, attrs, want: (
 def _last_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     shape = _check(shapes, attrs)
     if not shape[attrs["axis"]]:
-        raise ShapeError(f"shape {shape} has no time steps.", hint="there is no last entry.")
+        raise ShapeError(f"data must have at least one time step, got shape {shape}.",
+                         hint="an empty sequence has no last entry.")
     return shape[1:] if attrs["axis"] == 0 else (shape[0], *shape[2:])
 
 

@@ -15,7 +15,7 @@ from ...storage.convert import row_ids
 from .. import samples
 from ..limits import check_gradient
 from ..sparse.sparse_indexing import (
-    Steps,
+    IndexRange,
     csr_column_steps,
     csr_columns,
     csr_from_places,
@@ -33,7 +33,7 @@ __all__ = ["Only", "slice_op", "take"]
 
 
 class Only:
-    """Attribute values of which something holds, as a condition of a rule row that prints as such."""
+    """A predicate on attribute values as a printable condition of a rule row."""
 
     def __init__(self, what: str, holds: Any) -> None:
         self.what, self.holds = what, holds
@@ -52,7 +52,7 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def box(shape: tuple[int, ...], attrs: dict[str, Any]) -> list[Steps]:
+def box(shape: tuple[int, ...], attrs: dict[str, Any]) -> list[IndexRange]:
     """The positions of each axis that ``begin``, ``end`` and ``step`` stand for.
 
     Raises
@@ -68,15 +68,16 @@ def box(shape: tuple[int, ...], attrs: dict[str, Any]) -> list[Steps]:
         raise ShapeError(f"begin={begin}, end={end} and step={step} differ in length.",
                          hint="give one entry an axis, None for all.")
     if any(part is not None and not isinstance(part, (int, np.integer)) for part in (*begin, *end, *step)):
-        raise ShapeError(f"begin={begin}, end={end}, step={step} hold what is no integer.", hint="use integers or None.")
+        raise ShapeError(f"begin, end and step must hold integers or None, got {begin}, {end} and {step}.",
+                         hint="use integers or None.")
     if 0 in step:
-        raise ShapeError(f"step={step} has a zero.", hint="a step is positive or negative.")
+        raise ShapeError(f"step must not contain 0, got {step}.", hint="a step is positive or negative.")
     parts = [slice(*bounds) for bounds in zip(begin, end, step or (None,) * len(begin), strict=True)]
     parts += [slice(None)] * (len(shape) - len(parts))
     return [steps_of(part, size) for part, size in zip(parts, shape, strict=True)]
 
 
-def _index(steps: list[Steps]) -> tuple[slice, ...]:
+def _index(steps: list[IndexRange]) -> tuple[slice, ...]:
     """numpy's slices for these positions."""
     return tuple(slice(start, stop if (stop := start + step * count) >= 0 else None, step) if count else slice(0, 0)
                  for start, step, count in steps)
@@ -106,9 +107,9 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 @slice_op.forward("csr -> csr")
 def _(k: Any, x: Any, attrs: Any) -> Any:
     rows, columns = box(x.shape, attrs)
-    if columns == Steps(0, 1, x.shape[1]):
+    if columns == IndexRange(0, 1, x.shape[1]):
         return csr_row_steps(k, x, rows)
-    return csr_column_steps(k, x if rows == Steps(0, 1, x.shape[0]) else csr_row_steps(k, x, rows), columns)
+    return csr_column_steps(k, x if rows == IndexRange(0, 1, x.shape[0]) else csr_row_steps(k, x, rows), columns)
 
 
 @slice_op.forward("row_sparse -> row_sparse")
@@ -131,7 +132,7 @@ def _in_type(F: Any, g: Any, want: Any) -> Any:
     if want is None or want.stype in (None, "default", g.stype) or g.stype != "default":
         return g
     if want.stype == "csr" and len(g.shape) != 2:
-        return g  # of a part that only a fallback gives: csr has two axes
+        return g  # the part has other than two axes, so only a fallback gives it
     return F.cast_storage(g, stype=want.stype)
 
 
@@ -139,7 +140,7 @@ def _around(shapes: Any, attrs: dict[str, Any]) -> Any:
     """The shape that the values are a part of, which the box must agree with."""
     part = _box_shape([attrs["shape"]], attrs)
     if part != tuple(shapes[0]):
-        raise ShapeError(f"values of shape {tuple(shapes[0])} are not the part, of shape {part}, that the slice is.",
+        raise ShapeError(f"values must have the shape of the slice, {part}, got {tuple(shapes[0])}.",
                          hint="give the slice's own attributes.")
     return attrs["shape"]
 
@@ -182,18 +183,19 @@ slice_backward.gradient(lambda F, g, _data, _out, attrs, want: F.slice(
 def axis_of(axis: int, ndim: int) -> int:
     """An axis counted from the front."""
     if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
-        raise ShapeError(f"axis {axis!r} is none of the {ndim} axes.", hint=f"axes run from {-ndim} to {ndim - 1}.")
+        raise ShapeError(f"axis {axis!r} is out of range for an array of {ndim} dimensions.",
+                         hint=f"axes run from {-ndim} to {ndim - 1}.")
     return int(axis) % ndim
 
 
-def _axis_steps(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, Steps]:
+def _axis_steps(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, IndexRange]:
     axis, begin, end = axis_of(attrs["axis"], len(shape)), attrs["begin"], attrs["end"]
     size = shape[axis]
     start, stop = begin + size * (begin < 0), size if end is None else end + size * (end < 0)
     if not 0 <= start <= stop <= size:
-        raise ShapeError(f"begin={begin} and end={end} are no part of the {size} entries of axis {axis}.",
+        raise ShapeError(f"begin={begin} and end={end} must enclose a part of the {size} entries of axis {axis}.",
                          hint=f"begin comes before end, and both lie between {-size} and {size}; slice() cuts at the ends.")
-    return axis, Steps(start, 1, stop - start)
+    return axis, IndexRange(start, 1, stop - start)
 
 
 def _as_box(shape: tuple[int, ...], attrs: dict[str, Any]) -> dict[str, Any]:
@@ -291,12 +293,12 @@ def _(F: Any, g: Any, data: Any, indices: Any, _out: Any, attrs: Any, want: Any)
 
 
 def _taken_from(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
-    """The shape of what was taken from, which must have given as many values as there are."""
+    """The shape of the source of ``take``, after a check that it fits the number of values."""
     shape = tuple(attrs["shape"])
     axis = axis_of(attrs["axis"], len(shape))
     taken = (*shape[:axis], *shapes[1], *shape[axis + 1:])
     if math.prod(taken) != math.prod(shapes[0]):
-        raise ShapeError(f"values of shape {tuple(shapes[0])} are not what take gives from shape {shape}, {taken}.",
+        raise ShapeError(f"values must have the shape of the result of take from shape {shape}, {taken}, got {tuple(shapes[0])}.",
                          hint="give the attributes of take itself.")
     return shape
 

@@ -16,10 +16,11 @@ __all__ = ["product", "real"]
 
 
 def real(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
-    """float32 or float64: what matrix decompositions take."""
+    """Raise unless the type is float32 or float64, as matrix decompositions need."""
     for dtype in dtypes:
         if np.dtype(dtype).char not in "fd":
-            raise DTypeError(f"matrices of {np.dtype(dtype)} are not decomposed.", hint="cast to float32 or float64 first.")
+            raise DTypeError(f"matrices must be float32 or float64, got {np.dtype(dtype)}.",
+                             hint="cast to float32 or float64 first.")
     return np.result_type(*dtypes)
 
 
@@ -78,10 +79,11 @@ batch_dot.gradient(lambda F, g, lhs, rhs, _out, attrs, want: product_gradients(
 def _placed(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     """The shape with the axis of the matrices' rows moved next to the columns."""
     if len(shape) < 2:
-        raise ShapeError(f"shape {shape} holds no matrices.", hint="give at least two axes.")
+        raise ShapeError(f"arrays must have at least two axes, got shape {shape}.",
+                         hint="the last two axes are those of the matrices.")
     place = infer.axes_of(axis, len(shape))[0]
     if place == len(shape) - 1:
-        raise ShapeError(f"axis {axis} is the columns' axis.", hint="axis names the rows, -2 by default.")
+        raise ShapeError(f"axis must be that of the rows, got {axis}, that of the columns.", hint="axis is -2 by default.")
     return (*shape[:place], *shape[place + 1: -1], shape[place], shape[-1])
 
 

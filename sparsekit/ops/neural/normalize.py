@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.errors import ShapeError, SparsekitError, UnknownNameError
+from ...base.errors import ShapeError, SparsekitError, UnknownNameError, expected
 from ...core import cost, hooks, infer
 from ...core.op import REQUIRED, Op
 from .. import samples
@@ -20,7 +20,7 @@ __all__ = ["View"]
 
 
 class View(NamedTuple):
-    """How an operator looks at its data: the shape, the axes of the statistics, and the axis of gamma and beta."""
+    """How an operator views its data: the shape, the axes of the statistics, and the axis of gamma and beta."""
 
     shape: tuple[int, ...]
     axes: tuple[int, ...]
@@ -48,7 +48,8 @@ def _group_view(shape: Any, attrs: dict[str, Any]) -> View:
     if len(shape) < 3:
         raise ShapeError(f"the data has shape {shape}, fewer than three axes.", hint="it is (batch, channels, space, …).")
     if groups < 1 or shape[1] % groups:
-        raise ShapeError(f"{shape[1]} channels do not make {groups} groups.", hint="num_groups divides the channels.")
+        raise ShapeError(f"num_groups must divide the number of channels, {shape[1]}, got {groups}.",
+                         hint="num_groups=1 is one group.")
     return View((shape[0], groups, shape[1] // groups, *shape[2:]), tuple(range(2, len(shape) + 1)), 1)
 
 
@@ -215,7 +216,8 @@ def _batch_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     view = _batch_view(shapes[0], attrs)
     _check_vectors(view, shapes, ("gamma", "beta", "moving_mean", "moving_var"))
     if attrs["eps"] < 0:
-        raise SparsekitError(f"eps={attrs['eps']!r} is negative.", hint="eps keeps a division from failing; 1e-3 by default.")
+        raise SparsekitError(expected("eps", "at least 0", attrs["eps"]),
+                             hint="eps avoids a division by zero; it is 1e-3 by default.")
     return [shapes[0], shapes[1], shapes[1], (1,)]
 
 

@@ -1,4 +1,4 @@
-"""Losses as operators, and output layers, whose gradient is that of a loss whatever comes from above."""
+"""Losses as operators, and output layers, whose gradient is that of a loss and ignores the head gradient."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _softmax_output_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     data, label = shapes
     _checked_normalization(attrs)
     if len(data) < 2:
-        raise ShapeError(f"data has shape {data}, which leaves no axis for the classes.", hint="data is (batch, classes, …).")
+        raise ShapeError(f"data must have an axis for the classes, got shape {data}.", hint="data is (batch, classes, …).")
     view, axis = _rows(data, attrs)
     fitting = [view[:axis] + view[axis + 1:], data]
     if attrs["multi_output"]:

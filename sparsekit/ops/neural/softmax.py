@@ -16,12 +16,12 @@ from ..limits import dense_of
 
 __all__ = ["along", "checked_axis", "floating", "softmax_along"]
 
-#: Elements from which a compiled kernel is worth its compilation, which every process pays or loads once.
+#: Elements from which a compiled kernel is used: each process compiles or loads it once.
 LARGE = 1 << 14
 
 
 def floating(name: str, *stores: Any) -> None:
-    """Refuse element types that are not real numbers, as MXNet does."""
+    """Raise for element types other than real numbers, as MXNet does."""
     for store in stores:
         if store.dtype.kind != "f":
             raise DTypeError(f"{name} takes real numbers, not {store.dtype}.", hint="cast it to float32 with astype().")
@@ -48,7 +48,7 @@ def softmax_along(k: Any, x: Any, axis: int, log: bool = False, masked: bool = F
     Parameters
     ----------
     masked : bool
-        Whether -inf stands for what does not count, so that a slice of nothing else gives zeros.
+        Whether -inf marks masked values, so that a slice of -inf only gives zeros.
     """
     xp = k.xp
     if not x.size:
@@ -88,13 +88,14 @@ def _masked(xp: Any, x: Any, length: Any, axis: int) -> Any:
 
 
 def _kind(attrs: dict[str, Any], given: Any) -> Any:
-    """Element type of the result: the one asked for, else the data's."""
+    """Element type of the result: the requested one, else that of the data."""
     asked = attrs["dtype"]
     if asked in (None, "None"):
         return given
     made = np.dtype(asked)
     if made.kind != "f":
-        raise DTypeError(f"A softmax has real numbers, not {made}.", hint="dtype is float16, float32 or float64.")
+        raise DTypeError(f"dtype of a softmax must be float16, float32 or float64, got {made}.",
+                         hint="leave dtype out for that of the data.")
     return made
 
 
@@ -102,7 +103,7 @@ def _shape(shapes: Any, attrs: dict[str, Any], has_length: bool = False) -> Any:
     data = shapes[0]
     axis = checked_axis(attrs["axis"], len(data))
     if attrs["temperature"] == 0:
-        raise SparsekitError("A temperature of 0 divides by zero.", hint="small temperatures approach a maximum; None is 1.")
+        raise SparsekitError("temperature must not be 0.", hint="small temperatures approach a maximum; None is 1.")
     if len(shapes) > 1 and not attrs["use_length"]:
         raise SparsekitError("length was given, and use_length=False.", hint="say use_length=True as well.")
     if attrs["use_length"] and not has_length:
@@ -257,7 +258,7 @@ def _one_hot(xp: Any, label: Any, shape: tuple[int, ...]) -> Any:
     places = whole(xp, label, "softmax_cross_entropy: the label")
     if places.size and not (places.min() >= 0 and places.max() < shape[1]):
         wrong = places[(places < 0) | (places >= shape[1])][0]
-        raise RowIndexError(f"The label {wrong} is none of the {shape[1]} classes.", hint="classes are counted from 0.")
+        raise RowIndexError(f"Label {wrong} is out of range for {shape[1]} classes.", hint="classes are counted from 0.")
     return places[:, None] == xp.arange(shape[1])
 
 

@@ -1,4 +1,4 @@
-"""The distributions that random operators draw from: parameters, what they must be, and how to draw."""
+"""The distributions of random operators: parameters, their conditions, and how to draw."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["DISTRIBUTIONS", "Distribution", "at_most_below", "uniform"]
 
 
 class Distribution(NamedTuple):
-    """A distribution: its parameters with their defaults, what they must be, and how to draw.
+    """A distribution: its parameters with their defaults and conditions, and how to draw.
 
-    ``fits(*parameters)`` is true where they are possible, ``draw(rng, size, *parameters)`` gives float64 or float32;
+    ``fits(*parameters)`` is true where they are valid, ``draw(rng, size, *parameters)`` gives float64 or float32;
     ``arrays`` names the parameters where they are arrays, which MXNet does differently for two of them.
     """
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import DTypeError, ShapeError, SparsekitError
+from ...base.errors import DTypeError, ShapeError, SparsekitError, expected
 from ...base.rng import generator
 from ...core import cost, infer
 from ...core.op import REQUIRED, Op
@@ -22,7 +22,7 @@ def _kind(attrs: dict[str, Any], allowed: tuple[str, ...] = REAL, default: str =
     asked = attrs["dtype"]
     made = np.dtype(default if asked in (None, "None") else asked)
     if made.name not in allowed:
-        raise DTypeError(f"dtype {asked!r} is none of {', '.join(allowed)}.", hint="cast the result with astype().")
+        raise DTypeError(expected("dtype", f"one of {', '.join(allowed)}", asked), hint="cast the result with astype().")
     return made
 
 
@@ -32,7 +32,7 @@ def sizes(shape: Any) -> tuple[int, ...]:
         return ()
     made = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if any(not isinstance(size, (int, np.integer)) or size < 0 for size in made):
-        raise ShapeError(f"{shape!r} is no shape.", hint="give a tuple of whole numbers, such as (2, 3).")
+        raise ShapeError(expected("shape", "a tuple of integers", shape), hint="shape=(2, 3), for example.")
     return tuple(int(size) for size in made)
 
 
@@ -46,7 +46,7 @@ def _check(distribution: Distribution, parameters: Any) -> None:
     if not np.all(distribution.fits(*parameters)):
         given = ", ".join(f"{name}={value!r}" if np.ndim(value) == 0 else f"{name} of shape {np.shape(value)}"
                           for name, value in zip(distribution.parameters, parameters, strict=True))
-        raise SparsekitError(f"{given} is no distribution.", hint=f"it needs {distribution.needs}.")
+        raise SparsekitError(f"The parameters must meet {distribution.needs}, got {given}.", hint="check their values.")
 
 
 def _numbers(name: str, distribution: Distribution, attrs: dict[str, Any]) -> list[Any]:
@@ -54,9 +54,9 @@ def _numbers(name: str, distribution: Distribution, attrs: dict[str, Any]) -> li
     values = [attrs[parameter] for parameter in distribution.parameters]
     for parameter, value in zip(distribution.parameters, values, strict=True):
         if not isinstance(value, (int, float, np.number)):
-            raise DTypeError(f"{name}: {parameter} is {value!r}, not a number.", hint="arrays of parameters go to sample_*.")
+            raise DTypeError(f"{name}: {parameter} must be a number, got {value!r}.", hint="arrays of parameters go to sample_*.")
     if name == "negative_binomial" and values[0] != int(values[0]):
-        raise DTypeError(f"{name}: k is {values[0]!r}, not a whole number.", hint="the generalized one takes real numbers.")
+        raise DTypeError(f"{name}: k must be an integer, got {values[0]!r}.", hint="the generalized one takes real numbers.")
     _check(distribution, values)
     return values
 
@@ -139,17 +139,20 @@ randint.gradient(lambda F, g, _out, attrs, want: ())
 def _(k: Any, attrs: Any) -> Any:
     low, high, kind = attrs["low"], attrs["high"], _kind(attrs, WHOLE, "int32")
     if any(not isinstance(value, (int, np.integer)) for value in (low, high)):
-        raise DTypeError(f"randint takes whole numbers, not {low!r} and {high!r}.", hint="uniform draws real numbers.")
+        raise DTypeError(f"low and high of randint must be integers, got {low!r} and {high!r}.",
+                         hint="uniform draws real numbers.")
     limits = np.iinfo(kind)
     if not limits.min <= low < high <= limits.max + 1:
-        raise SparsekitError(f"There is no {kind} from {low} up to, not including, {high}.", hint="it needs low < high.")
+        raise SparsekitError(f"low and high must meet {limits.min} <= low < high <= {limits.max + 1}, got {low} and {high}.",
+                             hint="high itself is not drawn.")
     return k.xp.asarray(generator().integers(low, high, _given((), attrs), dtype=kind))
 
 
 def _multinomial_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     data = shapes[0]
     if not data or not data[-1]:
-        raise ShapeError(f"data of shape {data} holds no probabilities.", hint="they are along its last axis.")
+        raise ShapeError(f"data must hold probabilities along its last axis, got shape {data}.",
+                         hint="give one probability for each class.")
     made = (data[:-1] + sizes(attrs["shape"])) or (1,)
     return [made, made] if attrs["get_prob"] else made
 
@@ -179,7 +182,8 @@ def _(k: Any, data: Any, attrs: Any) -> Any:
     shares = host(data).reshape(-1, data.shape[-1])
     edges = np.cumsum(shares, axis=1, dtype=np.float64)
     if not (np.all(shares >= 0) and np.all(edges[:, -1] > 0) and np.isfinite(edges[:, -1]).all()):
-        raise SparsekitError("The data hold negative, infinite or no probabilities.", hint="each row sums to 1.")
+        raise SparsekitError("Probabilities must be finite, not negative, and at least one of them above 0.",
+                             hint="each row sums to 1.")
     each = math.prod(sizes(attrs["shape"]))
     drawn = np.stack([np.searchsorted(row, generator().random(each) * row[-1], side="right") for row in edges]) if len(
         edges) else np.zeros((0, each), np.int64)
@@ -246,10 +250,10 @@ def _(k: Any, g: Any, order: Any, attrs: Any) -> Any:
 def _candidates_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     shape, classes = _given(shapes, attrs), attrs["range_max"]
     if len(shape) != 2:
-        raise ShapeError(f"shape is {attrs['shape']!r}.", hint="it is (batches, samples of each).")
+        raise ShapeError(expected("shape", "(batches, samples)", attrs["shape"]), hint="shape=(1, 10), for example.")
     if not isinstance(classes, (int, np.integer)) or not shape[1] <= classes < 2**53:
-        raise ShapeError(f"range_max is {classes!r}, for {shape[1]} distinct samples.",
-                         hint="it is the number of classes, at least as many as samples.")
+        raise ShapeError(f"range_max must be at least {shape[1]}, the number of distinct samples, got {classes!r}.",
+                         hint="it is the number of classes.")
     return [shape, shape[:1]]
 
 

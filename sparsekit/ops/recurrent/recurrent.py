@@ -1,4 +1,4 @@
-"""What a recurrent network computes, layer by layer: packed parameters, the forward pass, and the backward pass.
+"""The computation of a recurrent network, layer by layer: packed parameters, forward pass and backward pass.
 
 The inputs of all steps are multiplied at once, and so are the gradients of the weights; a step multiplies the state
 before it only, and one kernel does the rest.
@@ -52,7 +52,7 @@ class Weights(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What the forward pass of one direction of one layer leaves for the backward pass, each (steps, batch, …)."""
+    """Arrays that the forward pass of one direction of one layer saves for the backward pass, each (steps, batch, …)."""
 
     gates: Any
     states: Any
@@ -69,7 +69,7 @@ class Start(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What is the same for all layers: kernels, sizes, bounds of the cell, and which samples each step is for."""
+    """Data common to all layers: kernels, sizes, bounds of the cell, and which samples each step is for."""
 
     k: Any
     sizes: Sizes
@@ -107,7 +107,7 @@ def _weight_shapes(sizes: Sizes) -> Iterator[Any]:
 
 
 def _by_layer(sizes: Sizes, shapes_of: Any) -> int:
-    """The elements of all shapes, where every layer after the first adds as many: there may be 2**62 of them."""
+    """The elements of all shapes; every layer after the first adds equally many, so up to 2**62 layers are counted at once."""
     one, two = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
                 for count in (1, 2))
     return int(one + (sizes.layers - 1) * (two - one))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError
+from ...base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError, expected
 from ...base.rng import generator
 from ...core import hooks
 from ...core.op import REQUIRED, Op
@@ -41,12 +41,12 @@ def _check_attrs(attrs: dict[str, Any]) -> None:
         raise UnknownNameError.of("mode", attrs["mode"], recurrent.MODES)
     for name in ("state_size", "num_layers", *(["projection_size"] if attrs["projection_size"] is not None else [])):
         if not isinstance(attrs[name], (int, np.integer)) or attrs[name] < 1:
-            raise ShapeError(f"{name} is {attrs[name]!r}.", hint="it is a whole number from 1.")
+            raise ShapeError(expected(name, "an integer of at least 1", attrs[name]), hint=f"{name}=1, for example.")
     if attrs["projection_size"] is not None and attrs["mode"] != "lstm":
         raise SparsekitError(f"projection_size={attrs['projection_size']} was given for mode={attrs['mode']!r}.",
                              hint="only an lstm projects its states.")
     if not 0 <= attrs["p"] <= 1:
-        raise SparsekitError(f"p is {attrs['p']!r}.", hint="it is the share of values dropped, from 0 to 1.")
+        raise SparsekitError(expected("p", "from 0 to 1", attrs["p"]), hint="p is the share of values that are dropped.")
     low, high = attrs["lstm_state_clip_min"], attrs["lstm_state_clip_max"]
     if (low is None) != (high is None) or (low is not None and not low <= high):
         raise SparsekitError(f"lstm_state_clip_min is {low!r} and lstm_state_clip_max {high!r}.",
@@ -78,7 +78,7 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> Any:
                              f"{len(names)} arrays, and {len(shapes)} were given.", hint=f"they are {', '.join(names)}.")
     data = tuple(shapes[0])
     if len(data) != 3:
-        raise ShapeError(f"data has shape {data}.", hint="it is (time, batch, inputs).")
+        raise ShapeError(f"data must have three axes, got shape {data}.", hint="it is (time, batch, inputs).")
     sizes = _sizes(data, attrs)
     rows = sizes.layers * sizes.directions
     wanted = {"parameters": (recurrent.parameter_count(sizes),), "state": (rows, data[1], sizes.width),
@@ -215,7 +215,7 @@ def _(k: Any, *given: Any) -> Any:
                                   _drop(masks, attrs["p"]))
     dtype = arrays[0].dtype
     states = [k.xp.stack(list(parts)).astype(dtype, copy=False) for parts in zip(*ends, strict=True) if parts[0] is not None]
-    out = out.copy() if k.xp.may_share_memory(out, left) else out  # what is held must not change with the result
+    out = out.copy() if k.xp.may_share_memory(out, left) else out  # the saved states must not change with the result
     return (out.astype(dtype, copy=False), *states, left)
 
 

@@ -45,7 +45,7 @@ def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, 
 
 
 def _spread(F: Any, g: Any, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
-    """Send each reduced gradient back to everything that was reduced into it."""
+    """Broadcast each reduced gradient back to the elements that were reduced."""
     check_gradient("a reduction", data)
     axes = axes_in(data, attrs)
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
@@ -126,7 +126,7 @@ reduction("nanprod", lambda xp, x, axes, keep: xp.prod(_without_nan(xp, x, 1), a
 
 
 def _something(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
-    """The reduced shape, if there is something to choose from."""
+    """The reduced shape; raise if there are no elements."""
     made = infer.reduced(shapes, attrs)
     if 0 in shapes[0] and 0 not in made:
         raise ShapeError(f"shape {tuple(shapes[0])} has no element to choose along axis {attrs['axis']}.",
@@ -147,7 +147,7 @@ others = Op("_others", "data", axes=(), shape=infer.unchanged, cost=cost.reducti
 
 
 def _lines(x: Any, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
-    """What is reduced together as the rows of a matrix, and what puts such a matrix back in place."""
+    """The reduced elements as the rows of a matrix, and the function that reverses this."""
     order = (*(axis for axis in range(x.ndim) if axis not in axes), *axes)
     turned = x.transpose(order)
     flat = turned.reshape(math.prod(turned.shape[: x.ndim - len(axes)]), -1)
@@ -197,7 +197,7 @@ def _(k: Any, x: Any, direction: Any, attrs: Any) -> Any:
 
 def _norm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if attrs["ord"] not in (1, 2):
-        raise ShapeError(f"there is no norm of order {attrs['ord']!r} here.", hint="ord is 1 or 2.")
+        raise ShapeError(f"ord must be 1 or 2, got {attrs['ord']!r}.", hint="ord=2 is the default.")
     return infer.reduced(shapes, attrs)
 
 

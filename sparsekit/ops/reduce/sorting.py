@@ -1,4 +1,4 @@
-"""Order: sorting, the largest and smallest and where they are, running sums, histograms."""
+"""Sorting, largest and smallest elements and their places, running sums, histograms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sorted_places(xp: Any, x: Any, axis: int, ascending: bool) -> Any:
 
 
 def check_places(dtype: Any, size: int) -> None:
-    """Raise if a float type cannot count to ``size``: places would silently be wrong."""
+    """Raise if a float type cannot represent every place below ``size``."""
     kind = np.dtype(dtype)
     largest = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else 1 if kind.kind == "b" else np.iinfo(kind).max
     if size - 1 > largest:
@@ -124,10 +124,11 @@ _RETURNS = ("indices", "value", "mask", "both")
 
 
 def _first(shape: tuple[int, ...], axis: int, attrs: dict[str, Any]) -> int:
-    """How many elements of each line are asked for; 0 and below mean all."""
+    """How many elements of each line are requested; 0 and below mean all."""
     count, size = int(attrs["k"]), shape[axis]
     if count > size:
-        raise ShapeError(f"k={count} is more than the {size} elements along the axis.", hint="k is at most the axis' size.")
+        raise ShapeError(f"k must be at most the size of the axis, {size}, got {count}.",
+                         hint="k counts elements along the axis.")
     return count if count > 0 else size
 
 

@@ -1,1 +1,1 @@
-"""Operators that change or tell the shape: reshaping, transposing, joining, repeating, splitting."""
+"""Operators that change or return the shape: reshaping, transposing, joining, repeating, splitting."""

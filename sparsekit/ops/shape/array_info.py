@@ -1,4 +1,4 @@
-"""What an array is like, as arrays: its shape, its places, whether it is finite or close to another."""
+"""Properties of an array as arrays: its shape, its indices, whether it is finite or close to another."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .shape import one_axis
 __all__ = ["count_of"]
 
 
-def _whole(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def _int64(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
     return np.dtype(np.int64)
 
 
-def _nothing(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _zero_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
     return F.zeros_like(data)
 
 
-shape_array = Op("shape_array", "data", shape=lambda shapes, attrs: (len(shapes[0]),), dtype=_whole, cost=cost.none,
+shape_array = Op("shape_array", "data", shape=lambda shapes, attrs: (len(shapes[0]),), dtype=_int64, cost=cost.none,
                  sample=samples.one(), doc="The sizes of the axes, as an int64 array.")
 shape_array.forward("* -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: k.xp.asarray(x.shape, dtype=np.int64))
-shape_array.gradient(_nothing)
+shape_array.gradient(_zero_gradient)
 
-size_array = Op("size_array", "data", shape=lambda shapes, attrs: (1,), dtype=_whole, cost=cost.none,
+size_array = Op("size_array", "data", shape=lambda shapes, attrs: (1,), dtype=_int64, cost=cost.none,
                 sample=samples.one(), doc="The number of elements, as an int64 array of one; absent zeros are counted.")
 size_array.forward("* -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: k.xp.asarray([math.prod(x.shape)], dtype=np.int64))
-size_array.gradient(_nothing)
+size_array.gradient(_zero_gradient)
 
 
 def count_of(start: float, stop: float, step: float) -> int:
-    """How many steps lead from start up to, not including, stop."""
+    """The number of steps from start up to, not including, stop."""
     return max(0, math.ceil((stop - start) / step))
 
 
@@ -59,7 +59,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return (attrs["start"] + attrs["step"] * steps).astype(x.dtype).reshape(shape)
 
 
-arange_like.gradient(_nothing)
+arange_like.gradient(_zero_gradient)
 
 
 def _indexed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -71,7 +71,7 @@ def _named(axes: Any, ndim: int) -> list[int]:
     return [one_axis(axis, ndim) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
 
 
-index_array = Op("_contrib_index_array", "data", axes=None, shape=_indexed, dtype=_whole, cost=cost.none, flat=(0,),
+index_array = Op("_contrib_index_array", "data", axes=None, shape=_indexed, dtype=_int64, cost=cost.none, flat=(0,),
                  sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"axes": (1,)})],
                  doc="For each element its place along every axis, or those named: an int64 array with one axis more.")
 
@@ -125,7 +125,8 @@ multicast = Op("amp_multicast", "*data", num_outputs=REQUIRED, cast_narrow=False
 
 def _as_many(shapes: Any, attrs: dict[str, Any]) -> Any:
     if len(shapes) != attrs["num_outputs"]:
-        raise ShapeError(f"{len(shapes)} arrays were given, num_outputs is {attrs['num_outputs']}.", hint="they must agree.")
+        raise ShapeError(f"num_outputs must be the number of arrays, {len(shapes)}, got {attrs['num_outputs']}.",
+                         hint="they must agree.")
     return list(shapes) if len(shapes) > 1 else shapes[0]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import ShapeError, shown
+from ...base.errors import ShapeError, expected
 from ...core import cost, infer
 from ...core.op import REQUIRED, SHAPE_ONLY, Op
 from ...storage import RowSparse
@@ -31,7 +31,7 @@ def target_shape(shape: tuple[int, ...], wanted: Any, reverse: bool = False) -> 
     try:
         codes = [int(code) for code in (wanted if isinstance(wanted, (tuple, list)) else (wanted,))]
     except (TypeError, ValueError, OverflowError):
-        raise ShapeError(f"{shown(wanted)} is no shape.", hint="give a tuple of numbers, such as (2, -1).") from None
+        raise ShapeError(expected("shape", "a tuple of integers", wanted), hint="shape=(2, -1), for example.") from None
     if reverse:
         return tuple(reversed(target_shape(tuple(reversed(shape)), list(reversed(codes)))))
     try:
@@ -99,7 +99,8 @@ def _part(ndim: int, begin: int | None, end: int | None) -> tuple[int, int]:
     low = 0 if begin is None else begin + ndim if begin < 0 else begin
     high = ndim if end is None else end + ndim if end < 0 else end
     if not 0 <= low <= high <= ndim:
-        raise ShapeError(f"axes {begin} to {end} are none of {ndim}.", hint="they run from 0 to the number of axes.")
+        raise ShapeError(f"axes {begin} to {end} are out of range for {ndim} dimensions.",
+                         hint="they run from 0 to the number of axes.")
     return low, high
 
 
@@ -151,7 +152,7 @@ def _order(ndim: int, axes: Any) -> tuple[int, ...]:
     named = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
     made = tuple(int(axis) + ndim if axis < 0 else int(axis) for axis in named)
     if sorted(made) != list(range(ndim)):
-        raise ShapeError(f"axes {named} are no order of the {ndim} axes.", hint="name every axis once.")
+        raise ShapeError(f"axes must be a permutation of the {ndim} axes, got {named}.", hint="name every axis once.")
     return made
 
 
@@ -176,7 +177,7 @@ transpose.gradient(lambda F, g, _data, _out, attrs, want: F.transpose(
 def _expanded(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     shape, axis = tuple(shapes[0]), int(attrs["axis"])
     if not -len(shape) - 1 <= axis <= len(shape):
-        raise ShapeError(f"axis {axis} is none of the {len(shape) + 1} axes to be.",
+        raise ShapeError(f"axis {axis} is out of range for a result of {len(shape) + 1} dimensions.",
                          hint=f"axes run from {-len(shape) - 1} to {len(shape)}.")
     place = axis if axis >= 0 else axis + len(shape) + 1
     return (*shape[:place], 1, *shape[place:])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import ShapeError, UnknownNameError
+from ...base.errors import ShapeError, UnknownNameError, expected
 from ...core import cost
 from ...core.op import REQUIRED, Op, joining
 from .. import samples
@@ -21,7 +21,7 @@ def _padded(shape: tuple[int, ...], reps: Any) -> tuple[tuple[int, ...], tuple[i
     """Shape and repetitions with as many axes as the longer of the two."""
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     if any(not isinstance(count, (int, np.integer)) or count < 0 for count in reps):
-        raise ShapeError(f"reps={reps} has an entry that is no count.", hint="give numbers from 0 up.")
+        raise ShapeError(expected("reps", "integers of at least 0", reps), hint="reps=(2, 1), for example.")
     axes = max(len(shape), len(reps))
     return (1,) * (axes - len(shape)) + tuple(shape), (1,) * (axes - len(reps)) + reps
 
@@ -50,7 +50,7 @@ def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
 
 def _repeated(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if attrs["repeats"] < 0:
-        raise ShapeError(f"repeats={attrs['repeats']} is negative.", hint="give a number from 0 up.")
+        raise ShapeError(expected("repeats", "at least 0", attrs["repeats"]), hint="repeats=2, for example.")
     if attrs["axis"] is None:
         return (math.prod(shapes[0]) * attrs["repeats"],)
     place = one_axis(attrs["axis"], len(shapes[0]))
@@ -147,7 +147,7 @@ def _bounds(size: int, attrs: dict[str, Any]) -> list[int]:
         return list(range(0, size + 1, size // count)) if size else [0] * (count + 1)
     bounds = [*(attrs["indices"] or (0,)), size]
     if bounds[0] != 0:
-        raise ShapeError(f"indices={tuple(attrs['indices'])} do not begin with 0, where the first part begins.",
+        raise ShapeError(f"indices={tuple(attrs['indices'])} must begin with 0, where the first part begins.",
                          hint="split_v2() takes the places to cut at, without that 0.")
     if any(low > high for low, high in itertools.pairwise(bounds)):
         raise ShapeError(f"an axis of size {size} cannot be split at {tuple(attrs['indices'][1:])}.",

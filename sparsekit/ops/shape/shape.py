@@ -179,7 +179,8 @@ def _like(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
         return _broadcast_to(left, right)
     ours, theirs = ((() if attrs[name] is None else _tuple(attrs[name])) for name in ("lhs_axes", "rhs_axes"))
     if len(ours) != len(theirs) or not ours:
-        raise ShapeError(f"lhs_axes={ours} and rhs_axes={theirs} are no pairs.", hint="name as many of one as of the other.")
+        raise ShapeError(f"lhs_axes={ours} and rhs_axes={theirs} must have equal lengths.",
+                         hint="each axis of one is paired with one of the other.")
     wanted = list(left)
     for axis, other in zip(ours, theirs, strict=True):
         wanted[one_axis(axis, len(left))] = right[one_axis(other, len(right))]
@@ -230,10 +231,11 @@ def _diagonal(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
         return (shape[0] + abs(offset),) * 2
     first, second = (one_axis(attrs[name], len(shape)) for name in ("axis1", "axis2"))
     if first == second:
-        raise ShapeError(f"axis1 and axis2 are both axis {first}.", hint="a diagonal runs through two axes.")
+        raise ShapeError(f"axis1 and axis2 must differ, got {first} for both.", hint="a diagonal runs through two axes.")
     length = min(shape[first] + min(offset, 0), shape[second] - max(offset, 0))
     if length <= 0:
-        raise ShapeError(f"shape {shape} has no diagonal {offset}.", hint="k counts from the main diagonal, 0.")
+        raise ShapeError(f"k={offset} is out of range for the diagonals of shape {shape}.",
+                         hint="k counts from the main diagonal, 0.")
     return (*(size for axis, size in enumerate(shape) if axis not in (first, second)), length)
 
 

@@ -30,7 +30,7 @@ for _source in STYPES:
         @cast_storage.forward(f"{_source} -> {_target}", stype=_target)
         def _(k: Any, x: Any, attrs: Any) -> Any:
             if hooks.state.lane == "backward" and attrs["stype"] == "default" and hasattr(x, "stype"):
-                check_room("a gradient", x.shape, x.dtype)  # which nobody asked to be dense
+                check_room("a gradient", x.shape, x.dtype)  # an implicit conversion
             made = within_memory(x, attrs["stype"], k.xp)
             return x.copy() if made is x else made
 

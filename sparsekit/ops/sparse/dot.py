@@ -31,7 +31,7 @@ updating.""")
 _ANY_HINT = (None, "default")
 
 
-def _turned(array: Any, turn: bool, left: bool) -> Any:
+def _transpose_if(array: Any, turn: bool, left: bool) -> Any:
     """The operand of a dense product, transposed as the attribute says."""
     if not turn or array.ndim == 1:
         return array
@@ -40,7 +40,7 @@ def _turned(array: Any, turn: bool, left: bool) -> Any:
 
 @dot.forward("default, default -> default", forward_stype=_ANY_HINT)
 def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
-    left, right = _turned(left, attrs["transpose_a"], True), _turned(right, attrs["transpose_b"], False)
+    left, right = _transpose_if(left, attrs["transpose_a"], True), _transpose_if(right, attrs["transpose_b"], False)
     if left.ndim == right.ndim == 2:
         return k.xp.matmul(left, right, out=out)
     return _filled(k.xp.tensordot(left, right, axes=(-1, 0)), out)
@@ -59,7 +59,7 @@ def _empty(k: Any, out: Any, shape: tuple[int, ...], left: Any, right: Any) -> A
 
 
 def _joint(left: Any, right: Any) -> Any:
-    """The element type of the two together; asking numpy takes longer than a small product."""
+    """The joint element type of two types; cached, since numpy takes longer than a small product."""
     return left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
 
 
@@ -168,14 +168,14 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 @dot.forward("default, row_sparse -> default", transpose_b=False, forward_stype=_ANY_HINT)
 def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
-    left = _turned(left, attrs["transpose_a"], True)
+    left = _transpose_if(left, attrs["transpose_a"], True)
     return _filled(k.xp.tensordot(left[..., right.indices], right.data, axes=(-1, 0)), out)
 
 
 @dot.forward("row_sparse, default -> default", transpose_a=True, forward_stype=_ANY_HINT)
 def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
-    right = _turned(right, attrs["transpose_b"], False)
-    return _filled(k.xp.tensordot(_turned(left.data, True, True), right[left.indices], axes=(-1, 0)), out)
+    right = _transpose_if(right, attrs["transpose_b"], False)
+    return _filled(k.xp.tensordot(_transpose_if(left.data, True, True), right[left.indices], axes=(-1, 0)), out)
 
 
 @dot.gradient
@@ -227,8 +227,8 @@ def _declare_high_rank(side: str, einsum: Any) -> None:
 
 
 def _left_any_rank(xp: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
-    turned = _turned(right, attrs["transpose_b"], False)
-    left_turned = _turned(left, attrs["transpose_a"], True)
+    turned = _transpose_if(right, attrs["transpose_b"], False)
+    left_turned = _transpose_if(left, attrs["transpose_a"], True)
     rest = turned.reshape(turned.shape[0], -1)
     made = g.reshape(-1, rest.shape[1]) @ rest.T
     made = made.reshape(left_turned.shape)
@@ -236,8 +236,8 @@ def _left_any_rank(xp: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 def _right_any_rank(xp: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
-    left_turned = _turned(left, attrs["transpose_a"], True)
-    turned = _turned(right, attrs["transpose_b"], False)
+    left_turned = _transpose_if(left, attrs["transpose_a"], True)
+    turned = _transpose_if(right, attrs["transpose_b"], False)
     made = left_turned.reshape(-1, left_turned.shape[-1]).T @ g.reshape(-1, max(1, turned.size // max(1, turned.shape[0])))
     made = made.reshape(turned.shape)
     return xp.moveaxis(made, 0, -1).copy() if attrs["transpose_b"] else made

@@ -20,7 +20,7 @@ __all__: list[str] = []
 def _looked_up(k: Any, data: Any, size: int, mode: str = CLIP) -> Any:
     """Indices as whole numbers inside a table of that many rows: fractions are cut off, what is beyond is clipped."""
     if not size and data.size:
-        raise ShapeError("The weight has no rows to look up.", hint="input_dim is at least 1.")
+        raise ShapeError("The weight must have at least one row.", hint="input_dim is at least 1.")
     return inside(k, data, size, mode, "Embedding: the id")
 
 
@@ -91,7 +91,7 @@ def _weight_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     """The shape of the weight whose gradient it is, which has a row to take for every index."""
     shape = tuple(attrs["shape"])
     if tuple(shapes[0]) != (*shapes[1], *shape[1:]) or (not shape[0] and math.prod(shapes[1])):
-        raise ShapeError(f"gradients of shape {tuple(shapes[0])} for indices of shape {tuple(shapes[1])} are none of a weight of "
+        raise ShapeError(f"gradients of shape {tuple(shapes[0])} for indices of shape {tuple(shapes[1])} do not fit a weight of "
                          f"shape {shape}.", hint="each index has a row of the weight.")
     return shape
 

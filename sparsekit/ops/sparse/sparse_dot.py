@@ -1,6 +1,6 @@
 """Rows of ``dot`` for two sparse operands in every transposition, and for row_sparse operands.
 
-csr · csr gives csr, where MXNet makes both dense; ``forward_stype="default"`` asks for a dense result.  A product with a
+csr · csr gives csr, where MXNet makes both dense; ``forward_stype="default"`` gives a dense result.  A product with a
 row_sparse operand touches only the rows it stores.
 """
 
@@ -25,10 +25,10 @@ def csr_times_csr(k: Any, left: CSR, right: CSR) -> CSR:
     """The product of two csr matrices as csr, in the time of its multiplications."""
     xp, width = k.xp, right.shape[1]
     occurring = None
-    if width > 8 * (left.nnz + right.nnz) + (1 << 16):  # room for every column would cost more than the product
+    if width > 8 * (left.nnz + right.nnz) + (1 << 16):  # a buffer for every column would cost more than the product
         occurring, ranks = xp.unique(right.indices, return_inverse=True)
         right = CSR(right.data, ranks, right.indptr, (right.shape[0], occurring.shape[0]), check=False)
-    half = np.result_type(left.dtype, right.dtype) == np.float16  # which kernels do not take
+    half = np.result_type(left.dtype, right.dtype) == np.float16  # a type that kernels do not take
     values, right_values = (store.data.astype(np.float32) if half else store.data for store in (left, right))
     data, indices, indptr = k.csr_product(values, left.indices, left.indptr, right_values, right.indices, right.indptr,
                                           right.shape[1])
@@ -36,8 +36,8 @@ def csr_times_csr(k: Any, left: CSR, right: CSR) -> CSR:
                (left.shape[0], width), check=False)
 
 
-def _turned(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, CSR]:
-    """Both operands as they are multiplied; what only one of them stores of a long inner axis is left out."""
+def _transpose_operands(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, CSR]:
+    """Both operands, transposed by the attributes; columns of a long inner axis that only one operand stores are dropped."""
     if attrs["transpose_b"]:
         inner = right.indices
         if left.shape[0 if attrs["transpose_a"] else 1] > 8 * (left.nnz + right.nnz) + (1 << 16) and not attrs["transpose_a"]:
@@ -49,12 +49,12 @@ def _turned(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, 
 
 @dot.forward("csr, csr -> csr", forward_stype=(None, "csr"))
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-    return csr_times_csr(k, *_turned(k, left, right, attrs))
+    return csr_times_csr(k, *_transpose_operands(k, left, right, attrs))
 
 
 @dot.forward("csr, csr -> default", forward_stype="default")
 def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
-    left, right = _turned(k, left, right, attrs)
+    left, right = _transpose_operands(k, left, right, attrs)
     out = _room(k, (left.shape[0], right.shape[1]), left, right, filled=False)
     k.csr_dot_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr, out)
     return out
@@ -71,7 +71,7 @@ def _matrix(k: Any, array: Any, turn: bool) -> Any:
 
 
 def _plain(k: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
-    """The dense product, for operands that are no matrices."""
+    """The dense product, for operands that are not matrices."""
     return dot.rules[0].function(k, dense_inside(k, left, "dot"), dense_inside(k, right, "dot"), attrs)
 
 

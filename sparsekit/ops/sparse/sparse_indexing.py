@@ -12,7 +12,8 @@ from ...storage.convert import counts_to_indptr
 from ..limits import check_room
 
 __all__ = [
-    "Steps",
+    "IndexRange",
+    "broadcast_csr",
     "csr_column_steps",
     "csr_columns",
     "csr_from_places",
@@ -25,12 +26,11 @@ __all__ = [
     "row_sparse_row_steps",
     "row_sparse_rows",
     "steps_of",
-    "stretched",
     "transposed",
 ]
 
 
-class Steps(NamedTuple):
+class IndexRange(NamedTuple):
     """``size`` positions from ``start`` in steps of ``step``, all of them inside the axis."""
 
     start: int
@@ -38,10 +38,10 @@ class Steps(NamedTuple):
     size: int
 
 
-def steps_of(part: slice, size: int) -> Steps:
+def steps_of(part: slice, size: int) -> IndexRange:
     """The positions that a slice of an axis of that size stands for."""
     found = range(*part.indices(size))
-    return Steps(found.start, found.step, len(found))
+    return IndexRange(found.start, found.step, len(found))
 
 
 def index_type(size: int, *indices: Any) -> Any:
@@ -78,8 +78,8 @@ def _copied(k: Any, store: CSR, starts: Any, counts: Any, shift: int, columns: i
     return CSR(data, indices, indptr, (starts.shape[0], columns), check=False)
 
 
-def csr_row_steps(k: Any, store: CSR, steps: Steps) -> CSR:
-    """Every so many rows; consecutive ones share the columns of the store, which nobody can write to."""
+def csr_row_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
+    """The rows of an index range; consecutive rows share the columns of the store, which are read-only."""
     start, step, size = steps
     if step != 1:
         return csr_rows(k, store, start + step * k.xp.arange(size))
@@ -88,8 +88,8 @@ def csr_row_steps(k: Any, store: CSR, steps: Steps) -> CSR:
                (size, store.shape[1]), check=False)
 
 
-def csr_column_steps(k: Any, store: CSR, steps: Steps) -> CSR:
-    """Every so many columns."""
+def csr_column_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
+    """The columns of an index range."""
     step = abs(steps.step)
     low = steps.start if steps.step > 0 else steps.start + steps.step * (steps.size - 1)
     starts, ends = k.xp.empty(store.shape[0], np.int64), k.xp.empty(store.shape[0], np.int64)
@@ -165,7 +165,7 @@ def renumbered(xp: Any, store: CSR, columns: Any) -> tuple[CSR, Any]:
     return made, xp.searchsorted(wanted, columns)
 
 
-def stretched(k: Any, store: CSR, shape: tuple[int, ...]) -> CSR:
+def broadcast_csr(k: Any, store: CSR, shape: tuple[int, ...]) -> CSR:
     """A csr matrix repeated along its axes of size 1, up to ``shape``."""
     if len(shape) != 2:
         raise ShapeError(f"A csr array of shape {store.shape} does not broadcast to the {len(shape)} axes of {tuple(shape)}.",
@@ -175,7 +175,7 @@ def stretched(k: Any, store: CSR, shape: tuple[int, ...]) -> CSR:
     return store if store.shape[1] == shape[1] else csr_columns(k, store, k.xp.zeros(shape[1], np.int64))
 
 
-def _hit(indices: Any, steps: Steps) -> tuple[Any, Any]:
+def _hit(indices: Any, steps: IndexRange) -> tuple[Any, Any]:
     """Which indices are among the steps (ascending), and their numbers there."""
     low = steps.start if steps.step > 0 else steps.start + steps.step * (steps.size - 1)
     size = abs(steps.step)
@@ -198,8 +198,8 @@ def row_sparse_rows(store: RowSparse, rows: Any, xp: Any = np) -> RowSparse:
     return RowSparse(store.data[rank[indices]], indices, shape, check=False)
 
 
-def row_sparse_row_steps(store: RowSparse, steps: Steps, xp: Any = np) -> RowSparse:
-    """Every so many rows."""
+def row_sparse_row_steps(store: RowSparse, steps: IndexRange, xp: Any = np) -> RowSparse:
+    """The rows of an index range."""
     shape = (steps.size, *store.shape[1:])
     if steps.step == 1:
         first, last = (int(place) for place in xp.searchsorted(store.indices, xp.asarray([steps.start,
@@ -212,21 +212,21 @@ def row_sparse_row_steps(store: RowSparse, steps: Steps, xp: Any = np) -> RowSpa
     return RowSparse(data, indices, shape, check=False)
 
 
-def place_csr_steps(k: Any, store: CSR, rows: Steps, columns: Steps, shape: tuple[int, ...]) -> CSR:
+def place_csr_steps(k: Any, store: CSR, rows: IndexRange, columns: IndexRange, shape: tuple[int, ...]) -> CSR:
     """The opposite of taking steps: the values put back where they were taken, in a matrix of ``shape``."""
     if columns.step < 0:
         store = _mirrored(store, k.xp)
-        columns = Steps(columns.start + columns.step * (columns.size - 1), -columns.step, columns.size)
+        columns = IndexRange(columns.start + columns.step * (columns.size - 1), -columns.step, columns.size)
     if rows.step < 0:
-        store = csr_row_steps(k, store, Steps(rows.size - 1, -1, rows.size))
-        rows = Steps(rows.start + rows.step * (rows.size - 1), -rows.step, rows.size)
+        store = csr_row_steps(k, store, IndexRange(rows.size - 1, -1, rows.size))
+        rows = IndexRange(rows.start + rows.step * (rows.size - 1), -rows.step, rows.size)
     counts = k.xp.zeros(shape[0] + 1, store.indptr.dtype)
     counts[1 + rows.start: 1 + rows.start + rows.step * rows.size: rows.step] = k.xp.diff(store.indptr)
     indices = columns.start + columns.step * store.indices.astype(np.int64, copy=False)
     return CSR(store.data.copy(), indices, k.xp.cumsum(counts), shape, check=False)
 
 
-def place_row_steps(store: RowSparse, rows: Steps, shape: tuple[int, ...], xp: Any = np) -> RowSparse:
+def place_row_steps(store: RowSparse, rows: IndexRange, shape: tuple[int, ...], xp: Any = np) -> RowSparse:
     """The opposite of taking steps of rows."""
     data, indices = store.data, rows.start + rows.step * store.indices.astype(np.int64, copy=False)
     if rows.step < 0:

@@ -19,7 +19,7 @@ from ..elementwise.binary import add_csr, add_row_sparse, index_type
 from ..elementwise.unary import on_data
 from ..limits import check_room, dense_inside, dense_of, filled
 from ..shape.concat import aligned_rows
-from .sparse_indexing import csr_rows, stretched
+from .sparse_indexing import broadcast_csr, csr_rows
 
 __all__ = ["union_csr"]
 
@@ -62,7 +62,7 @@ def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[...
 def both_csr(k: Any, left: Any, right: Any) -> tuple[CSR, CSR]:
     """Two sparse matrices as csr of the shape they broadcast to."""
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
-    return stretched(k, _matrix(k, left), shape), stretched(k, _matrix(k, right), shape)
+    return broadcast_csr(k, _matrix(k, left), shape), broadcast_csr(k, _matrix(k, right), shape)
 
 
 def _matrix(k: Any, store: Any) -> CSR:

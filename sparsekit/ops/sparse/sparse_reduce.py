@@ -61,7 +61,7 @@ def _with_zero(ufunc: Any, made: Any) -> Any:
 
 
 def _start(ufunc: Any, dtype: Any) -> Any:
-    """A value that gives way to any other."""
+    """The neutral element of a ufunc."""
     if ufunc.__name__ in ("add", "multiply"):
         return int(ufunc.__name__ == "multiply")
     if dtype.kind == "f":

@@ -91,7 +91,7 @@ _EXCHANGED = ((), None, (1, 0), (1, -2), (-1, 0), (-1, -2))
 
 
 def _written_out(call: Call, shapes: Sequence[Any]) -> Call:
-    """The call with the order of the axes written out for arrays that are no matrices, which cannot be csr."""
+    """The call with the order of the axes written out for arrays that are not matrices, which cannot be csr."""
     if call.attrs["axes"] or shapes[0] is None or len(shapes[0]) == 2:
         return call
     return call.op.bind({**call.attrs, "axes": tuple(reversed(range(len(shapes[0]))))})
@@ -223,7 +223,7 @@ retain = find("_sparse_retain")
 
 
 def _wanted(k: Any, wanted: Any, size: int) -> Any:
-    """The distinct rows to keep, ascending; numbers of no row are left out."""
+    """The distinct rows to keep, ascending; numbers outside the array are left out."""
     rows = k.xp.unique(whole(k.xp, wanted, "retain: the row"))
     return rows[(rows >= 0) & (rows < size)]
 

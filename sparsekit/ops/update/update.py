@@ -1,6 +1,6 @@
 """Optimizer steps as operators that write to their weights and states, so that updates show in a profile.
 
-What they share is here: how a step is declared, and how it runs on each kind of weight, gradient and state.
+This module declares steps, and runs them on each kind of weight, gradient and state.
 Families: ``update_momentum``, ``update_adaptive``, ``update_precision`` (float16 weights with a float32 copy)
 and ``update_many`` (lists of weights in one call).
 """
@@ -22,8 +22,19 @@ from ...storage import RowSparse, densify
 from .. import samples
 from ..limits import dense_inside
 
-__all__ = ["STORES", "Step", "Update", "apply_step", "declare", "example", "first_type", "numbers_of", "rows_for", "rows_of",
-           "state_of"]
+__all__ = [
+    "STORES",
+    "Update",
+    "UpdateRule",
+    "apply_step",
+    "declare",
+    "example",
+    "first_type",
+    "numbers_of",
+    "rows_for",
+    "rows_of",
+    "state_of",
+]
 
 #: Storage types of weights, gradients and states.
 STORES = "default|row_sparse"
@@ -39,8 +50,8 @@ Everything is computed on stored rows alone where that is the same.
 {order}  The result is the new weight; the weight itself is written where ``out`` is the weight.{written}"""
 
 
-class Step(NamedTuple):
-    """What an operator of one weight runs.
+class UpdateRule(NamedTuple):
+    """The kernel of an update of one weight, and its numbers.
 
     Attributes
     ----------
@@ -64,14 +75,14 @@ class Update(Op):
 
     Attributes
     ----------
-    step : Step or None
+    step : UpdateRule or None
     group : int
         Arrays a weight: with several weights, each is the first of so many inputs.
     counter : str
         Attribute that says how many weights there are then.
     """
 
-    step: Step
+    step: UpdateRule
     group = 0
     counter = "num_weights"
 
@@ -151,7 +162,7 @@ def _check_types(weight: Any, others: Any) -> None:
                              hint="they must be of one type; mp_ steps keep a float32 copy of a float16 weight.")
 
 
-def apply_step(k: Any, step: Step, attrs: dict[str, Any], weight: Any, grad: Any, states: Any,
+def apply_step(k: Any, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any,
                lazy: bool | None = None) -> None:
     """Run a step on a weight and its states, in place.
 
@@ -161,7 +172,7 @@ def apply_step(k: Any, step: Step, attrs: dict[str, Any], weight: Any, grad: Any
         Dense, or row_sparse.
     grad : store
     lazy : bool, optional
-        Leave rows alone that a row_sparse gradient does not store; as ``attrs`` say by default.  As in MXNet, it needs
+        Skip rows that a row_sparse gradient does not store; by default as ``attrs`` say.  As in MXNet, it needs
         states of the weight's storage type: a step on others is the dense one.
     """
     values, grown = rows_of(weight), [state_of(k, state) for state in states]
@@ -189,7 +200,7 @@ def _table(array: Any) -> Any:
     return array if array.ndim == 2 else array.reshape(array.shape[0], math.prod(array.shape[1:]))
 
 
-def _through_copies(k: Any, step: Step, attrs: dict[str, Any], values: Any, grad: Any, states: Any, lazy: bool) -> None:
+def _through_copies(k: Any, step: UpdateRule, attrs: dict[str, Any], values: Any, grad: Any, states: Any, lazy: bool) -> None:
     """``apply_step`` on copies that a kernel can take: float16 as float32, strided as contiguous."""
     rows: Any = slice(None)
     if isinstance(grad, RowSparse):
@@ -236,7 +247,7 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
         doc=formula + _RULE.format(states=" and the states" if states else "", order=order,
                                    written=f"  {states.replace(' ', ', ')} are always written." if states else ""))
     made.attrs = attrs
-    chosen = made.step = Step(step, numbers_of(numbers, bound), idle or _never, flat)
+    chosen = made.step = UpdateRule(step, numbers_of(numbers, bound), idle or _never, flat)
 
     def run(k: Any, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
         *arrays, given = arrays_and_attrs
@@ -249,8 +260,8 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
     return made
 
 
-def _all_dense(step: Step, run: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of small dense arrays, which are many in a network: ``run`` without its detours."""
+def _all_dense(step: UpdateRule, run: Callable[..., Any]) -> Callable[..., Any]:
+    """A fast path of ``run`` for small dense arrays, of which a network has many."""
     kernel, numbers = step.kernel, step.numbers
 
     def run_dense(k: Any, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:

@@ -14,8 +14,8 @@ from ...storage import RowSparse
 from ..limits import dense_inside
 from .update import (
     STORES,
-    Step,
     Update,
+    UpdateRule,
     apply_step,
     declare,
     example,
@@ -137,13 +137,13 @@ adadelta_update = declare(
     "sqrt(acc_g + epsilon) * g; weight -= delta + wd * weight``.", signs="++")
 
 
-# AdamW: the factor of the gradient is an array, whose value may say that the step is to be left out
+# AdamW: the factor of the gradient is an array; the step is skipped if it is zero, infinite or nan
 
 
 def rescaled_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     """Shape of the weight; the last input is the gradient's factor, one number."""
     if math.prod(shapes[-1]) != 1:
-        raise ShapeError(f"rescale_grad has shape {tuple(shapes[-1])}.", hint="it is one number.")
+        raise ShapeError(f"rescale_grad must be one number, got shape {tuple(shapes[-1])}.", hint="it is one number.")
     return infer.same_shape(shapes[:-1], attrs)
 
 
@@ -159,7 +159,7 @@ def _rescaled_sample(states: int, signs: str) -> Any:
 
 
 _ADAMW = {"lr": REQUIRED, "eta": REQUIRED, **_BETAS, "wd": 0.0, "clip_gradient": -1.0, "lazy_update": False}
-_ADAMW_STEP = Step(
+_ADAMW_STEP = UpdateRule(
     "adamw_step", numbers_of(lambda lr, eta, wd, epsilon, beta1, beta2: (
         eta * lr, eta * wd, epsilon, *_moments(beta1, beta2))), lambda attrs: False)
 
@@ -175,7 +175,7 @@ adamw_update.step = _ADAMW_STEP
 
 
 def adamw_attrs(attrs: dict[str, Any], rescale: Any) -> dict[str, Any] | None:
-    """The attributes with the factor in them; None where the step is to be left out."""
+    """The attributes with the factor; None if the step is skipped."""
     factor = float(rescale.reshape(-1)[0])
     return {**attrs, "rescale_grad": factor} if factor != 0 and math.isfinite(factor) else None
 
@@ -194,7 +194,7 @@ rows_for(adamw_update, 3, _adamw, "default")
 
 _LAMB = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6, "t": REQUIRED, "bias_correction": True, "wd": REQUIRED,
          "rescale_grad": 1.0, "clip_gradient": -1.0, "lazy_update": False}
-_LAMB_STEP = Step(
+_LAMB_STEP = UpdateRule(
     "lamb_step", numbers_of(lambda wd, epsilon, t, bias_correction, beta1, beta2: (
         *((1 / (1 - beta1**t), 1 / (1 - beta2**t)) if bias_correction else (1.0, 1.0)), wd, epsilon,
         *_moments(beta1, beta2))), lambda attrs: False)
@@ -239,7 +239,8 @@ or ``lr`` where one of them is zero.  ``lower_bound`` and ``upper_bound`` bound 
 def _ratio_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     for place in (2, 3):
         if math.prod(shapes[place]) != 1:
-            raise ShapeError(f"r{place - 1} has shape {tuple(shapes[place])}.", hint="it is one number, the norm.")
+            raise ShapeError(f"r{place - 1} must be one number, got shape {tuple(shapes[place])}.",
+                             hint="it is one number, the norm.")
     return infer.same_shape([*shapes[:2], *shapes[4:]], attrs)
 
 

@@ -10,7 +10,7 @@ from ...base.errors import DTypeError
 from ...core import cost, infer
 from ...core.op import Op
 from ...storage import RowSparse
-from .update import STORES, Step, Update, apply_step, first_type, rows_for, rows_of
+from .update import STORES, Update, UpdateRule, apply_step, first_type, rows_for, rows_of
 from .update_adaptive import (
     adamw_attrs,
     adamw_update,
@@ -40,7 +40,7 @@ def _copied(weight: Any, copy: Any, rows: Any) -> None:
     values[rows] = exact[rows]  # beyond 65,504 is infinite, as in any float16 operation
 
 
-def step_precisely(k: Any, step: Step, attrs: dict[str, Any], weight: Any, grad: Any, states: Any, copy: Any) -> None:
+def step_precisely(k: Any, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any, copy: Any) -> None:
     """Run a step on the copy of a weight, and give the weight the result."""
     if copy.dtype.itemsize < weight.dtype.itemsize:
         raise DTypeError(f"weight32 is {copy.dtype}, less precise than the {weight.dtype} weight.", hint="it is a float32 copy.")

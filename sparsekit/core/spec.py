@@ -11,6 +11,7 @@ from .op import Call
 
 __all__ = ["Spec", "infer"]
 
+
 class Spec(NamedTuple):
     """Shape, element type and storage type of an array that need not exist."""
 
@@ -18,6 +19,11 @@ class Spec(NamedTuple):
     dtype: Any
     stype: str = "default"
     fallback: bool = False
+
+    @classmethod
+    def of(cls, array: Any) -> Spec:
+        """What an array or a store is."""
+        return cls(tuple(array.shape), np.dtype(array.dtype), getattr(array, "stype", "default"))
 
 
 def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:

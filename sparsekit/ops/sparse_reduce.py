@@ -13,7 +13,7 @@ from ..core.op import REDUCED, Op, find
 from ..storage import CSR, RowSparse
 from . import samples
 from .limits import check_room, dense_inside, dense_of
-from .reduce import addable, axes_in, mean_of, squares
+from .reduce import addable, axes_in, mean_of, product_of_others, squares
 from .slices import Only
 from .sorting import check_places
 from .sparse_indexing import transposed
@@ -162,7 +162,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 @find("_others").forward("csr|row_sparse -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return find("_others").rules[0].function(k, dense_of(k, x, "the gradient of prod"), attrs)
+    return product_of_others(k, dense_of(k, x, "the gradient of prod"), attrs)
 
 
 def _place_in_csr(k: Any, x: CSR, axes: tuple[int, ...], largest: bool) -> Any:

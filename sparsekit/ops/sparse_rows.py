@@ -13,6 +13,7 @@ from ..core.op import Call, find
 from ..storage import CSR, RowSparse, convert, densify
 from ..storage.convert import row_ids
 from .binary import add_csr, add_row_sparse, index_type
+from .index import chosen
 from .limits import check_room, dense_inside, dense_of
 from .neural import biased
 from .positions import whole
@@ -136,10 +137,7 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
         true = true.reshape(true.shape + (1,) * (x.ndim - true.ndim))
         out[condition.indices] = k.xp.where(true, x[condition.indices], out[condition.indices])
         return out
-    return row_of_three(k, dense_inside(k, condition, "where"), x, y, attrs)
-
-
-row_of_three = where.rules[0].function
+    return chosen(k, dense_inside(k, condition, "where"), x, y, attrs)
 
 
 def _truth(k: Any, condition: Any, store: Any) -> Any:

@@ -112,7 +112,7 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: Any, type_dict: 
     aux = [store.array("aux", node.name, facts.spec((node, 0))) for node in states]
     _log(heads, facts.storages, {node.name: into[node] for node, request in zip(arguments, requests, strict=True)
                                  if request != "null"})
-    return Executor(heads, ctx, args, grads, requests, aux, facts.shapes)
+    return Executor(heads, ctx, args, grads, requests, aux)
 
 
 def _dtype(dtype: Any, name: str) -> Any:
@@ -192,7 +192,7 @@ def bind(heads: Sequence[Entry], ctx: Context, args: Any, args_grad: Any, grad_r
     facts = _Facts(heads, {node: array.shape for node, array in leaves}, {node: array.dtype for node, array in leaves},
                    {node: array.stype for node, array in leaves})
     _log(heads, facts.storages, {name: grad.stype for name, grad in zip(names, grads, strict=True) if grad is not None})
-    return Executor(heads, ctx, values, grads, requests, kept, facts.shapes)
+    return Executor(heads, ctx, values, grads, requests, kept)
 
 
 def _arrays(what: str, nodes: list[SymbolNode], given: Any, ctx: Context, partly: bool) -> list[Any]:

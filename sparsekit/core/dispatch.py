@@ -34,8 +34,8 @@ from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find, joining
 
 __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "compute", "convert_store", "dense_kind", "densified", "fits",
-           "invoke", "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve", "run",
-           "wrap", "written_dense"]
+           "invoke", "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve",
+           "run", "wrap", "written_dense"]
 
 #: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
 KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
@@ -295,6 +295,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     if ready is None or out is not None:
         return _carefully(call, inputs, out, ctx, node)
     plan, function, k, attrs, layout = ready
+    given: tuple[Any, ...]
     if count == 2:
         given = (function, left._store, right._store) if k is None else (function, k, left._store, right._store, attrs)
     elif count == 1:

@@ -182,7 +182,7 @@ class Program:
         self._fixed: dict[int, tuple[int, Any]] = {}
         self._lock = threading.Lock()
         self._verdicts: dict[Any, str] = {}
-        instructions = [_Instruction(step, _in_mode(self._plan(step), step.training), number)
+        instructions = [_Instruction(step, _planned(self._plan(step), step.training), number)
                         for number, step in enumerate(self.steps)]
         self._kept: set[int] = {*self.outputs, *self.inputs}
         self.whole: _Pass | None = None
@@ -481,11 +481,16 @@ class Program:
         return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
 
 
-def _in_mode(plan: Plan, training: bool) -> Plan:
+def _planned(plan: Plan, training: bool) -> Plan:
     """The plan, whose kernel runs in the mode in which it was traced, if that is not the one in which the program was made."""
     if training is hooks.state.training:
         return plan
-    function, plan.ufunc = plan.function, ""
+    plan.ufunc = ""
+    return plan.with_function(_in_mode(plan.function, training))
+
+
+def _in_mode(function: Callable[..., Any], training: bool) -> Callable[..., Any]:
+    """A kernel that runs as in training, or as in prediction."""
 
     def run(*arguments: Any, **more: Any) -> Any:
         before, hooks.state.training = hooks.state.training, training
@@ -494,7 +499,7 @@ def _in_mode(plan: Plan, training: bool) -> Plan:
         finally:
             hooks.state.training = before
 
-    return plan.with_function(run)
+    return run
 
 
 def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any],

@@ -16,7 +16,7 @@ from ..core.op import Op, Rule
 from ..core.spec import Spec
 from ..core.trace import abstract
 from .gradients import gradient_stypes
-from .inference import dtypes_of, shapes_of, storage_of
+from .inference import InferredGraph, dtypes_of, shapes_of, storage_of
 from .node import Entry, SymbolNode, auxiliary, order
 from .shapes import Partial, to_user
 
@@ -129,13 +129,10 @@ class Graph:
 
     def gradient_stypes(self, given: Sequence[Spec]) -> list[str]:
         """Storage types in which the gradients of the variables arrive."""
-        shapes = shapes_of(self.heads, {node: spec.shape for node, spec in zip(self.leaves, given, strict=True)})
-        dtypes = dtypes_of(self.heads, {node: spec.dtype for node, spec in zip(self.leaves, given, strict=True)})
-        stypes, _ = storage_of(self.heads, {node: spec.stype for node, spec in zip(self.leaves, given, strict=True)}, shapes)
-        entries = [(node, place) for node in self.nodes for place in range(1 if node.call is None else node.call.outputs)]
-        specs = {entry: Spec(to_user(shapes.get(entry)), dtypes.get(entry, np.dtype(np.float32)), stypes[entry])
-                 for entry in entries}
-        found = gradient_stypes(self.heads, specs)
+        of = dict(zip(self.leaves, given, strict=True))
+        facts = InferredGraph(self.heads, {node: spec.shape for node, spec in of.items()},
+                      {node: spec.dtype for node, spec in of.items()}, {node: spec.stype for node, spec in of.items()})
+        found = gradient_stypes(self.heads, facts.specs())
         return [found.get(node, "default") for node in self.leaves]
 
     def run(self, arrays: Sequence[Any], ctx: Any) -> list[Any]:

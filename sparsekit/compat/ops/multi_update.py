@@ -37,7 +37,8 @@ def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tu
         sizes |= {key: tuple(size) for key, size in zip(rest, shapes[count * group:], strict=True) if key != "rescale_grad"}
         for key, size in sizes.items():
             if size != (count,):
-                raise ShapeError(f"{key} has shape {size} for {count} weights.", hint="learning rates, weight decays and the like come one for every weight.")
+                raise ShapeError(f"{key} has shape {size} for {count} weights.",
+                                 hint="learning rates, weight decays and the like come one for every weight.")
         found = [infer.same_shape(shapes[place:place + group], attrs) for place in range(0, count * group, group)]
         return found[0] if count == 1 else found
 

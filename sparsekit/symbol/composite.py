@@ -41,12 +41,14 @@ class Composite(Op, ABC):
         Places of the inputs that it writes to.
     """
 
-    def __init__(self, name: str, inputs: Sequence[str], suffixes: Sequence[str], states: Sequence[int] = ()) -> None:
+    def __init__(self, name: str, inputs: Sequence[str], suffixes: Sequence[str], states: Sequence[int] = (),
+                 graphs: Sequence[Graph] = (), label: str = "") -> None:
         super().__init__(name, "", shape=self._shapes, dtype=self._dtypes, sample=tuple, doc="", cost=cost.none,
                          listed=False, mutates=tuple(states), nondifferentiable=tuple(states), outputs=len(suffixes))
-        vars(self).update(inputs=tuple(inputs), needed=len(inputs))  # names that users give, of any characters
+        vars(self).update(inputs=tuple(inputs), needed=len(inputs),  # names that users give, of any characters
+                          label=label or self.label)
         self.suffixes = tuple(suffixes)
-        self.graphs: list[Graph] = []
+        self.graphs = list(graphs)
         self.gradient(self._gradients)
 
     # methods that subclasses override

@@ -35,8 +35,8 @@ class CustomComposite(Composite):
         self.taken, self.kept = list(prop.list_arguments()), list(prop.list_auxiliary_states())
         count = len(self.taken)
         super().__init__("Custom", [*self.taken, *self.kept], list(prop.list_outputs()),
-                         range(count, count + len(self.kept)))
-        self.prop, self.op_type, self.apply, self.label = prop, op_type, apply, f"Custom {op_type}"
+                         range(count, count + len(self.kept)), label=f"Custom {op_type}")
+        self.prop, self.op_type, self.apply = prop, op_type, apply
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
         """As the ``CustomOpProp`` says."""

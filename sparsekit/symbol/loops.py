@@ -26,8 +26,8 @@ class _Control(Composite):
     def __init__(self, name: str, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
         suffixes = [f"output{place}" for place in range(outputs)] if outputs > 1 else ["output"]
         states = {place for graph, where in zip(graphs, places, strict=True) for place in (where[at] for at in graph.states)}
-        super().__init__(name, [f"data{place}" for place in range(count)], suffixes, sorted(states))
-        self.graphs, self.places, self.count = graphs, places, count
+        super().__init__(name, [f"data{place}" for place in range(count)], suffixes, sorted(states), graphs)
+        self.places, self.count = places, count
 
     def given(self, number: int, items: Sequence[Any]) -> list[Any]:
         """What the inputs of one graph are, given those of the operator."""

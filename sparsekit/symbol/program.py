@@ -93,9 +93,6 @@ class Program:
         self._open = leaves_open(heads)
         self._adjusted: dict[Any, dict[SymbolNode, Call]] = {}
 
-    def __reduce__(self) -> Any:
-        return Program, (self.heads, self._part)  # a copy is lowered by itself
-
     def _split(self) -> list[_Segment]:
         """The operators in as few segments as can be."""
         groups: list[list[SymbolNode]] = []
@@ -153,7 +150,7 @@ class Program:
         """The call of a node, with the sizes that it leaves open."""
         call: Any = node.call
         if not self._open:
-            return call  # type: ignore[no-any-return]
+            return call
         if shapes not in self._adjusted:
             if len(self._adjusted) >= REMEMBERED:
                 self._adjusted.clear()

@@ -12,7 +12,8 @@ from ..base.errors import GradientError
 from . import device, hooks
 from .op import Call, Want
 
-__all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number", "order", "reserve"]
+__all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number", "order", "release",
+           "reserve"]
 
 _numbers = itertools.count(1)
 
@@ -102,17 +103,27 @@ class ProgramNode(CustomNode):
     part : bool
         Whether it adds to the gradients that its inputs have from what ran later, in the order of its operators; otherwise
         its sums are added to those.
+    release : callable
+        Gives up what is kept for a backward pass.
     """
 
-    __slots__ = ("part",)
+    __slots__ = ("part", "release")
 
-    def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Any, part: bool) -> None:
+    def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Any, part: bool,
+                 release: Callable[[], None]) -> None:
         super().__init__(function, inputs, outputs, ctx)
-        self.part = part
+        self.part, self.release = part, release
 
 
 #: Stands in ``values`` of a node whose saved stores have been dropped.
 RELEASED: Any = ("released",)
+
+
+def release(heads: Iterable[Node]) -> None:
+    """Give up what programs keep for another backward pass, so that their next run has the memory."""
+    for node in order(heads)[0]:
+        if isinstance(node, ProgramNode):
+            node.release()
 
 
 def order(heads: Iterable[Node]) -> tuple[list[Node], dict[Node, int]]:

@@ -291,7 +291,8 @@ class Program:
             return [wrap(store, self.ctx) for store in stores]
         kept = _Run(arrays, values, frame, first)
         entries = tuple([None if there is None else array._entry for there, array in zip(self.reached, arrays, strict=True)])
-        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx, self.part)
+        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx, self.part,
+                           functools.partial(self._release, kept))
         return [wrap(store, self.ctx, entry and (node, place))
                 for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
 
@@ -330,8 +331,7 @@ class Program:
         made = (self._send_back_recorded(kept, given, held) if backward is None
                 else self._send_back_through(backward, kept, (*given, *held), [want and want.out for want in wants], retain))
         if not retain:
-            self._give_back(kept.frame)
-            kept.values = kept.arrays = None
+            self._release(kept)
         return made
 
     def _send_back_through(self, backward: _Pass, kept: _Run, given: Sequence[Any], buffers: Sequence[Any],
@@ -415,6 +415,12 @@ class Program:
         back = [one for one in frame.replays if one is not self.forward] or [self.whole]
         return [{"pass": one.name, "op": step.plan.call.op.label, "reason": reason} for one in (self.forward, *back) if one
                 for step, reason in zip(one.instructions, self._replay_of(one, frame).how(), strict=True)]
+
+    def _release(self, kept: _Run) -> None:
+        """Give up what one run keeps for its backward pass."""
+        if kept.values is not None:
+            kept.values = kept.arrays = None
+            self._give_back(kept.frame)
 
     def _give_back(self, frame: Frame) -> None:
         if len(self.frames) < FRAMES:

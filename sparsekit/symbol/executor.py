@@ -12,7 +12,7 @@ from ..base.context import Context
 from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..core import hooks
 from ..core.dispatch import wrap
-from ..core.graph import Variable, backward
+from ..core.graph import Variable, backward, release
 from ..ndarray.backward import head_gradients
 from ..ndarray.creation import array as make_array
 from ..ndarray.creation import zeros
@@ -126,7 +126,9 @@ class Executor:
         """
         for name, value in kwargs.items():
             self._feed(name, value)
-        self._results, self._recorded = None, False  # what the last pass held is free before this one starts
+        if self._results is not None:  # what the last pass held is free before this one starts
+            release([array._entry[0] for array in self._results if array._entry is not None])
+        self._results, self._recorded = None, False
         self._results = self._run(bool(is_train))
         self._recorded = bool(is_train)
         return self.outputs

@@ -93,9 +93,6 @@ class Program:
         self._open = leaves_open(heads)
         self._adjusted: dict[Any, dict[SymbolNode, Call]] = {}
 
-    def __reduce__(self) -> Any:
-        return Program, (self.heads, self._part)  # a copy is lowered by itself
-
     def _split(self) -> list[_Segment]:
         """The operators in as few segments as can be."""
         groups: list[list[SymbolNode]] = []

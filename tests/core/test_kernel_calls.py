@@ -1,4 +1,7 @@
-"""Kernels are called from three places: where operators run one by one, where any plan runs, and in the loop of a program."""
+"""Kernels are called from three places: where operators run one by one, where any plan runs, and in the loop of a program.
+
+A kernel that is made of those of other rows, by ``sparse_pairs.kernel_of``, is one kernel.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +86,8 @@ def test_the_source_calls_kernels_in_three_places():
     "find('dot').rules[0].function(k, left, right, attrs)",
 ])
 def test_one_more_call_would_be_found(line):
-    source = ("def run(ready):\n    plan, function, k, attrs = ready\n    given = (function, k)\n"
-              f"    again = plan.function\n    {line}\n")
+    before = ["def run(ready):", "plan, function, k, attrs = ready", "given = (function, k)", "again = plan.function"]
+    source = "\n    ".join([*before, line])
     assert kernel_calls(source, "here.py") == ["here.py:run"]
 
 

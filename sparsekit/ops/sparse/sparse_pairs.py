@@ -26,10 +26,15 @@ __all__ = ["union_csr"]
 SPARSE = "row_sparse|csr"
 
 
+def kernel_of(name: str, *stypes: str) -> Callable[..., Any]:
+    """The kernel of one of the operator's rows, as a part of other kernels."""
+    return next(rule.function for rule in find(name).rules if rule.takes(stypes))
+
+
 def row_of(name: str, *stypes: str) -> Callable[..., Any]:
-    """``function(k, left, right)`` of one of the operator's rows."""
-    function = next(rule.function for rule in find(name).rules if rule.takes(stypes))
-    return lambda k, left, right: function(k, left, right, {})
+    """``function(k, left, right)`` of one of the operator's rows, which has no attributes."""
+    kernel = kernel_of(name, *stypes)
+    return lambda k, left, right: kernel(k, left, right, {})
 
 
 def dense_function(name: str) -> Callable[..., Any]:
@@ -233,7 +238,7 @@ scatter_div.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
 def _scatter_scalar(name: str, plain: str, doc: str) -> None:
     op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(0.0), saves=(),
             doc=doc)
-    function = find(plain).rules[0].function
+    function = kernel_of(plain, "default")
 
     @op.forward("default -> default")
     def _(k: Any, x: Any, attrs: Any) -> Any:
@@ -255,5 +260,5 @@ _scatter_scalar("_scatter_minus_scalar", "_minus_scalar", "``data - scalar``, of
 
 @find("clip").forward("row_sparse|csr -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    plain = find("clip").rules[0].function
+    plain = kernel_of("clip", "default")
     return filled(k, x, "clip", lambda values: plain(k, values, attrs))

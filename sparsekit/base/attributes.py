@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from .errors import DTypeError
-from .scoped import Pushed
+from .scoped import Pushed, classproperty
 
 __all__ = ["AttrScope", "current_attributes"]
 
@@ -33,6 +33,11 @@ class AttrScope(Pushed):
                 raise DTypeError(f"The attribute {name} is a {type(value).__name__}; attributes need to be string.",
                                  hint=f"write {name}={str(value)!r}.")
         self._attr = kwargs
+
+    @classproperty
+    def current(cls) -> AttrScope:
+        """The innermost scope of the calling thread."""
+        return _local.stack[-1]
 
     def get(self, attr: dict[str, str] | None) -> dict[str, str]:
         """The scope's attributes together with a symbol's own, which win."""

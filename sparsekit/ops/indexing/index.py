@@ -81,7 +81,7 @@ def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 pick = Op("pick", "data index", axis=-1, keepdims=False, mode=CLIP, shape=_picked_shape,
-          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, flat=(1,),
+          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, flat=(1,), aliases=("choose_element_0index",),
           sample=lambda: [([samples.grid(), np.array([0, 1, 4, 3], np.float32)], {})],
           doc="One element of each slice along ``axis``, chosen by ``index``; indices beyond the ends are clipped or wrapped. "
               "Fractions are cut off, NaN is refused.  Clipping because ``mode`` is left out gives an ``IndexWarning``.")

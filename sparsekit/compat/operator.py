@@ -152,9 +152,11 @@ def _described(default: Any) -> str:
     """The kind of an attribute, by its default, as MXNet writes it."""
     if str(default) == "required":
         return "required"
-    for kind, name in ((bool, "boolean"), (int, "int"), (float, "float"), (str, "string"), (tuple, "Shape(tuple)")):
+    if isinstance(default, bool):
+        return f"boolean, optional, default={int(default)}"
+    for kind, name in ((int, "int"), (float, "float"), (str, "string"), (tuple, "Shape(tuple)")):
         if isinstance(default, kind):
-            value = repr(default) if kind is str else attr_text.text(int(default) if kind is bool else default)
+            value = repr(default) if kind is str else attr_text.text(default)
             return f"{name}, optional, default={value}"
     return f"optional, default={default!r}"
 

@@ -230,7 +230,7 @@ def compare_optimizer(opt1: Any, opt2: Any, shape: tuple[int, ...], dtype: Any, 
     assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
 
 
-def same_array(array1: NDArray, array2: NDArray) -> bool:
+def same_array(array1: Any, array2: Any) -> bool:
     """Whether two arrays share their memory; the first one is changed for a moment."""
     array1 += 1
     shared = same(array1.asnumpy(), array2.asnumpy())
@@ -532,7 +532,7 @@ def numeric_grad(executor: Any, location: Mapping[str, Any], aux_states: Mapping
     return found
 
 
-def check_numeric_gradient(sym: Symbol, location: Any, aux_states: Any = None, numeric_eps: float | None = None, rtol: Any = None,
+def check_numeric_gradient(sym: Any, location: Any, aux_states: Any = None, numeric_eps: float | None = None, rtol: Any = None,
                            atol: Any = None, grad_nodes: Any = None, use_forward_train: bool = True, ctx: Context | None = None,
                            grad_stype_dict: Mapping[str, str] | None = None, dtype: Any = np.float32) -> None:
     """Raise AssertionError unless the gradients of a symbol are those of central differences.
@@ -645,7 +645,7 @@ def check_consistency(sym: Any, ctx_list: list[dict[str, Any]], scale: float = 1
             found.update({name: grad for name, grad in executor.grad_dict.items() if grad is not None})
     truth = dict(ground_truth or max(results, key=lambda found: next(iter(found.values())).dtype.itemsize))
     for place, found in enumerate(results):
-        for name in found.keys() & truth.keys():
+        for name in truth:
             try:
                 assert_almost_equal(found[name], truth[name], rtol, atol, (f"{name} of {place}", "the most precise"), equal_nan)
             except AssertionError as error:

@@ -114,7 +114,7 @@ def create(name: str = "local") -> KVStoreBase:
     if found is not None:
         return found(lower) if found.names else found()  # type: ignore[call-arg]
     if lower == "teststore":
-        return load("sparsekit.compat.teststore").TestStore()  # type: ignore[no-any-return]
+        return load("sparsekit.compat.teststore").TestStore()
     if lower.startswith(DISTRIBUTED):
         raise UnsupportedError(f"A kvstore of kind {name!r} needs several machines or GPUs that talk to each other; here all "
                                "contexts are of one machine.", hint="use 'device' or 'local'.")

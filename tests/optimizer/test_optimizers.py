@@ -190,6 +190,13 @@ def test_a_setting_that_json_has_no_word_for_is_refused():
         updater.get_states(dump_optimizer=True)
 
 
+def test_a_state_that_is_no_array_is_refused():
+    updater = mx.optimizer.get_updater(create("sgd", momentum=0.5))
+    updater.states[0] = (mx.nd.ones((1,)), {"a": 1})
+    with pytest.raises(SparsekitError, match="state of type dict cannot be saved"):
+        updater.get_states()
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sgld", "groupadagrad")])
 def test_lists_of_weights(name):
     one, several = (mx.optimizer.get_updater(create(name)) for _ in range(2))

@@ -68,7 +68,13 @@ SHAKY = ("tests/profiler", "tests/kernels", "tests/faults", "tests/core/test_cos
          "tests/gluon/test_data")
 
 #: Seconds of tests, as measured, that are tried first and second.
-NEAR, WIDE = 8.0, 120.0
+NEAR, WIDE, QUICK = 5.0, 120.0, 15.0
+
+#: Seconds that pytest may take for each.
+LIMITS = {"near": 60, "wide": 400, "part": 900}
+
+#: So many files are tried first, of at most so many tests: collecting thousands takes seconds.
+FILES, LARGE = 4, 2000
 
 
 # -- Which tests concern a function -----------------------------------------------------------------------------------
@@ -108,6 +114,7 @@ class Map:
         self.names = [name for name, _ in found["tests"]]
         self.seconds = [seconds for _, seconds in found["tests"]]
         self.functions: dict[str, list[int]] = found["functions"]
+        self.sizes = collections.Counter(name.split("::")[0] for name in self.names)
         self.calls: collections.Counter[int] = collections.Counter(n for some in self.functions.values() for n in some)
         self.by_name: dict[str, set[int]] = collections.defaultdict(set)
         self.in_file: dict[str, list[tuple[int, str]]] = collections.defaultdict(list)
@@ -121,20 +128,26 @@ class Map:
     def near(self, mutant: Mutant, words: Iterable[str]) -> list[int]:
         """The tests that concern a mutant, the nearest first."""
         functions = [(line, name) for line, name in mutant.scope if not name.endswith("\0")]
+        direct: set[int] = set()
         for line, name in reversed(functions):
-            found = self.functions.get(f"{mutant.path}::{name}:{line}") or self.by_name.get(f"{mutant.path}::{name}")
-            if found:
-                return self._ordered(found)
-        # A declaration: the tests that name what it declares, and those that call the functions in it.
+            direct = set(self.functions.get(f"{mutant.path}::{name}:{line}") or self.by_name.get(f"{mutant.path}::{name}") or ())
+            if direct:
+                break
+        # What a declaration computes is remembered from one test to the next: also the tests that name what it declares,
+        # those that call the functions in it, and those that call others of the file.
         first, last = mutant.statement
         lines = self.in_file.get(mutant.path, [])
         low, high = bisect.bisect_left(lines, (first, "")), bisect.bisect_right(lines, (last, "\U0010ffff"))
         inside = {n for _, name in lines[low:high] for n in self.functions[name]}
         wanted = {word for word in words if len(word) > 2}
+        declared = not functions or functions[0][1] == "<lambda>"
         named = {n for n, test in enumerate(self.names)
-                 if "[" in test and wanted & set(re.split(r"[^\w.]+|-", test.split("[", 1)[1]))}
+                 if "[" in test and wanted & set(re.split(r"[^\w.]+|-", test.split("[", 1)[1]))} if declared else set()
         around = {n for _, name in lines for n in self.functions[name][::25]}
-        return [*self._ordered(named), *self._ordered(inside - named), *self._ordered(around - named - inside)]
+        found: list[int] = []
+        for group in (direct, named, inside, around):
+            found += self._ordered(group.difference(found))
+        return found
 
     def _ordered(self, numbers: Iterable[int]) -> list[int]:
         """Turn by turn from each test file, those first that call few functions."""
@@ -145,12 +158,17 @@ class Map:
         longest = max(map(len, queues), default=0)
         return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]
 
-    def chosen(self, numbers: Iterable[int], seconds: float, most: int, without: set[str]) -> list[str]:
-        """As many of these as fit into some seconds."""
+    def chosen(self, numbers: Iterable[int], seconds: float, most: int, without: set[str], files: int | None = None) -> list[str]:
+        """As many of these as fit into some seconds, from at most so many files that are collected quickly."""
         picked: list[str] = []
+        opened: set[str] = set()
         for number in numbers:
             if self.names[number] in without or self.seconds[number] > seconds:
                 continue
+            file = self.names[number].split("::")[0]
+            if files is not None and (self.sizes[file] > LARGE or (len(opened) == files and file not in opened)):
+                continue
+            opened.add(file)
             seconds -= self.seconds[number] + 0.01
             picked.append(self.names[number])
             if len(picked) == most:
@@ -172,6 +190,9 @@ class Copy:
             if not name.startswith(NOT_COPIED) and (ROOT / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, folder / name)
+        compiled = Path("sparsekit", "kernels", "cpu", "__pycache__")  # kernels are kept by what their sources say
+        if (ROOT / compiled).is_dir():
+            shutil.copytree(ROOT / compiled, folder / compiled)
         self.good: set[str] = set()  # tests that were seen to pass without a fault
         self.bad: set[str] = set()   # tests that fail without one, here
 
@@ -209,7 +230,7 @@ def failed_test(text: str) -> str:
 
 def examine(copy: Copy, calls: Map, mutant: Mutant, source: str, part: str, quick: bool) -> dict[str, Any]:
     """Run the tests that concern a mutant until one fails; a quick look leaves out the test files of its part."""
-    words = set(re.findall(r"\w+", " ".join(source.splitlines()[mutant.statement[0] - 1:mutant.statement[1]])))
+    words = set(re.findall(r'"(\w+)"', " ".join(source.splitlines()[mutant.statement[0] - 1:mutant.statement[1]])))
     numbers = calls.near(mutant, words)
     kernels = part == "kernels" and "/gpu/" not in mutant.path
     copy.put(mutant.path, mutant.applied(source))
@@ -219,11 +240,12 @@ def examine(copy: Copy, calls: Map, mutant: Mutant, source: str, part: str, quic
             if stage == "part":
                 tests = [*PARTS[part][1]]
             else:
-                tests = calls.chosen(numbers, seconds, most, copy.bad | tried)
+                seconds = min(seconds, QUICK) if quick else seconds
+                tests = calls.chosen(numbers, seconds, most, copy.bad | tried, FILES if stage == "near" else None)
             if not tests or (quick and stage == "part"):
                 continue
             compiled = not kernels or stage == "part"
-            verdict, test = attempt(copy, mutant, source, tests, 60 if stage == "near" else 400, compiled)
+            verdict, test = attempt(copy, mutant, source, tests, LIMITS[stage], compiled)
             if verdict:
                 return {"verdict": verdict, "stage": stage, "by": test}
             tried |= set(tests)
@@ -274,6 +296,8 @@ def drawn(part: str, seed: int) -> list[tuple[Mutant, str]]:
     for pattern in PARTS[part][0]:
         for file in sorted(ROOT.glob(pattern)):
             path, source = str(file.relative_to(ROOT)), file.read_text()
+            if file.name == "samples.py":  # inputs of tests
+                continue
             for mutant in mutants(path, source):
                 lines[path, mutant.line].append((mutant, source))
     generator = random.Random(f"{seed} {part}")

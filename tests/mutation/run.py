@@ -11,7 +11,8 @@ copy of the repository: first the tests nearest to the function, which few other
 the test files of its part.  Results are added to the report at once, and mutants that are in it are not run again.
 
 Verdicts are ``killed`` (by a failing test that passes without the fault), ``timed out`` (the fault makes a test run for
-ever), ``survived``, and ``equivalent``: either the byte code is the same, or the report gives a reason.
+ever), ``survived``, and ``equivalent``: either the byte code is the same, or ``equivalent.json`` gives a reason.  The record
+of the last runs is ``profiles/mutation.json``.
 """
 
 from __future__ import annotations
@@ -59,6 +60,9 @@ MAPPED = (
     "tests/test_autograd.py tests/test_operator.py tests/test_bad_input.py tests/module/test_golden.py tests/io tests/metric",
     "tests/symbol", "tests/gpu",
 )
+
+#: Mutants, by name, that no test can tell from the program, with the reason.
+EQUIVALENT = HERE / "equivalent.json"
 
 #: Folders that hold no test of these parts, and are not copied.
 NOT_COPIED = ("notebooks", "tests/browser", "tests/mxnet_docs", ".git")
@@ -360,6 +364,7 @@ def main() -> int:
         if not asked.map.exists():
             write_map(asked.map)
     end = time.monotonic() + 60 * asked.minutes
+    reasons = load(EQUIVALENT)
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         copy = calls = None
         for part in asked.part or PARTS:
@@ -380,15 +385,14 @@ def main() -> int:
                 start = time.monotonic()
                 entry = {"part": part, "path": mutant.path, "line": mutant.line, "kind": mutant.kind,
                          "before": mutant.before, "after": mutant.after}
-                if is_equivalent(source, mutant.applied(source)):
+                if mutant.name in reasons or is_equivalent(source, mutant.applied(source)):
                     counted -= 1
                     entry["verdict"] = "equivalent"
+                    entry |= {"reason": reasons[mutant.name]} if mutant.name in reasons else {}
                 else:
                     if copy is None or calls is None:
                         copy, calls = Copy(Path(folder)), Map(asked.map)
                     entry |= examine(copy, calls, mutant, source, part, asked.quick)
-                if before and "reason" in before and entry["verdict"] == "survived":
-                    entry = {**entry, "verdict": before["verdict"], "reason": before["reason"]}
                 results[mutant.name] = entry
                 save(asked.report, results)
                 print(f"{mutant.name} {mutant.path}:{mutant.line} {mutant.kind}: {mutant.before!r} → {mutant.after!r}: "

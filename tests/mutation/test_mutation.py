@@ -50,7 +50,8 @@ def found():
     ("sign dropped", "not y", "y"), ("other operation", "axis - 1", "axis + 1"),
     ("operands swapped", "axis - 1", "1 - axis"), ("off by one", "3", "4"), ("off by one", "3", "2"),
     ("other constant", "True", "False"), ("other constant", "0.5", "1.0"),
-    ("statement dropped", "values.append(axis - 1)", "pass"), ("statement dropped", "total += number", "pass"), ("other operation", "total += number", "total -= number"),
+    ("statement dropped", "values.append(axis - 1)", "pass"), ("statement dropped", "total += number", "pass"),
+    ("other operation", "total += number", "total -= number"),
     ("other jump", "continue", "break"), ("other function", "max", "min"), ("slice dropped", "values[1:]", "values"),
     ("keyword dropped", "max(values[1:], default=LIMIT)", "max(values[1:]"), ("other type", '"float32"', "'float64'"),
     ("arguments swapped", "outer(item, total)", "outer(total, item"), ("off by one", "0", "1"),
@@ -114,7 +115,8 @@ def small(tmp_path, monkeypatch):
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").touch()
     (tmp_path / "package" / "parts.py").write_text(
-        "def doubled(x):\n    seen = x - 1\n    return x * 2\n\n\ndef forever(x):\n    while x < 1:\n        x += 1\n    return x\n")
+        "def doubled(x):\n    seen = x - 1\n    return x * 2\n\n\n"
+        "def forever(x):\n    while x < 1:\n        x += 1\n    return x\n")
     (tmp_path / "test_parts.py").write_text(
         "from package.parts import doubled, forever\n\n\ndef test_doubled():\n    assert doubled(3) == 6\n\n\n"
         "def test_forever():\n    assert forever(0) == 1\n")

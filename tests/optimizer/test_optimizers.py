@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import SparsekitError, UnknownNameError
+from sparsekit.base.errors import DTypeError, SparsekitError, UnknownNameError
 from sparsekit.base.naming import settings
 from sparsekit.core import hooks
 from sparsekit.core.op import registry as OPERATORS
@@ -188,6 +188,18 @@ def test_a_setting_that_json_has_no_word_for_is_refused():
     assert updater.get_states()
     with pytest.raises(SparsekitError, match="object cannot be saved"):
         updater.get_states(dump_optimizer=True)
+
+
+def test_a_multiplier_of_a_symbol_that_is_no_number_is_refused():
+    symbol = mx.sym.var("a", attr={"__lr_mult__": "high"}) + mx.sym.var("b", lr_mult=0.5)
+    with pytest.raises(DTypeError, match=r"a declares lr_mult as 'high'"):
+        create("sgd", sym=symbol)
+    assert create("sgd", sym=mx.sym.var("a") + mx.sym.var("b", lr_mult=0.5)).lr_mult == {"b": 0.5}
+
+
+def test_an_updater_says_whether_lists_are_taken():
+    sgd, adam = (mx.optimizer.get_updater(create(name)) for name in ("sgd", "adam"))
+    assert (sgd.aggregate_updates, adam.aggregate_updates) == (True, False)
 
 
 def test_a_state_that_is_no_array_is_refused():

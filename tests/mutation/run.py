@@ -143,7 +143,7 @@ class Map:
         lines = self.in_file.get(mutant.path, [])
         low, high = bisect.bisect_left(lines, (first, "")), bisect.bisect_right(lines, (last, "\U0010ffff"))
         inside = {n for _, name in lines[low:high] for n in self.functions[name]}
-        wanted = {word for word in words if len(word) > 2}
+        wanted = {word for word in words if len(word) > 2} - {"default", "csr", "row_sparse"}
         declared = not functions or functions[0][1] == "<lambda>"
         named = {n for n, test in enumerate(self.names)
                  if "[" in test and wanted & set(re.split(r"[^\w.]+|-", test.split("[", 1)[1]))} if declared else set()

@@ -226,6 +226,31 @@ def test_lists_of_weights(name):
     assert optimizer.num_update == (0 if name == "test" else 1)
 
 
+@pytest.mark.parametrize("multi_precision", [False, True])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "sgld"])
+def test_an_optimizer_itself_takes_lists_of_weights(name, multi_precision):
+    alone, listed = (create(name, multi_precision=multi_precision) for _ in range(2))
+    step = "update_multi_precision" if multi_precision else "update"
+    made = "create_state_multi_precision" if multi_precision else "create_state"
+    weights, gradients = ([arrays(seed=seed)[place] for seed in range(3)] for place in range(2))
+    expected = [weight.copy() for weight in weights]
+    for index, (weight, gradient) in enumerate(zip(expected, gradients, strict=True)):
+        getattr(alone, step)(index, weight, gradient, getattr(alone, made)(index, weight))
+    before = [gradient.asnumpy() for gradient in gradients]
+    getattr(listed, step)([0, 1, 2], weights, gradients, [getattr(listed, made)(*one) for one in enumerate(weights)])
+    for weight, wanted, gradient, kept in zip(weights, expected, gradients, before, strict=True):
+        np.testing.assert_allclose(weight.asnumpy(), wanted.asnumpy(), rtol=1e-6)
+        assert (gradient.asnumpy() == kept).all()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sgld", "test")])
+def test_multi_precision_changes_nothing_for_float32(name):
+    weight, gradient = arrays()
+    found = [train(mx.optimizer.get_updater(create(name, multi_precision=many)), weight.copy(), [gradient] * 2)
+             for many in (False, True)]
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("stype", ["default", "row_sparse"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sgld", "test")])
 def test_precision_of_float16_weights(name, stype):

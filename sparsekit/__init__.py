@@ -38,6 +38,8 @@ _LAZY = {
     "Profiler": "profiler:Profiler", "expect": "profiler:expect",
     "course": "course", "predict": "course:predict", "reveal": "course:reveal", "exercise": "course:exercise",
     "progress": "course:progress",
+    "rnd": "random", "log": "compat.log", "util": "compat.util", "runtime": "compat.runtime",
+    **{name: f"compat.util:{name}" for name in ("is_np_array", "is_np_shape", "np_shape", "set_np_shape", "use_np_shape")},
 }
 
 __all__ = ["Context", "__version__", "autograd", "config", "cpu", "cpu_pinned", "current_context", "gpu", "nd", "ndarray",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .base.errors import GradientError
+from .base.lazy import lazy
 from .base.scoped import Assigned, Scoped
 from .core import hooks
 from .core.arrays import require_arrays
@@ -19,6 +20,9 @@ __all__ = [
     "Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
     "set_recording", "set_training", "train_mode",
 ]
+
+
+__getattr__ = lazy(globals(), {"get_symbol": "compat.recorded:get_symbol"})
 
 
 class _Switch(Scoped):

@@ -14,6 +14,7 @@ import numpy as np
 from .base.context import Context, num_gpus
 from .base.entry import within_memory
 from .base.errors import DataFileError, ShapeError, expected
+from .base.lazy import lazy
 from .core.dispatch import wrap
 from .gluon import utils
 from .io import DataIter, NDArrayIter
@@ -24,9 +25,25 @@ from .random import generator
 from .storage import CSR, RowSparse
 from .storage.convert import counts_to_indptr
 
-__all__ = ["DummyIter", "almost_equal", "assert_almost_equal", "default_context", "download", "get_bz2_data",
+__all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
            "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
            "random_arrays", "simple_forward"]
+
+#: What is loaded when it is first named.
+_LATER = [
+    "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan",
+    "assert_almost_equal_with_err", "assert_exception", "assign_each", "assign_each2", "check_consistency",
+    "check_numeric_gradient", "check_symbolic_backward", "check_symbolic_forward", "collapse_sum_like",
+    "compare_ndarray_tuple", "compare_optimizer", "create_2d_tensor", "create_sparse_array", "create_sparse_array_zd",
+    "create_vector", "current_context", "default_atols", "default_dtype", "default_numeric_eps", "default_rtols",
+    "discard_stderr", "effective_dtype", "environment", "get_atol", "get_etol", "get_identity_mat", "get_identity_mat_batch",
+    "get_rtol", "get_tolerance", "get_tols", "mean_check", "np_reduce", "numeric_grad", "rand_coord_2d", "rand_shape_3d",
+    "rand_shape_nd", "rand_sparse_ndarray", "random_sample", "random_uniform_arrays", "retry", "same", "same_array",
+    "same_symbol_structure", "set_default_context", "shuffle_csr_column_indices", "var_check",
+]
+
+__all__ += _LATER
+__getattr__ = lazy(globals(), {name: f"compat.test_utils:{name}" for name in _LATER})
 
 #: The package: scripts that take everything from here use it under this name, without importing it.
 mx: Any = sys.modules["sparsekit"]
@@ -44,9 +61,10 @@ def default_context() -> Context:
     return context_of(None)
 
 
-def rand_shape_2d(dim0: int = 10, dim1: int = 10) -> tuple[int, int]:
+def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, int]:
     """A random shape of at most these sizes."""
-    return int(generator().integers(1, dim0 + 1)), int(generator().integers(1, dim1 + 1))
+    low = 0 if allow_zero_size else 1
+    return int(generator().integers(low, dim0 + 1)), int(generator().integers(low, dim1 + 1))
 
 
 @within_memory
@@ -104,17 +122,6 @@ def simple_forward(sym: Any, ctx: Context | None = None, is_train: bool = False,
     executor = sym.bind(ctx or default_context(), args={name: array(value) for name, value in inputs.items()})
     outputs = [output.asnumpy() for output in executor.forward(is_train=is_train)]
     return outputs[0] if len(outputs) == 1 else outputs
-
-
-def almost_equal(a: Any, b: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False) -> bool:
-    """Whether two arrays of numpy are equal within a tolerance: 1e-5 of ``b``, and 1e-20."""
-    return bool(np.allclose(a, b, rtol=1e-5 if rtol is None else rtol, atol=1e-20 if atol is None else atol, equal_nan=equal_nan))
-
-
-def assert_almost_equal(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-20) -> None:
-    """Raise AssertionError unless two arrays agree to tolerance."""
-    left, right = (value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value) for value in (a, b))
-    np.testing.assert_allclose(left, right, rtol=rtol, atol=atol)
 
 
 # files and what iterates over them

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from .errors import DTypeError, expected
-from .scoped import Pushed
+from .scoped import Pushed, classproperty
 
 __all__ = ["AttrScope", "current_attributes"]
 
@@ -33,6 +33,11 @@ class AttrScope(Pushed):
                 raise DTypeError(expected(f"The attribute {name}", "a string", type(value)),
                                  hint=f"write {name}={str(value)!r}.")
         self._attr = kwargs
+
+    @classproperty
+    def current(cls) -> AttrScope:
+        """The innermost scope of the calling thread."""
+        return _local.stack[-1]
 
     def get(self, attr: dict[str, str] | None) -> dict[str, str]:
         """The attributes of the scope, overridden by those of a symbol."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .entry import entry
 from .errors import DTypeError, GPUNotFound, UnknownNameError, expected
-from .scoped import Pushed
+from .scoped import Pushed, classproperty
 
 __all__ = ["HOST", "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
 
@@ -38,6 +38,14 @@ class Context(Pushed):
     device_type: str
     device_id: int
     _known: ClassVar[dict[tuple[str, int], Context]] = {}
+    #: MXNet's numbers of the types of devices.
+    devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type: ClassVar[dict[str, int]] = {name: number for number, name in devtype2str.items()}
+
+    @classproperty
+    def default_ctx(cls) -> Context:
+        """The innermost context of a ``with`` block, else ``cpu(0)``."""
+        return _current.stack[-1]
 
     @entry
     def __new__(cls, device_type: str | Context = "cpu", device_id: int = 0) -> Context:  # noqa: PYI034 - one object a device
@@ -99,6 +107,11 @@ def gpu(device_id: int = 0) -> Context:
 def current_context() -> Context:
     """The innermost context of a ``with`` block, else ``cpu(0)``."""
     return _current.stack[-1]
+
+
+def set_default(ctx: Context) -> None:
+    """Set the context of the calling thread outside of all ``with`` blocks."""
+    _current.stack[0] = ctx
 
 
 def num_gpus() -> int:

@@ -23,6 +23,7 @@ __all__ = [
     "MXNetError",
     "MissingPackageError",
     "ModuleStateError",
+    "NotImplementedForSymbol",
     "ParameterError",
     "ParameterNameError",
     "ProfilerError",
@@ -179,6 +180,25 @@ class ContractError(SparsekitError, AssertionError):
 
 class UnsupportedError(SparsekitError, NotImplementedError):
     """A feature of MXNet that this version does not support."""
+
+
+class NotImplementedForSymbol(UnsupportedError):
+    """A function that arrays have and symbols have not.
+
+    Parameters
+    ----------
+    function : callable or str
+    alias : str, optional
+        The operator that stands for it.
+    *args : object
+        Arguments, whose types the message names.
+    """
+
+    def __init__(self, function: object, alias: str | None = None, *args: object, hint: str = "") -> None:
+        named = f' (namely operator "{alias}")' if alias else ""
+        given = f" with arguments ({', '.join(str(type(one)) for one in args)})" if args else ""
+        super().__init__(f"Function {getattr(function, '__name__', function)}{named}{given} is not implemented for Symbol and "
+                         "only available in NDArray.", hint)
 
 
 class WorkerError(SparsekitError):

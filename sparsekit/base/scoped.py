@@ -9,7 +9,18 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any
 
-__all__ = ["Assigned", "Pushed", "Scoped"]
+__all__ = ["Assigned", "Pushed", "Scoped", "classproperty"]
+
+
+class classproperty:
+    """A property of a class: ``@classproperty`` in front of a function that gets the class."""
+
+    def __init__(self, fget: Callable[[Any], Any]) -> None:
+        self.fget = fget
+        self.__doc__ = fget.__doc__
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.fget(owner)
 
 
 class _Hold:

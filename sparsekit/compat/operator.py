@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,15 @@ from ..base.errors import CustomOpError, ParameterError, ShapeError, SparsekitEr
 from ..core import hooks
 from ..core.dispatch import written_dense
 from ..core.graph import CustomNode
+from ..core.op import registry as all_operators
 from ..kernels import for_device
 from ..ndarray import NDArray, array, sparse, wrap, zeros
+from ..symbol import attr_text
 from ..symbol.custom import make_custom
+from ..symbol.mxnet_names import spelling_of
 
-__all__ = ["Custom", "CustomOp", "CustomOpProp", "get_all_registered_operators", "register"]
+__all__ = ["Custom", "CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments",
+           "register"]
 
 _registered: dict[str, type[CustomOpProp]] = {}
 
@@ -118,8 +122,45 @@ def register(reg_name: str) -> Any:
 
 
 def get_all_registered_operators() -> list[str]:
-    """Names of the operators that were registered."""
-    return sorted(_registered)
+    """Names of all operators: the library's own, under each of their names, and those that were registered."""
+    return sorted({*all_operators, *_registered})
+
+
+class OperatorArguments(NamedTuple):
+    """How many arguments an operator takes, their names, and what each is."""
+
+    narg: int
+    names: list[str]
+    types: list[str]
+
+
+def get_operator_arguments(op_name: str) -> OperatorArguments:
+    """What an operator takes: its arrays first, then its attributes with their defaults.
+
+    Examples
+    --------
+    >>> import sparsekit as mx
+    >>> mx.operator.get_operator_arguments("dot").names[:3]
+    ['lhs', 'rhs', 'transpose_a']
+    """
+    spelling = spelling_of(op_name)
+    arrays, attrs = spelling.op.inputs, {name: value for name, value in spelling.op.attrs.items() if name not in spelling.fixed}
+    theirs = {ours: name for name, ours in spelling.renamed.items()}
+    names = [*arrays, *(theirs.get(name, name) for name in attrs)]
+    return OperatorArguments(len(names), names, ["NDArray-or-Symbol"] * len(arrays) + [_described(one) for one in attrs.values()])
+
+
+def _described(default: Any) -> str:
+    """The kind of an attribute, by its default, as MXNet writes it."""
+    if str(default) == "required":
+        return "required"
+    if isinstance(default, bool):
+        return f"boolean, optional, default={int(default)}"
+    for kind, name in ((int, "int"), (float, "float"), (str, "string"), (tuple, "Shape(tuple)")):
+        if isinstance(default, kind):
+            value = repr(default) if kind is str else attr_text.text(default)
+            return f"{name}, optional, default={value}"
+    return f"optional, default={default!r}"
 
 
 def _made(stype: str, shape: Any, dtype: Any, ctx: Any) -> NDArray:

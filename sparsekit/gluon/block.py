@@ -9,6 +9,7 @@ from typing import Any, Self
 from .. import ndarray
 from ..base.context import Context
 from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
+from ..base.lazy import lazy
 from ..core import hooks
 from ..core.trace import aside, current
 from ..ndarray.ndarray import NDArray
@@ -22,6 +23,8 @@ from .utils import HookHandle, refuse_foreign
 from .watch import MarkedDict, changes
 
 __all__ = ["Block", "HybridBlock"]
+
+__getattr__ = lazy(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
 
 
 class Block:

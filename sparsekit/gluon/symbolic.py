@@ -92,7 +92,8 @@ def infer_shapes(block: Any, args: tuple[Any, ...]) -> None:
         raise _not_inferred(block, unknown, str(error)) from error
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
         raise _not_inferred(block, unknown, f"hybrid_forward does not run on symbols: {type(error).__name__}: {error}") from error
-    known = {name: from_user(parameter._outer_shape, name) for name, parameter in _all_parameters(block).items()}
+    known = {name: from_user(parameter._outer_shape, name, zero_is_unknown=True)
+             for name, parameter in _all_parameters(block).items()}
     known |= {name: tuple(array.shape) for name, array in inputs.items()}
     leaves = [node for node in order(heads) if node.call is None]
     # Arrays that are added broadcast and symbols do not, so that an operator may fail here that will not on arrays.

@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar
 
 from ..base.errors import DTypeError, UnknownNameError, UnsupportedError
+from ..base.forking import load
 
 __all__ = ["KVStoreBase", "create"]
 
@@ -112,6 +113,8 @@ def create(name: str = "local") -> KVStoreBase:
     found = KVStoreBase.kv_registry.get(lower)
     if found is not None:
         return found(lower) if found.names else found()  # type: ignore[call-arg]
+    if lower == "teststore":
+        return load("sparsekit.compat.teststore").TestStore()
     if lower.startswith(DISTRIBUTED):
         raise UnsupportedError(f"A kvstore of kind {name!r} needs several machines or GPUs that talk to each other; here all "
                                "contexts are of one machine.", hint="use 'device' or 'local'.")

@@ -79,6 +79,8 @@ class Optimizer:
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, for mp_ operators, not the other way round.
     _precise = False
+    #: The classes by the names that ``create`` takes.
+    opt_registry = registry
 
     def __init__(self, rescale_grad: float = 1.0, param_idx2name: dict[Any, str] | None = None, wd: float = 0.0,
                  clip_gradient: float | None = None, learning_rate: float | None = None, lr_scheduler: Any = None,

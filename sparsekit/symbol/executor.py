@@ -53,6 +53,7 @@ class Executor:
         self._monitor: tuple[Callable[[str, NDArray], None], bool] | None = None
         self._results: list[NDArray] | None = None
         self._recorded = self._warned = False
+        self._symbol: Any = None  # set by the symbol that was bound
         self._leaves: list[tuple[NDArray, Variable | None]] = self._mark()
 
     def _mark(self) -> list[tuple[NDArray, Variable | None]]:
@@ -330,7 +331,9 @@ class Executor:
             grads.append(None if grad is None else _resized(grad, wanted))
         aux = [_resized(array, to_user(shapes[node, 0]) if complete(shapes.get((node, 0))) else array.shape)
                for node, array in zip(self._states, self.aux_arrays, strict=True)]
-        return Executor(self._heads, self._ctx, args, grads, self._requests, aux, self._program)
+        made = Executor(self._heads, self._ctx, args, grads, self._requests, aux, self._program)
+        made._symbol = self._symbol
+        return made
 
     def graph(self) -> Any:
         """A picture of the graph with the arrays that are bound: their storage types, shapes and bytes, and what becomes dense.
@@ -357,7 +360,12 @@ class Executor:
             call: Any = node.call
             lines.append(f"Op:{call.op.name}, Name={node.name}, Inputs: {inputs}")
         total = sum(array.nbytes for array in (*self.arg_arrays, *self.grad_arrays, *self.aux_arrays) if array is not None)
-        return "\n".join([*lines, f"Total {total:,} bytes bound", ""])
+        return "\n".join([*lines, f"Total {total:,} bytes bound", f"Total {total >> 20} MB allocated",
+                          "Total 0 TempSpace resource requested", ""])
+
+    def get_optimized_symbol(self) -> Any:
+        """The symbol that runs: the one that was bound, as nothing rewrites it."""
+        return self._symbol
 
     def __repr__(self) -> str:
         names = ", ".join(node.output_names()[place] for node, place in self._heads)

@@ -6,6 +6,7 @@ Shapes here are tuples in which None stands for a size that is not known, or Non
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -45,8 +46,17 @@ def merged(left: Partial, right: Partial) -> Partial:
     return tuple(other if one is None else one for one, other in zip(left, right, strict=True))
 
 
-def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
-    """A shape as users give it, where 0, -1 and None are unknown."""
+class _Meaning(threading.local):
+    """What a size of 0 means in a shape that users give or read: unknown, or inside ``mx.util.np_shape`` a size."""
+
+    zero_is_a_size = False
+
+
+meaning = _Meaning()
+
+
+def from_user(shape: Any, name: str, zero_is_unknown: bool | None = None) -> Partial:
+    """A shape as users give it, where -1 and None are unknown, and 0 unless ``np_shape`` says otherwise."""
     if shape is None:
         return None
     if isinstance(shape, np.ndarray) and shape.ndim == 1:
@@ -57,6 +67,8 @@ def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
     if any(size is not None and int(size) < -1 for size in shape):
         raise ShapeError(expected(f"The shape of {name}", "a tuple of integers of at least -1", tuple(shape)),
                          hint="0 and -1 stand for unknown sizes.")
+    if zero_is_unknown is None:
+        zero_is_unknown = not meaning.zero_is_a_size
     unknown = (0, -1) if zero_is_unknown else (-1,)
     return tuple(None if size is None or int(size) in unknown else int(size) for size in shape)
 
@@ -69,8 +81,9 @@ def declared(shape: Any, name: str) -> Partial:
 
 
 def to_user(shape: Partial) -> tuple[int, ...]:
-    """A shape as users read it, where 0 is unknown, and () if nothing is known."""
-    return () if shape is None else tuple(0 if size is None else size for size in shape)
+    """A shape as users read it, where 0 is unknown (-1 inside ``np_shape``), and () if nothing is known."""
+    unknown = -1 if meaning.zero_is_a_size else 0
+    return () if shape is None else tuple(unknown if size is None else size for size in shape)
 
 
 def _all_alike(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:

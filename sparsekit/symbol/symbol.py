@@ -12,6 +12,7 @@ from ..base.context import Context, current_context
 from ..base.dtypes import element_type
 from ..base.errors import (
     DTypeError,
+    NotImplementedForSymbol,
     ParameterError,
     RowIndexError,
     ShapeError,
@@ -25,7 +26,7 @@ from . import attr_text, binding, files, inference
 from .compose import checked_attributes
 from .executor import Executor
 from .node import Entry, SymbolNode, copied, order, rebuilt, variables
-from .shapes import from_user, to_user
+from .shapes import complete, from_user, meaning, to_user
 
 if TYPE_CHECKING:
     from ..core.types import Tensor
@@ -252,11 +253,13 @@ class Symbol(Tensor):
             If shapes contradict each other; it names the operators.
         """
         known = self._shapes(args, kwargs)
-        found = self._three(lambda entry: to_user(known.get(entry)))
+        found = self._three(lambda entry: _shown(known.get(entry)))
         names = [*self.list_arguments(), *self.list_auxiliary_states()]
-        unknown = [(name, shape) for name, shape in zip(names, [*found[0], *found[2]], strict=True) if not shape or 0 in shape]
-        # An output without axes is known, a variable without axes is one of which nothing is known.
-        if not unknown and all(known.get(entry) is not None and 0 not in to_user(known[entry]) for entry in self._entries):
+        leaves = [(node, 0) for group in variables(order(self._entries)) for node in group]
+        unknown = [(name, shape) for name, entry, shape in zip(names, leaves, [*found[0], *found[2]], strict=True)
+                   if not complete(known.get(entry)) or (not shape and not meaning.zero_is_a_size)]
+        # An output without axes is known, a variable without axes is one of which nothing is known, unless () is a scalar.
+        if not unknown and all(complete(known.get(entry)) for entry in self._entries):
             return found
         lines = "".join(f"\n\t{name}: {shape}" for name, shape in unknown)
         warnings.warn("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
@@ -264,9 +267,12 @@ class Symbol(Tensor):
         return None, None, None
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known."""
+        """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known.
+
+        Inside ``mx.util.np_shape`` these are -1 and None.
+        """
         known = self._shapes(args, kwargs)
-        return self._three(lambda entry: to_user(known.get(entry)))
+        return self._three(lambda entry: _shown(known.get(entry)))
 
     def _shapes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Entry, Any]:
         given = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
@@ -386,8 +392,10 @@ class Symbol(Tensor):
         ShapeError
             If a shape cannot be decided, or shapes contradict each other.
         """
-        return binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec,
+        made = binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec,
                                    shared_buffer, kwargs)
+        made._symbol = self
+        return made
 
     def bind(self, ctx: Context, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
              group2ctx: Any = None, shared_exec: Any = None) -> Executor:
@@ -410,7 +418,9 @@ class Symbol(Tensor):
         StorageTypeError
             If an array has another storage type than its variable declares.
         """
-        return binding.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+        made = binding.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+        made._symbol = self
+        return made
 
     def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
         """The outputs for these arrays, computed at once: a forward pass without training.
@@ -453,12 +463,16 @@ class Symbol(Tensor):
     # methods of arrays that symbols do not have
 
     def __bool__(self) -> bool:
-        raise UnsupportedError("A symbol has no value, so it is neither true nor false.", hint="bind it first; compare names "
-                               "with a.name == b.name, and identity with `is`.")
+        raise NotImplementedForSymbol("__bool__", "bool", hint="a symbol has no value: bind it first; compare names with "
+                                      "a.name == b.name, and identity with `is`.")
 
     def as_nd_ndarray(self) -> Symbol:
         """The symbol itself."""
         return self
+
+
+def _shown(shape: Any) -> Any:
+    return None if shape is None and meaning.zero_is_a_size else to_user(shape)
 
 
 def _brief(names: list[str]) -> str:
@@ -467,8 +481,7 @@ def _brief(names: list[str]) -> str:
 
 def _only_on_arrays(name: str) -> Callable[..., Any]:
     def method(self: Symbol) -> Any:
-        raise UnsupportedError(f"Function {name} is not implemented for Symbol and only available in NDArray.",
-                               hint="bind the symbol, and take the outputs of its executor.")
+        raise NotImplementedForSymbol(name, hint="bind the symbol, and take the outputs of its executor.")
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = "Only arrays have it."

@@ -150,6 +150,29 @@ def test_values_and_contexts_may_change_between_steps():
     assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-8] * 3
 
 
+@pytest.mark.parametrize(("calls", "values", "gradients"), [
+    (["step"], [-2, -2], [1, 2]), (["allreduce_grads"], [1, 1], [3, 3]), (["update"], [0, -1], [1, 2])])
+def test_each_call_finds_the_parameters_on_new_contexts(calls, values, gradients):
+    weight, = weights("w")
+    trainer = Trainer([weight], "sgd", {"learning_rate": 1.0}, update_on_kvstore=None if calls == ["step"] else False)
+    weight.reset_ctx(TWO)
+    backward(weight)
+    for name in calls:
+        getattr(trainer, name)(*([] if name == "allreduce_grads" else [1]))
+    assert [array.asnumpy()[0, 0] for array in weight.list_data()] == values
+    if calls != ["step"]:
+        assert [array.asnumpy()[0, 0] for array in weight.list_grad()] == gradients
+
+
+def test_no_gradient_is_summed_if_one_is_stale():
+    one, two = weights("one", "two", ctx=TWO)
+    trainer = Trainer([one, two], "sgd", update_on_kvstore=False)
+    backward(one)
+    with pytest.raises(mx.StaleGradientError, match="two"):
+        trainer.step(1)
+    assert [array.asnumpy()[0, 0] for array in one.list_grad()] == [1, 2]
+
+
 def test_two_trainers_may_share_a_parameter():
     weight, = weights("w", ctx=TWO, stype="row_sparse", grad_stype="row_sparse")
     trainers = [Trainer([weight], "sgd", {"learning_rate": 1.0}) for _ in range(2)]
@@ -258,6 +281,19 @@ def test_a_store_of_somebody_else():
             mx.kvstore.KVStoreBase.register(_Mean)
     finally:
         del mx.kvstore.KVStoreBase.kv_registry["_mean"]
+
+
+def test_a_store_of_somebody_else_is_given_each_parameter_once():
+    weight, = weights("w", ctx=TWO)
+    weight.list_data()[1][:] = 5
+    store, told = _Mean(), []
+    store.broadcast = lambda key, value, out, priority=0: (told.append(key), [value.copyto(array) for array in out])
+    trainer = Trainer([weight], "sgd", {"learning_rate": 1.0}, kvstore=store)
+    for _ in range(2):
+        backward(weight)
+        trainer.step(1)
+    assert told == [0]
+    assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-2, -2]  # both began at the first one's 1
 
 
 def test_what_is_refused():

@@ -4,7 +4,8 @@ What concerns an operator is found by names alone, so that there is no list to k
 
 - one of its parameters enumerates operators, and has this one: the sweeps over the registry;
 - a parameter's value names it: recorded cases, expressions, tables;
-- its body names it, or a function or fixture of its file that it uses does, or it goes through the whole registry;
+- its body names it; or no parameter does, and a function or fixture of its file that it uses calls it, or it goes through the
+  whole registry;
 - its file is named after it.
 
 Tests in folders that use operators to look at something else (``BESIDE``) are not among them.
@@ -54,10 +55,14 @@ def words_for(op: Op) -> list[str]:
     return sorted(names | {name.removeprefix(group) for name in names for group in GROUPS})
 
 
+def in_calls(words: Iterable[str]) -> re.Pattern[str]:
+    """How code calls an operator: ``nd.dot``, ``mx.sym.sparse.dot``; numpy's functions of that name are others."""
+    return re.compile(rf"\b(?<!np\.)(?<!scipy\.)(?:{MODULES})\.(?:{'|'.join(map(re.escape, words))})\b")
+
+
 def in_code(words: Iterable[str]) -> re.Pattern[str]:
-    """How code names an operator: ``nd.dot``, ``mx.sym.sparse.dot``, ``"dot"``; numpy's functions of that name are others."""
-    either = "|".join(map(re.escape, words))
-    return re.compile(rf"\b(?<!np\.)(?<!scipy\.)(?:{MODULES})\.(?:{either})\b|[\"'](?:{either})[\"']")
+    """How code names an operator: calls, and ``"dot"``."""
+    return re.compile(rf"{in_calls(words).pattern}|[\"'](?:{'|'.join(map(re.escape, words))})[\"']")
 
 
 def in_expressions(words: Iterable[str]) -> re.Pattern[str]:
@@ -118,7 +123,7 @@ class OneOperator:
 
     def __init__(self, op: Op) -> None:
         self.op, self.words = op, words_for(op)
-        self.in_code, self.in_expressions = in_code(self.words), in_expressions(self.words)
+        self.in_calls, self.in_code, self.in_expressions = (made(self.words) for made in (in_calls, in_code, in_expressions))
         stems = "|".join(re.escape(word.strip("_").lower()) for word in self.words)
         self.in_stem = re.compile(rf"(?:^|_)(?:{stems})(?:_|$)")
         self.bodies: dict[str, bool] = {}
@@ -165,12 +170,13 @@ class OneOperator:
         if any(column is not None for column in columns.values()):
             kept = {id(marker): [value for value in values_of(marker) if self.is_it(row_of(value)[columns[id(marker)]])]
                     for marker in markers if columns[id(marker)] is not None}
-        elif not (self.named_after(metafunc.definition.path) or self.names_it(metafunc.function)):
+        elif not (self.named_after(metafunc.definition.path) or self.says_it(metafunc.function)):
             found = {id(marker): [value for value in values_of(marker) if self.mentions(row_of(value))] for marker in markers}
             naming = {place: values for place, values in found.items() if values}
-            kept = naming if len(naming) == 1 else {}  # with two parameters that name it, a test may have either
-            self.by_parameters.add(name)
-            if not naming:
+            if naming:
+                kept = naming if len(naming) == 1 else {}  # with two parameters that name it, a test may have either
+                self.by_parameters.add(name)
+            elif not self.names_it(metafunc.function):
                 self.left_out.add(name)
         if not all(kept.values()):
             self.left_out.add(name)
@@ -219,15 +225,21 @@ class OneOperator:
         return value is self.op or (isinstance(value, types.FunctionType) and self.in_code.search(body(value)) is not None)
 
     def names_it(self, function: Any) -> bool:
-        """Whether a function names the operator, itself or by what it uses of its file."""
+        """Whether a function calls the operator, itself or by what it uses of its file."""
         function = plain(function)
         if function is None:
             return False
         key = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}:{function.__qualname__}"
         if key not in self.bodies:
             self.bodies[key] = False  # while it is looked at, for functions that call each other
-            self.bodies[key] = self.in_code.search(body(function)) is not None or any(map(self.holds_it, used_by(function)))
+            text = body(function)  # where a string may be a line of a table for many tests
+            self.bodies[key] = self.in_calls.search(text) is not None or any(map(self.holds_it, used_by(function)))
         return self.bodies[key]
+
+    def says_it(self, function: Any) -> bool:
+        """Whether a function's own text names the operator."""
+        function = plain(function)
+        return function is not None and self.in_code.search(body(function)) is not None
 
     def holds_it(self, value: Any) -> bool:
         """Whether a value of a module is the operator, has it as an item, or is a function that names it."""

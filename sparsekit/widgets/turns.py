@@ -80,8 +80,9 @@ def _on_axes(ax: Any, rows: Sequence[Mapping[str, Any]], title: str) -> Any:
         ax.set_yticks(range(len(others)), [plain_text(row["name"]) for row in others])
         ax.set(title=plain_text(title), xlabel=f"time by {plain_text(rows[0]['name'])}", xscale="log",
                ylim=(len(others) - 0.4, -0.6))
-        for formatted in (ax.xaxis.set_major_formatter, ax.xaxis.set_minor_formatter):
-            formatted(matplotlib.ticker.FuncFormatter(lambda ratio, _: f"{ratio:.3g}×"))
+        ax.xaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda ratio, _: f"{ratio:.3g}×"))
+        ax.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
     return ax
 
 

@@ -324,7 +324,10 @@ class Profile:
         return [*self.marks, *dense]
 
     def memory_figure(self, **options: Any) -> Any:
-        """The static picture of memory over time, with the table of what was alive at the peak."""
+        """The static picture of memory over time, with the table of what was alive at the peak.
+
+        ``title`` and ``rows`` are those of picture and table; with ``ax``, matplotlib draws memory over time on these axes.
+        """
         return displays.call("memory_figure", memory=self.memory, **options)
 
     @entry

@@ -329,7 +329,7 @@ class Comparison:
         return Table(tuple(columns), self.rows, cells, self.summary(), "Programs run in turns")
 
     def figure(self, **options: Any) -> Any:
-        """The picture: the ratio of every block, and the interval of each program."""
+        """The picture: the ratio of every block, and the interval of each program; with ``ax``, on axes of matplotlib."""
         return displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
 
     def __repr__(self) -> str:

@@ -13,6 +13,7 @@ from .crossover_model import DTYPES, FORMATS, INDEX_DTYPES, Grid, Setting, break
 from .display import Display
 from .options import known, share, whole
 from .pack import plain
+from .plots import drawing_on, lines_on, plain_text
 from .svg import Drawing, fit, wrap
 from .theme import MUTED, SERIES
 
@@ -96,7 +97,7 @@ def _finding(setting: Setting, grid: Grid, found: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def crossover_figure(title: str = "", **options: Any) -> Display:
+def crossover_figure(title: str = "", ax: Any = None, of: str = "memory", **options: Any) -> Any:
     """Draw memory and time of one training step over density, for dense, csr and row-sparse storage.
 
     Memory is exact: the bytes of the batch and of the weight's gradient, for values at random places.  Time is
@@ -105,6 +106,10 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     Parameters
     ----------
     title : str, optional
+    ax : matplotlib.axes.Axes, optional
+        Draw one of the two panels on these axes, in their own style.
+    of : {"memory", "time"}
+        Which.
     rows : int
         Features: rows of the weight; 1,000,000 by default.
     units : int
@@ -120,8 +125,8 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
 
     Returns
     -------
-    Display
-        The picture and a table with one row for each storage.
+    Display or matplotlib.axes.Axes
+        The picture and a table with one row for each storage; ``ax`` where it is given.
 
     Raises
     ------
@@ -133,6 +138,9 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     setting = _setting(options)
     grid, facts = _grid(options)
     found = curves(setting, grid)
+    if ax is not None:
+        known("panel of the crossover", (of,), ("memory", "time"))
+        return _on_axes(ax, found[of], str(title), format_bytes if of == "memory" else format_duration)
     finding = _finding(setting, grid, found)
     drawing = Drawing(WIDTH)
     drawing.text(20, 32, fit(str(title) or "Where sparse storage pays", WIDTH - 40, 19), size=19, font_weight="bold")
@@ -150,6 +158,17 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     columns = ("storage", "batch", "gradient", "memory", "against dense", "time", "against dense")
     return Display(drawing.finish(y + 12, finding), finding, columns, _table(setting, grid),
                    f"One step at density {format_density(setting.density)}")  # fmt: skip
+
+
+def _on_axes(ax: Any, values: Mapping[str, list[float | None]], title: str, words: Any) -> Any:
+    """The curves of a panel by matplotlib, on two logarithmic axes."""
+    with drawing_on(ax) as matplotlib:
+        lines_on(ax, DENSITIES, [Line(NAMES[kind], values[kind], COLORS[kind]) for kind in DRAWN])
+        ax.set(title=plain_text(title), xlabel="density", xscale="log", yscale="log")
+        for axis, written in ((ax.xaxis, format_density), (ax.yaxis, words)):
+            axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _, written=written: written(value)))
+        ax.legend()
+    return ax
 
 
 def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: Setting, box: Any, title: str,

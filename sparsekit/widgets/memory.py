@@ -11,6 +11,7 @@ from .display import Display
 from .lanes import axis
 from .layout import ticks
 from .pack import plain
+from .plots import drawing_on, legend_words, number_axis, plain_text
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, ink_on, role_order
 
@@ -144,7 +145,7 @@ def _role(item: Alive) -> str:
     return item.role
 
 
-def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12) -> Display:
+def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Any = None) -> Any:
     """Draw memory over time by role, with the peak marked, beside what was alive at the peak.
 
     Parameters
@@ -154,14 +155,18 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     title : str, optional
     rows : int
         Rows of the table.
+    ax : matplotlib.axes.Axes, optional
+        Draw memory over time on these axes, in their own style.
 
     Returns
     -------
-    Display
-        The picture and, as its twin, the table of what was alive at the peak.
+    Display or matplotlib.axes.Axes
+        The picture and, as its twin, the table of what was alive at the peak; ``ax`` where it is given.
     """
     memory = memory if isinstance(memory, Mapping) else {}
     samples, alive = samples_of(memory), _alive(memory)
+    if ax is not None:
+        return _on_axes(ax, samples, str(title))
     finding = _finding(memory, samples, alive)
     drawing = Drawing(WIDTH)
     y = heading(drawing, str(title) or "Where the memory goes", finding)
@@ -175,6 +180,24 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
         bottom = role_keys(drawing, {role: color_of_role(role) for role in roles}, y + 296, 78.0)
     svg = drawing.finish(bottom, finding)
     return Display(svg, finding, ALIVE_COLUMNS, alive_rows(memory, rows), "Alive at the peak")
+
+
+def _on_axes(ax: Any, samples: Sequence[Sample], title: str) -> Any:
+    """Stacked steps of matplotlib, one layer a role; each level holds until the next sample."""
+    points = _thin(samples)
+    roles = role_order(role for sample in points for role in sample.roles)
+    with drawing_on(ax) as matplotlib:
+        if roles:
+            start, end = points[0].time, points[-1].time
+            points.append(points[-1]._replace(time=end + ((end - start) * 0.02 or 1.0)))  # the last level is a level too
+            layers = [[sample.roles.get(role, 0.0) for sample in points] for role in roles]
+            ax.stackplot([sample.time for sample in points], layers,
+                         step="post", labels=[legend_words(role) for role in roles], colors=list(map(color_of_role, roles)))
+            ax.legend()
+        ax.set_title(plain_text(title))
+        number_axis(matplotlib, ax.xaxis, format_duration)
+        number_axis(matplotlib, ax.yaxis, format_bytes)
+    return ax
 
 
 def heading(drawing: Drawing, title: str, finding: str) -> float:

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 import sparsekit.widgets as widgets
-from sparsekit.base.errors import MissingPackageError
+from sparsekit.base import displays
+from sparsekit.base.errors import MissingPackageError, UnknownNameError
 
 CURVES = {"lazy": [1, 0.9, None, 0.9], "_full of $dollars": [1, 0.9, 0.81]}
 BARS = {"sparsekit": {"median": 2, "min": 1, "max": 3}, "$rival": {"median": 5, "min": 5, "max": 5}}
@@ -37,14 +38,26 @@ def test_a_plot_is_the_same_every_time_whatever_the_user_has_set(name):
     assert "Matplotlib" not in first
 
 
-@pytest.mark.parametrize("name", PLOTS)
+MEMORY = {"samples": [[0, 10, {"$input": 10}], [5, 40, {"$input": 10, "gradient": 30}], [9, 20, {"gradient": 20}]]}
+TURNS = [{"name": "dense"}, {"name": "csr", "verdict": "faster", "ratios": [0.5, 0.6], "ratio": 0.55, "low": 0.5, "high": 0.6}]
+#: Pictures of ours that matplotlib draws on axes of the user.
+ON_AXES = {
+    **PLOTS,
+    "memory": lambda ax: widgets.memory_figure(MEMORY, "Title", ax=ax),
+    "peaks": lambda ax: widgets.memory_bars({"one": MEMORY, "_two": MEMORY}, title="Title", ax=ax),
+    "turns": lambda ax: displays.call("turns_figure", TURNS, "", {}, title="Title", ax=ax),
+    "crossover": lambda ax: widgets.crossover_figure("Title", ax=ax, of="time", rows=1000),
+}
+
+
+@pytest.mark.parametrize("name", ON_AXES)
 def test_a_plot_on_axes_of_the_user(name):
     from matplotlib.figure import Figure
 
     ax = Figure().subplots()
-    assert PLOTS[name](ax) is ax
+    assert ON_AXES[name](ax) is ax
     assert ax.get_title() == "Title"
-    assert ax.lines or ax.patches
+    assert ax.lines or ax.patches or ax.collections
     ax.figure.canvas.draw()
 
 
@@ -55,6 +68,21 @@ def test_curves_on_axes_of_the_user_hold_their_values():
     drawn = [line.get_ydata().tolist() for line in ax.lines if len(line.get_ydata()) == 4]
     assert str(drawn) == "[[1.0, 0.9, nan, 0.9], [1.0, 0.9, 0.81, nan]]"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["lazy", " _full of $dollars"]
+
+
+def test_memory_on_axes_of_the_user_is_stacked_by_role():
+    from matplotlib.figure import Figure
+
+    ax = ON_AXES["memory"](Figure().subplots())
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["gradient", "$input"]
+    assert max(float(path.vertices[:, 1].max()) for layer in ax.collections for path in layer.get_paths()) == 40
+
+
+def test_the_crossover_has_no_third_panel():
+    from matplotlib.figure import Figure
+
+    with pytest.raises(UnknownNameError, match="memory"):
+        widgets.crossover_figure(ax=Figure().subplots(), of="space")
 
 
 def test_bars_on_axes_of_the_user_are_as_long_as_their_medians():

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
-from numba.np.unsafe.ndarray import to_fixed_tuple
+from numba.np.unsafe import ndarray
 
 from . import intrinsic_names
 
@@ -29,6 +29,7 @@ PAUSE: tuple[str, tuple[int, ...]] = {
 }.get(platform.machine(), ("", ()))
 
 _words: Any = extending  # its decorators hide the types of what they make
+to_fixed_tuple: Any = ndarray.to_fixed_tuple
 _byte, _status, _word = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 #: A piece of a shared loop: arguments, start, stop; the status that numba gives its functions.
 _piece = ir.FunctionType(_status, [_byte.as_pointer(), _word, _word])

@@ -85,7 +85,7 @@ def doors(*classes: type) -> None:
                 setattr(cls, name, kind(made) if kind else made)
 
 
-def within_memory(function: Callable[..., Any]) -> Any:
+def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that runs what users wrote, whose errors are theirs, but for the memory that the system does not give."""
 
     @functools.wraps(function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from ..core.graph import CustomNode
 from ..kernels import for_device
 from ..ndarray import NDArray, array, sparse, wrap, zeros
 from ..symbol.custom import make_custom
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+    from ..base.types import DTypeLike
+
 
 __all__ = ["Custom", "CustomOp", "CustomOpProp", "get_all_registered_operators", "register"]
 
@@ -37,7 +42,7 @@ class CustomOp:
         """Compute ``in_grad``, the gradients of the inputs, from ``out_grad``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no backward().", hint="override it.")
 
-    def assign(self, dst: NDArray, req: str, src: Any) -> None:
+    def assign(self, dst: NDArray, req: str, src: NDArray) -> None:
         """Write ``src`` to ``dst``: over it, on top of it (``"add"``), or not at all (``"null"``)."""
         if req in ("write", "inplace"):
             dst[:] = src
@@ -98,7 +103,7 @@ class CustomOpProp:
         """What ``backward`` looks at; here it gets all of it, whatever is declared."""
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
-    def create_operator(self, ctx: Any, in_shapes: list[Any], in_dtypes: list[Any]) -> CustomOp:
+    def create_operator(self, ctx: object, in_shapes: list[Any], in_dtypes: list[Any]) -> CustomOp:
         """The operator for inputs of these shapes and types."""
         return CustomOp()
 
@@ -120,7 +125,7 @@ def get_all_registered_operators() -> list[str]:
     return sorted(_registered)
 
 
-def _made(stype: str, shape: Any, dtype: Any, ctx: Any) -> NDArray:
+def _made(stype: str, shape: Any, dtype: DTypeLike, ctx: Context | None) -> NDArray:
     return zeros(shape, ctx, dtype) if stype == "default" else sparse.zeros(stype, shape, ctx, dtype)
 
 
@@ -195,7 +200,7 @@ class _Guarded:
             return found
         prefix = {"forward": "", "backward": "_backward_"}.get(name)
 
-        def method(*args: Any) -> Any:
+        def method(*args: object) -> _Guarded | tuple[Any, ...] | list[Any]:
             start = time.perf_counter_ns()
             with _code_of(self._op_type, name):
                 made = found(*args)
@@ -225,7 +230,7 @@ def _names_of(op_type: str, kwargs: dict[str, Any]) -> set[str]:
     return {name for name, value in kwargs.items() if isinstance(value, (NDArray, np.ndarray))}
 
 
-def _three(found: Any) -> tuple[Any, Any, Any]:
+def _three(found: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     """Inputs, outputs and kept arrays; the last may be left out."""
     if len(found) not in (2, 3):
         raise ShapeError(f"{len(found)} lists were inferred.", hint="give those of the inputs, the outputs and the kept arrays.")

@@ -28,7 +28,7 @@ REMEMBERED = 64
 PATIENCE = 16
 
 
-def tracing(block: Any) -> bool:
+def tracing(block: object) -> bool:
     """Whether this thread traces a block now, of which ``block`` is a part then."""
     tracer = current()
     if tracer is None:
@@ -81,7 +81,7 @@ def restore(structure: Any, arrays: Sequence[Any]) -> Any:
     return made if kind is list else kind(*made) if hasattr(kind, "_fields") or kind is slice else kind(made)
 
 
-def _kind(array: Any) -> tuple[Any, ...]:
+def _kind(array: NDArray) -> tuple[Any, ...]:
     """What a program depends on of an array: layout, element type, and whether and where its gradient goes."""
     entry = array._entry
     if entry is None or not hooks.state.recording:
@@ -102,13 +102,13 @@ class _Made:
 
     __slots__ = ("arrays", "entries", "kinds", "program", "results", "sources")
 
-    def __init__(self, sources: list[Any], program: Program, results: Any, ctx: Any) -> None:
+    def __init__(self, sources: list[Any], program: Program, results: object, ctx: object) -> None:
         self.sources, self.program, self.results = sources, program, results
         self.arrays = [_array_of(source, ctx) for source in sources]
         self.entries = [array._entry for array in self.arrays]
         self.kinds = [_kind(array) for array in self.arrays]
 
-    def arrays_now(self, ctx: Any) -> list[Any] | None:
+    def arrays_now(self, ctx: Context) -> list[Any] | None:
         """The arrays of the sources, or None if the program is not for such."""
         arrays: list[Any] = [source._arrays.get(ctx) if isinstance(source, Parameter) else source for source in self.sources]
         for array, known, entry in zip(arrays, self.arrays, self.entries, strict=True):
@@ -178,7 +178,7 @@ class Programs:
             self._told.add(message)
             warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
 
-    def _make(self, key: Any, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+    def _make(self, key: object, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
         self.arguments = structure
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []
@@ -206,7 +206,7 @@ class Programs:
         self._keep(key, found, watch)
         return restore(shape, found.program(arrays + found.arrays))
 
-    def _keep(self, key: Any, made: _Made | None, watch: Watch) -> None:
+    def _keep(self, key: object, made: _Made | None, watch: Watch) -> None:
         if self._count >= REMEMBERED:
             self._known.clear()
             self._count = 0
@@ -214,7 +214,7 @@ class Programs:
         self._known.setdefault(key, []).append(made)
         self._watch = watch
 
-    def _refused(self, key: Any, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
+    def _refused(self, key: object, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
         """Run a block as it is written that no program can repeat: from now on, for such arguments."""
         self._keep(key, None, Watch(block, tracer.blocks))
         if not isinstance(tracer.refused, ControlFlow):
@@ -227,7 +227,7 @@ class Programs:
         return [row for made in self._known.values() for one in made if one is not None for row in one.program.replayed()]
 
 
-def cuda_graphs(block: Any) -> list[dict[str, str]]:
+def cuda_graphs(block: object) -> list[dict[str, str]]:
     """Which operators of a hybridized block a GPU replays from captured CUDA graphs, and why others run by themselves.
 
     Parameters

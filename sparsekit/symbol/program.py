@@ -71,7 +71,7 @@ class Program:
         inputs = tuple(places[source] + place for source, place in node.inputs)
         return Step(node, adjusted_call(call, shapes.get((node, 0))), function, inputs, places[node], done)
 
-    def run(self, given: Sequence[Any], ctx: Any, watch: Callable[[Step, tuple[Any, ...], list[Any]], None] | None = None
+    def run(self, given: Sequence[Any], ctx: object, watch: Callable[[Step, tuple[Any, ...], list[Any]], None] | None = None
             ) -> list[Any]:
         """Compute the heads from the values of the variables; recorded if autograd records.
 

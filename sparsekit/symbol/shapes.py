@@ -45,7 +45,7 @@ def merged(left: Partial, right: Partial) -> Partial:
     return tuple(other if one is None else one for one, other in zip(left, right, strict=True))
 
 
-def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
+def from_user(shape: object, name: str, zero_is_unknown: bool = True) -> Partial:
     """A shape as users give it, where 0, -1 and None are unknown."""
     if shape is None:
         return None
@@ -60,7 +60,7 @@ def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
     return tuple(None if size is None or int(size) in unknown else int(size) for size in shape)
 
 
-def declared(shape: Any, name: str) -> Partial:
+def declared(shape: object, name: str) -> Partial:
     """A shape as declarations give it: also a number for one axis, or the text of a shape."""
     found = literal(shape.strip()) if isinstance(shape, str) else shape
     alone = hasattr(found, "__index__") and not isinstance(found, (bool, np.ndarray))
@@ -244,7 +244,7 @@ def _shared(ins: list[Partial], left_axis: int, right_axis: int) -> list[Partial
     return [_with(left, left_axis, size), _with(right, right_axis, size)]
 
 
-def _with(shape: Any, axis: int, size: int | None) -> Partial:
+def _with(shape: tuple[Any, ...], axis: int, size: int | None) -> Partial:
     made = list(shape)
     made[axis] = size if made[axis] is None else made[axis]
     return tuple(made)

@@ -59,7 +59,7 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
     return Display(drawing.finish(bottom, alt), alt, (str(x), *(line.name for line in lines)), _rows(lines, length))
 
 
-def _value(value: Any) -> float | None:
+def _value(value: float) -> float | None:
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):

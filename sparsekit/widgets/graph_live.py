@@ -21,7 +21,7 @@ __all__ = ["GraphWidget", "graph_payload"]
 MOST_LIVE = 1500
 
 
-def graph_payload(data: Any) -> dict[str, Any]:
+def graph_payload(data: object) -> dict[str, Any]:
     """The cards and edges of a graph with their places, as the front end draws them."""
     nodes, note = folded(read_graph(data), MOST_LIVE)
     layout = arrange(nodes, [card_height(node) for node in nodes])
@@ -92,7 +92,7 @@ else:
             """The static picture and table of the same graph."""
             return graph_figure(self._data, title=self._title)
 
-        def _repr_mimebundle_(self, **keywords: Any) -> Any:
+        def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
             sentence = "A live graph to pan and zoom in; without a running kernel, its picture and table."
             return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 

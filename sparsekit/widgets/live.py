@@ -22,7 +22,7 @@ from .what_if import live_memory
 __all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
-def _bundle(live: Any, sentence: str, static: Display, text: str) -> Any:
+def _bundle(live: tuple[Any, ...], sentence: str, static: Display, text: str) -> tuple[dict[str, Any], ...]:
     """Add the static twin to a widget's own bundle, for where no kernel answers any more."""
     data, metadata = live if isinstance(live, tuple) else (live or {}, {})
     html = f"<p>{escape(sentence)}</p>\n{static.html}"
@@ -98,7 +98,7 @@ else:
             """The static picture and table of the same data."""
             return self._shown
 
-        def _repr_mimebundle_(self, **keywords: Any) -> Any:
+        def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
             sentence = f"{self._sentence}; without a running kernel, its picture and table."
             return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
@@ -170,7 +170,7 @@ else:
 
         def __init__(
             self, records: Any = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
-            align: str = "auto", marks: Any = None,
+            align: str = "auto", marks: object = None,
         ) -> None:  # fmt: skip
             self._runs = _as_runs(records)
             self._marks = _marks_of(self._runs, marks)
@@ -205,7 +205,7 @@ else:
             ordered = [event.record for records in self._runs.values() for event in clean(records)]
             return ordered[self.selected] if 0 <= self.selected < len(ordered) else None
 
-        def _repr_mimebundle_(self, **keywords: Any) -> Any:
+        def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
             sentence = "A live timeline of each operator; without a running kernel, its picture and table."
             return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
@@ -243,7 +243,7 @@ else:
             """The static picture and table of the same data."""
             return memory_figure(self.memory, title=self._title)
 
-        def _repr_mimebundle_(self, **keywords: Any) -> Any:
+        def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
             sentence = "A live view of memory by role; without a running kernel, its picture and table."
             return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ..base.errors import ParameterError, UnknownNameError
 from ..base.formatting import number
@@ -28,7 +27,7 @@ def known(what: str, given: Iterable[str], names: Iterable[str]) -> None:
             raise UnknownNameError.of(what, name, names)
 
 
-def whole(name: str, value: Any, what: str, least: int = 1) -> int:
+def whole(name: str, value: bytes | int | str, what: str, least: int = 1) -> int:
     """Give ``value`` as a whole number from ``least`` on; ``what`` it counts is for the message.
 
     Raises
@@ -42,7 +41,7 @@ def whole(name: str, value: Any, what: str, least: int = 1) -> int:
     return int(found)
 
 
-def share(name: str, value: Any) -> float:
+def share(name: str, value: bytes | float | str | None) -> float:
     """Give ``value`` as a share from 0 to 1.
 
     Raises

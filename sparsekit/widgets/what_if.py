@@ -185,7 +185,7 @@ def live_memory(memory: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**memory_payload(memory), "model": plain(model)}
 
 
-def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options: Any) -> Display:
+def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options: float | str) -> Display:
     """Draw what the peak would have been with other types, gradients, states or batches.
 
     Parameters

@@ -25,7 +25,7 @@ class Sampler:
         raise UnsupportedError(f"{type(self).__name__} does not say how many examples it gives.", hint="define __len__.")
 
 
-def require_sampler(name: str, given: Any) -> None:
+def require_sampler(name: str, given: object) -> None:
     """Refuse what gives no numbers of examples.
 
     Raises
@@ -37,7 +37,7 @@ def require_sampler(name: str, given: Any) -> None:
         raise DTypeError(f"{name} is a Sampler, not {type(given).__name__}.", hint="see mx.gluon.data.Sampler.")
 
 
-def _length(value: Any) -> int:
+def _length(value: int) -> int:
     found = whole("length", value)
     if found > sys.maxsize:
         raise ShapeError(f"length is {shown(value)}, more than a sampler can have.", hint="it counts the examples.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .base.errors import GradientError
 from .base.lazy import lazy
@@ -15,6 +15,10 @@ from .core.graph import backward as _backward
 from .ndarray.backward import head_gradients, run_backward
 from .ndarray.functions import F
 from .ndarray.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = [
     "Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
@@ -36,7 +40,7 @@ class _Switch(Scoped):
     def _before(self) -> tuple[bool, bool]:
         return hooks.state.recording, hooks.state.training
 
-    def _enter(self, before: Any) -> None:
+    def _enter(self, before: tuple[bool, ...]) -> None:
         state = hooks.state
         if self._recording is not None:
             state.recording = self._recording
@@ -92,11 +96,11 @@ def set_training(train: bool) -> bool:
     return before
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> None:
+def mark_variables(variables: Sequence[NDArray], gradients: list[Any] | Sequence[Any], grad_reqs: str = "write") -> None:
     """Make arrays variables, with these arrays as their gradient buffers."""
     variables, gradients = _list(variables), _list(gradients)
     require_arrays(variables, "A variable")
@@ -109,7 +113,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
         variable._mark(gradient, request)
 
 
-def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+def backward(heads: object, head_grads: object = None, retain_graph: bool = False, train_mode: bool = True) -> None:
     """Send gradients from one or several arrays to the variables they were computed from.
 
     Parameters
@@ -121,8 +125,9 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     run_backward(_list(heads), None if head_grads is None else _list(head_grads), retain_graph, train_mode)
 
 
-def grad(heads: Any, variables: Any, head_grads: Any = None, retain_graph: bool | None = None,
-         create_graph: bool = False, train_mode: bool = True) -> Any:
+def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
+         head_grads: NDArray | Sequence[Any] | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+         train_mode: bool = True) -> Any:
     """Gradients of ``heads`` with respect to ``variables``, as new arrays; no buffer changes.
 
     Parameters

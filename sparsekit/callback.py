@@ -11,12 +11,16 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .base.entry import doors, entries
 from .base.errors import SparsekitError, expected
 from .base.progress import Progress, in_notebook
 from .ndarray.checkpoints import save_checkpoint
+
+if TYPE_CHECKING:
+    from .ndarray.ndarray import NDArray
+
 
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
            "module_checkpoint"]
@@ -45,7 +49,7 @@ def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_sta
     """
     period = int(max(1, period))
 
-    def callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
+    def callback(iter_no: int, sym: object = None, arg: object = None, aux: object = None) -> None:
         if (iter_no + 1) % period == 0:
             mod.save_checkpoint(prefix, iter_no + 1, save_optimizer_states)
 
@@ -62,7 +66,7 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
     """
     period = int(max(1, period))
 
-    def callback(iter_no: int, sym: Any, arg: Any, aux: Any) -> None:
+    def callback(iter_no: int, sym: object, arg: dict[str, NDArray], aux: dict[str, NDArray]) -> None:
         if (iter_no + 1) % period == 0:
             save_checkpoint(prefix, iter_no + 1, sym, arg, aux)
 
@@ -152,7 +156,7 @@ class Speedometer:
                      speed, *(part for pair in pairs for part in pair))
 
 
-def _batches(data: Any) -> int | None:
+def _batches(data: object) -> int | None:
     """How many batches an iterator gives, where it says so."""
     rows, size = getattr(data, "num_data", None), getattr(data, "batch_size", None)
     if not rows or not size:

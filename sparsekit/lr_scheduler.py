@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 from .base.entry import doors
 from .base.errors import SparsekitError, UnknownNameError, expected
@@ -13,7 +12,7 @@ from .base.naming import changed_settings
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
 
-def _positive(name: str, value: Any) -> int:
+def _positive(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SparsekitError(expected(name, "an integer of at least 1", value), hint="it counts updates.")
     return value

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import zipfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from .ops.sparse.cast import check_stype
 from .random import generator
 from .storage import CSR, RowSparse
 from .storage.convert import counts_to_indptr
+
+if TYPE_CHECKING:
+    from .base.types import Array, Shape
+
 
 __all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
            "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
@@ -91,12 +95,12 @@ def rand_ndarray(shape: Any, stype: str = "default", density: float | None = Non
     return wrap(store, Context("cpu", 0)).as_in_context(context_of(ctx))
 
 
-def _nonzero(draw: np.random.Generator, shape: Any, dtype: Any) -> Any:
+def _nonzero(draw: np.random.Generator, shape: Any, dtype: object) -> Any:
     """Values in (0, 1]."""
     return (1 - draw.random(shape)).astype(dtype)
 
 
-def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: Any) -> CSR:
+def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: object) -> CSR:
     if len(shape) != 2:
         raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="give (rows, columns).")
     total = shape[0] * shape[1]
@@ -105,7 +109,7 @@ def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: floa
     return CSR(_nonzero(draw, places.shape[0], dtype), column, counts_to_indptr(row, shape[0]), shape, check=False)
 
 
-def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: Any) -> RowSparse:
+def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: object) -> RowSparse:
     rows = np.flatnonzero(draw.random(shape[0]) < density)
     return RowSparse(_nonzero(draw, (rows.shape[0], *shape[1:]), dtype), rows, shape, check=False)
 
@@ -215,7 +219,7 @@ def _mnist_files(part: str) -> tuple[str, str]:
     return os.path.join("data", f"{part}-images-idx3-ubyte"), os.path.join("data", f"{part}-labels-idx1-ubyte")
 
 
-def get_mnist_iterator(batch_size: int, input_shape: Any, num_parts: int = 1, part_index: int = 0) -> tuple[Any, Any]:
+def get_mnist_iterator(batch_size: int, input_shape: Shape, num_parts: int = 1, part_index: int = 0) -> tuple[Any, Any]:
     """Iterators over the digits of MNIST for training, shuffled, and for validation.
 
     Parameters
@@ -237,7 +241,7 @@ def get_mnist_iterator(batch_size: int, input_shape: Any, num_parts: int = 1, pa
     return found[0], found[1]
 
 
-def _idx(path: str) -> Any:
+def _idx(path: str) -> Array:
     """The array of bytes in a file of MNIST's kind."""
     with open(path, "rb") as file:
         content = file.read()

@@ -58,7 +58,7 @@ class Config:
         self.indices = "warn"
         self.log_storage_types: bool | None = None
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: int | str) -> None:
         if name not in self.__slots__:
             raise UnknownNameError.of("setting", name, self.__slots__)
         choices = self._choices.get(name)
@@ -68,7 +68,7 @@ class Config:
             raise UnknownNameError(expected(f"config.{name}", "a number of bytes", value), hint="1 << 30 is 1 GiB.")
         object.__setattr__(self, name, value)
 
-    def set(self, **settings: Any) -> Assigned:
+    def set(self, **settings: str) -> Assigned:
         """Change settings inside a ``with`` block, whose target is the configuration."""
         for name in settings:
             if name not in self.__slots__:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import DTypeError, expected
+
+if TYPE_CHECKING:
+    from .types import DType
+
 
 __all__ = ["ELEMENT_TYPES", "MOST_AXES", "element_type", "joint_type"]
 
@@ -36,7 +40,7 @@ def element_type(dtype: Any, default: Any = "float32") -> Any:
     return found.newbyteorder("=")
 
 
-def joint_type(*dtypes: Any) -> Any:
+def joint_type(*dtypes: DType) -> DType:
     """The element type that values of all these types meet in: numpy's, but int32 for int16, which arrays do not have."""
     found = np.result_type(*dtypes)
     return np.dtype(np.int32) if found == np.int16 else found

@@ -85,7 +85,7 @@ def doors(*classes: type) -> None:
                 setattr(cls, name, kind(made) if kind else made)
 
 
-def within_memory(function: Callable[..., Any]) -> Any:
+def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function that runs users' code: only errors of memory become named errors."""
 
     @functools.wraps(function)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from types import ModuleType
-from typing import Any
 
 from .errors import MissingPackageError
 from .forking import load
@@ -26,7 +25,7 @@ def whole_import(name: str) -> ModuleType:
 
 
 @functools.cache
-def scipy_part(name: str) -> Any:
+def scipy_part(name: str) -> ModuleType:
     """A package of scipy, ``"sparse"`` or ``"special"``, imported on first use."""
     return whole_import(f"scipy.{name}")
 

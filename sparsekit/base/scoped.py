@@ -44,7 +44,7 @@ class _Hold:
         self.before: Any = None
         self.watch: Any = None
 
-    def gone(self, _: Any) -> None:
+    def gone(self, _: weakref.ref[Any]) -> None:
         """The block is over, and ``__exit__`` may not have run to its end."""
         self.watch = None
         if _thread.latest is self:

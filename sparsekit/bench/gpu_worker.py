@@ -11,13 +11,17 @@ import importlib
 import platform
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import sparsekit as mx
 
 from .worker import FullyConnected, FullyConnectedSparse, serve
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+
 
 __all__ = ["Worker"]
 
@@ -56,7 +60,7 @@ def products(parts: dict[str, Any], ctx: Any) -> Operations:
             "embedding_gradient": {"backward": (gradient, _sums)}}
 
 
-def updates(parts: dict[str, Any], ctx: Any) -> Operations:
+def updates(parts: dict[str, Any], ctx: Context) -> Operations:
     """A lazy step of SGD and of Adam, with the next gradient at each call."""
     shape = tuple(int(size) for size in parts["shape"])
     found: Operations = {}
@@ -84,7 +88,7 @@ def _stepping(updater: Any, weight: Any, gradients: list[Any]) -> tuple[Callable
     return step, moved
 
 
-def transfers(parts: dict[str, Any], ctx: Any) -> Operations:
+def transfers(parts: dict[str, Any], ctx: Context) -> Operations:
     """A matrix to the device and back, dense and as csr."""
     here, host = mx.nd.array(parts["dense"], ctx=mx.cpu()), mx.cpu()
     sparse = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=here.shape, ctx=host)
@@ -94,13 +98,13 @@ def transfers(parts: dict[str, Any], ctx: Any) -> Operations:
             for name, (array, target) in pairs.items()}
 
 
-def epochs(parts: dict[str, Any], ctx: Any) -> Operations:
+def epochs(parts: dict[str, Any], ctx: Context) -> Operations:
     """The tutorial's training epoch on batches that lie on the device, operator by operator and hybridized."""
     return {"epoch": {form: (_training(parts, ctx, form == "hybridized"), lambda loss: (loss, loss))
                       for form in ("eager", "hybridized")}}
 
 
-def _training(parts: dict[str, Any], ctx: Any, hybrid: bool) -> Callable[[], float]:
+def _training(parts: dict[str, Any], ctx: Context, hybrid: bool) -> Callable[[], float]:
     features, size = int(parts["features"]), int(parts["batch_size"])
     net: Any = mx.gluon.nn.HybridSequential()
     net.add(FullyConnectedSparse(features, 128, "row_sparse"), mx.gluon.nn.Activation("sigmoid"))

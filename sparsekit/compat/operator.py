@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from ..ndarray import NDArray, array, sparse, wrap, zeros
 from ..symbol import attr_text
 from ..symbol.custom import make_custom
 from ..symbol.mxnet_names import spelling_of
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+    from ..base.types import DTypeLike
+
 
 __all__ = ["Custom", "CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments",
            "register"]
@@ -41,7 +46,7 @@ class CustomOp:
         """Compute ``in_grad``, the gradients of the inputs, from ``out_grad``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no backward().", hint="override it.")
 
-    def assign(self, dst: NDArray, req: str, src: Any) -> None:
+    def assign(self, dst: NDArray, req: str, src: NDArray) -> None:
         """Write ``src`` to ``dst``: over it, on top of it (``"add"``), or not at all (``"null"``)."""
         if req in ("write", "inplace"):
             dst[:] = src
@@ -103,7 +108,7 @@ class CustomOpProp:
         """What ``backward`` looks at; here it gets all of it, whatever is declared."""
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
-    def create_operator(self, ctx: Any, in_shapes: list[Any], in_dtypes: list[Any]) -> CustomOp:
+    def create_operator(self, ctx: object, in_shapes: list[Any], in_dtypes: list[Any]) -> CustomOp:
         """The operator for inputs of these shapes and types."""
         return CustomOp()
 
@@ -163,7 +168,7 @@ def _described(default: Any) -> str:
     return f"optional, default={default!r}"
 
 
-def _made(stype: str, shape: Any, dtype: Any, ctx: Any) -> NDArray:
+def _made(stype: str, shape: Any, dtype: DTypeLike, ctx: Context | None) -> NDArray:
     return zeros(shape, ctx, dtype) if stype == "default" else sparse.zeros(stype, shape, ctx, dtype)
 
 
@@ -238,7 +243,7 @@ class _Guarded:
             return found
         prefix = {"forward": "", "backward": "_backward_"}.get(name)
 
-        def method(*args: Any) -> Any:
+        def method(*args: object) -> _Guarded | tuple[Any, ...] | list[Any]:
             start = time.perf_counter_ns()
             with _code_of(self._op_type, name):
                 made = found(*args)
@@ -268,7 +273,7 @@ def _names_of(op_type: str, kwargs: dict[str, Any]) -> set[str]:
     return {name for name, value in kwargs.items() if isinstance(value, (NDArray, np.ndarray))}
 
 
-def _three(found: Any) -> tuple[Any, Any, Any]:
+def _three(found: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     """Inputs, outputs and kept arrays; the last may be left out."""
     if len(found) not in (2, 3):
         raise ShapeError(f"The lists inferred must be 2 or 3, got {len(found)}.",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import DTypeError
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+
 
 __all__ = ["Layout", "array_types", "layout_of", "require_arrays", "wrap"]
 
@@ -51,7 +55,7 @@ _layouts: dict[tuple[Any, type, tuple[int, ...], int], Layout] = {}
 _new = object.__new__
 
 
-def layout_of(store: Any, ctx: Any) -> Layout:
+def layout_of(store: Any, ctx: Context) -> Layout:
     """The layout of a store on a context."""
     key = (ctx, type(store), store.shape, store.dtype.num)
     found = _layouts.get(key)

@@ -8,11 +8,17 @@ and says why: sizes that are read back, random numbers, what cupy refuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..storage import CSR, RowSparse
 from . import device
+
+if TYPE_CHECKING:
+    from ..kernels.types import ArrayModule
+    from ..storage.types import Store
+    from .trace import Outline
+
 
 __all__ = ["Frame", "Replay", "copied", "parts_of", "reason_against"]
 
@@ -38,7 +44,7 @@ class Frame:
         self.memory: dict[int, Any] = {}
         self.replays: dict[Any, Replay] = {}
 
-    def room(self, slot: int, spec: Any, xp: Any) -> Any:
+    def room(self, slot: int, spec: Outline, xp: ArrayModule) -> Any:
         """The memory for a result."""
         found = self.memory.get(slot)
         if found is None:
@@ -295,18 +301,18 @@ def _target(buffers: Sequence[Any], number: int) -> Any:
     return buffers[number]._store if number < len(buffers) and buffers[number] is not None else None
 
 
-def parts_of(store: Any) -> list[Any]:
+def parts_of(store: Store) -> list[Any]:
     """The arrays that a store consists of."""
     if isinstance(store, CSR):
         return [store.data, store.indices, store.indptr]
     return [store.data, store.indices] if isinstance(store, RowSparse) else [store]
 
 
-def _sizes(store: Any) -> list[tuple[Any, Any]]:
+def _sizes(store: Store) -> list[tuple[Any, Any]]:
     return [(part.shape, part.dtype) for part in parts_of(store)]
 
 
-def copied(store: Any) -> Any:
+def copied(store: Store) -> Any:
     """A copy of a store in memory of its own."""
     parts = [part.copy() for part in parts_of(store)]
     if isinstance(store, CSR):

@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,17 @@ from .arrays import array_types, require_arrays, wrap
 from .device import beside, placed
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find, joining
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..base.types import Array, Shape
+    from ..kernels.types import Kernels
+    from ..storage import CSR
+    from ..storage.types import Sparse, Store
+    from .trace import Buffer
+    from .types import ArrayObject
+
 
 __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "compute", "convert_store", "dense_kind", "densified", "fits",
            "invoke", "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve",
@@ -83,13 +94,13 @@ class Plan:
     __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "makes_dense", "op", "rule", "stype", "takes_out",
                  "ufunc")
 
-    def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any, dense: str = "") -> None:
+    def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Kernels, dense: str = "") -> None:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
         self.fallback, self.cast, self.dense = fallback, cast, dense
         self.function, self.takes_out, self.ufunc = rule.function, rule.takes_out, rule.ufunc
         self.stype, self.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"
 
-    def with_function(self, function: Any) -> Plan:
+    def with_function(self, function: Callable[..., Any]) -> Plan:
         """The plan, with another kernel."""
         self.function = function
         return self
@@ -225,7 +236,7 @@ def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
             before.replace(convert(after, stype_of(before), plan.k.xp))
 
 
-def fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
+def fits(out: Array, plan: Plan, stores: list[Any]) -> bool:
     """Whether the kernel may write its result straight into ``out``."""
     if not stype_of(out) == plan.stype == "default":
         return False
@@ -238,7 +249,7 @@ def fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
     return not any(stype_of(store) == "default" and np.may_share_memory(out, store) for store in stores)
 
 
-def convert_store(store: Any, stype: str, k: Any, kind: str = "") -> Any:
+def convert_store(store: Any, stype: str, k: Kernels, kind: str = "") -> Store:
     """Change a store's type, as an event of its own in the convert lane.
 
     ``kind`` marks that event as a densification, where no operator's own event is marked so.
@@ -381,7 +392,7 @@ def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exceptio
     return named(error, f"{call!r} cannot be computed on {what}")
 
 
-def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
+def _prepare(call: Call, stores: tuple[Any, ...], ctx: Context) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
     places = call.op.meeting([store.dtype for store in stores]) if len(stores) > 1 else None
@@ -396,7 +407,7 @@ def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     return plan
 
 
-def _check_size(plan: Plan, stores: Any, shapes: Any) -> None:
+def _check_size(plan: Plan, stores: tuple[Any, ...], shapes: Sequence[Shape]) -> None:
     """Raise before a kernel starts if its dense result is larger than the dense inputs and too large to make.
 
     Raises
@@ -426,7 +437,7 @@ def _check_size(plan: Plan, stores: Any, shapes: Any) -> None:
     check_memory(largest * dtype.itemsize, f"{plan.op.label}: the dense result of shape {shape}", "take a slice first.")
 
 
-def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> None:
+def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: ArrayObject) -> None:
     """Cache the plan for arrays of these layouts, and the layout of the result."""
     layout, result = made._layout, made._store
     if call.infer_shape([array.shape for array in inputs]) is None:
@@ -442,14 +453,14 @@ def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> Non
     call.ready[key] = (plan, direct or plan.function, None if direct else plan.k, plan.attrs, layout)
 
 
-def _visible(call: Call, result: tuple[Any, ...], ctx: Any, node: Any) -> Any:
+def _visible(call: Call, result: tuple[Any, ...], ctx: Context, node: Node | None) -> Any:
     """The arrays of several outputs that the caller gets: a list, or the only one."""
     arrays = [wrap(store, ctx, None if node is None else (node, place))
               for place, store in enumerate(result[: call.visible])]
     return arrays[0] if call.visible == 1 and call.outputs > 1 else arrays
 
 
-def _check_out(call: Call, out: Any) -> None:
+def _check_out(call: Call, out: list[Any] | Buffer | ArrayObject | tuple[Any, ...]) -> None:
     """Raise unless ``out`` is an array, or a list of as many arrays as the caller gets."""
     if call.visible != 1 and (not isinstance(out, (list, tuple)) or len(out) != call.visible):
         raise SparsekitError(f"{call.op.label} gives {call.visible} arrays, so out= must be a list of {call.visible} arrays.",
@@ -457,7 +468,7 @@ def _check_out(call: Call, out: Any) -> None:
     require_arrays([out] if call.visible == 1 else out, f"{call.op.label}: out")
 
 
-def _into_each(name: str, out: Any, result: Any, ctx: Any, node: Any) -> Any:
+def _into_each(name: str, out: Any, result: Any, ctx: Context, node: Any) -> Any:
     return [_into(name, target, store, ctx, node, place) for place, (target, store) in enumerate(zip(out, result, strict=False))]
 
 
@@ -506,7 +517,7 @@ def _conversion(stype: str, kind: str) -> _Conversion:
 _warned: set[Any] = set()
 
 
-def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
+def _fall_back(plan: Plan, store: Array | CSR, stores: list[Any]) -> Any:
     """Make one input dense, against policy and limit, and note it in the ledger."""
     if stype_of(store) == "default":
         return store
@@ -514,7 +525,7 @@ def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
     return densified(plan.op.name, store, plan.k, what, remedy_for(plan.op), _combination(plan), inside=True)
 
 
-def _combination(plan: Plan) -> Any:
+def _combination(plan: Plan) -> tuple[Any, ...]:
     """The key of a warning, without the numbers of the call."""
     switches = [str(item) for item in plan.attrs.items() if item[1] is None or isinstance(item[1], (bool, str))]
     return plan.op.name, tuple(sorted(switches))
@@ -548,7 +559,7 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
     return result
 
 
-def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL,
+def written_dense(name: str, store: Sparse, k: Kernels, reason: str, out: Array | None = None, kind: str = hooks.NATURAL,
                   remedy: str = "make the array that takes the values of the same storage type") -> Any:
     """Convert a sparse store to the dense array that ``name`` needs: check the policy, add it to the ledger, do not warn.
 
@@ -585,7 +596,7 @@ def allowed(reason: str, remedy: str) -> None:
         raise DensificationError(f"{reason}, and config.densify is 'error'.", hint=remedy)
 
 
-def _reason(plan: Plan, stores: Any) -> tuple[str, str, str, str]:
+def _reason(plan: Plan, stores: tuple[Any, ...]) -> tuple[str, str, str, str]:
     """Kind, name, reason and remedy of the dense result of a plan, as the ledger says them."""
     if plan.dense == hooks.ASKED and hooks.state.lane != "backward":
         return hooks.ASKED, plan.op.name, "it was asked for", "leave out the conversion"
@@ -606,7 +617,7 @@ def _refuse(plan: Plan, stores: Any) -> None:
         allowed(reason, remedy)
 
 
-def _note_results(plan: Plan, stores: Any, result: Any) -> None:
+def _note_results(plan: Plan, stores: tuple[Any, ...], result: Any) -> None:
     """Note the dense results that hold a sparse input in full."""
     for made in result if isinstance(result, tuple) else (result,):
         if stype_of(made) == "default" and not any(made is store for store in stores):
@@ -616,7 +627,7 @@ def _note_results(plan: Plan, stores: Any, result: Any) -> None:
                 note(kind, name, source, made, reason, remedy)
 
 
-def _warn(reason: str, before: Any, after: Any, remedy: str, key: Any) -> None:
+def _warn(reason: str, before: Any, after: Any, remedy: str, key: str | tuple[Any, ...]) -> None:
     """Warn of a change of storage types, once for each key and pair of types."""
     key = (key, stype_of(before), stype_of(after))
     if config.densify == "warn" and key not in _warned:

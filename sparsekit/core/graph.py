@@ -6,11 +6,15 @@ import itertools
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import GradientError
 from . import device, hooks
 from .op import Call, Want
+
+if TYPE_CHECKING:
+    from .types import ArrayObject
+
 
 __all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number", "order", "release",
            "reserve"]
@@ -238,7 +242,7 @@ def _leading_to(targets: set[Node], nodes: list[Node]) -> set[Node]:
     return found
 
 
-def _add(waiting: dict[Node, Any], node: Node, place: int, gradient: Any) -> None:
+def _add(waiting: dict[Node, Any], node: Node, place: int, gradient: ArrayObject) -> None:
     """Add to the gradient that waits at one output: one array a node, or a list for several outputs."""
     if node.outputs == 1:
         held = waiting.get(node)
@@ -326,7 +330,7 @@ def _no_gradient(node: Node, again: str = "") -> GradientError:
                          hint=f"{call.op.gradient_hint or 'call .detach() on its result, or work under autograd.pause()'}.")
 
 
-def _deliver(node: Node, gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> None:
+def _deliver(node: Node, gradient: ArrayObject, shared: dict[int, Any], wrap: Callable[..., Any]) -> None:
     """Put a variable's gradient into its buffer; a sparse buffer takes the components over."""
     if node.grad is None or node.grad_req == "null":
         return

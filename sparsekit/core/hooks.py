@@ -33,9 +33,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from ..base.types import Array
+    from .types import ArrayObject
+
 
 __all__ = [
     "ASKED",
@@ -250,7 +257,7 @@ origin: Callable[[], Callable[[Any], Any] | None] | None = None
 owned: dict[int, tuple[weakref.ref[Any], str, str]] = {}
 
 
-def assign(array: Any, role: str, owner: str) -> None:
+def assign(array: ArrayObject, role: str, owner: str) -> None:
     """Note that ``array`` (an NDArray) serves as ``role`` for ``owner``, as long as it lives."""
     key = id(array)
     # No Python code runs when the array dies, where an interrupt would be swallowed: owned.pop(key, reference).
@@ -259,7 +266,7 @@ def assign(array: Any, role: str, owner: str) -> None:
         sink.assign(array, role, owner)
 
 
-def note_made(store: Any, record: Densification) -> None:
+def note_made(store: Array, record: Densification) -> None:
     """Remember what made a dense store of a sparse one, for ``why_dense()``, as long as the store lives."""
     key = id(store)
     try:
@@ -279,7 +286,7 @@ def made_from(store: Any) -> Densification | None:
     return None
 
 
-def flowed(source: Any, target: Any) -> None:
+def flowed(source: Any, target: Array) -> None:
     """Note that values of a dense store were copied to another one without an operator, for ``why_dense()``."""
     record = made_from(source) if made else None
     if record is not None:
@@ -309,7 +316,7 @@ _inner: dict[str, bool] = {}
 inner = _inner.get
 
 
-def caller(frame: Any = None, depth: int = 2) -> tuple[Any, int] | None:
+def caller(frame: FrameType | None = None, depth: int = 2) -> tuple[Any, int] | None:
     """Code and instruction of the nearest frame outside sparsekit; the line is computed later.
 
     Parameters

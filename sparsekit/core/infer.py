@@ -91,7 +91,7 @@ def dot(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
 
 
 @functools.lru_cache(maxsize=256)
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: int | list[Any] | tuple[Any, ...] | None, ndim: int) -> tuple[int, ...]:
     """Axes as ascending non-negative numbers; None and () mean all of them."""
     if axis is None or axis == ():
         return tuple(range(ndim))

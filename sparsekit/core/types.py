@@ -15,8 +15,9 @@ from typing import Any, Protocol, Self, TypeAlias
 from ..base.context import Context
 from ..base.types import Array, DType, Scalar, Shape
 from .arrays import Layout
+from .op import Want
 
-__all__ = ["ArrayObject", "Functions", "Operand", "Tensor"]
+__all__ = ["ArrayFunctions", "ArrayObject", "Functions", "Gradient", "Gradients", "Operand", "Tensor"]
 
 
 class Tensor:
@@ -175,3 +176,16 @@ class Functions(Protocol):
     """Operators as functions of arrays or of symbols, by name: ``mx.nd``, ``mx.sym``, or what gradient rules are given."""
 
     def __getattr__(self, name: str) -> Callable[..., Tensor]: ...
+
+
+class ArrayFunctions(Protocol):
+    """Operators as functions of arrays, by name: what gradient rules see as ``F``."""
+
+    def __getattr__(self, name: str) -> Callable[..., ArrayObject]: ...
+
+
+#: What a gradient rule gives for one input: its gradient, or something false where none is wanted.
+Gradient: TypeAlias = ArrayObject | Want | bool | None
+
+#: What a gradient rule gives: the gradient of the only input, or one for each.
+Gradients: TypeAlias = Gradient | Sequence[Gradient]

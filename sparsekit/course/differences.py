@@ -55,12 +55,12 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:60] + "…"
 
 
-def _plain(got: Any, wanted: Any, what: str) -> str:
+def _plain(got: object, wanted: object, what: str) -> str:
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         if not isinstance(got, Sequence) or isinstance(got, str):
             return f"{what} is {_short(got)}, of type {type(got).__name__}; a {type(wanted).__name__} is wanted"
@@ -73,7 +73,7 @@ def _plain(got: Any, wanted: Any, what: str) -> str:
     return "" if got == wanted else f"{what} is not {_short(got)}"
 
 
-def _numpy(array: Any) -> Any:
+def _numpy(array: object) -> Any:
     return array.asnumpy() if hasattr(array, "asnumpy") else np.asarray(array)
 
 

@@ -42,7 +42,7 @@ class Question:
         self._found: Revelation | None = None
         self._live: Any = None
 
-    def answer(self, said: Any) -> str:
+    def answer(self, said: object) -> str:
         """Take a guess, keep it, and say what is to be said about it; an unclear one is not kept."""
         self.said = " ".join(str(said).split())[:200]
         self.guess, trouble = self._read(self.said)
@@ -109,7 +109,7 @@ class Question:
         kind = "" if options else f" <em>({rich(self.asks_for)})</em>"
         return f"<p><strong>Predict.</strong> {rich(self.text)}{kind}</p>{choice}{status}"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         static = {"text/plain": repr(self), "text/html": self._html()}
         if not in_notebook():
             return static
@@ -174,7 +174,7 @@ class Revelation(Said):
                 f"<p><strong>{rich(self.measured)}.</strong>{because}</p>{listed}</details>")
 
 
-def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: Any = None) -> Question:
+def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: object = None) -> Question:
     """Let the learner predict a value before it is measured.
 
     Parameters

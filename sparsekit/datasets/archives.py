@@ -117,7 +117,7 @@ def _compressed(path: Path, stack: contextlib.ExitStack) -> Any:
 class _Entry(tarfile.TarInfo):
     """A header of a tar archive, limited to a sensible length."""
 
-    def _proc_member(self, tape: Any) -> Any:
+    def _proc_member(self, tape: object) -> Any:
         if not self.isreg() and self.size > LONGEST_HEADER:
             raise tarfile.ReadError("a header is too long")
         return super()._proc_member(tape)  # type: ignore[misc]

@@ -90,7 +90,7 @@ class MovieLens(NamedTuple):
         return len(self.users), len(self.items)
 
 
-def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, root: Any = None, site: str = SITE,
+def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, root: object = None, site: str = SITE,
                     progress: bool = True, refresh: bool = False) -> MovieLens:
     """MovieLens, downloaded once, parsed once, and kept.
 

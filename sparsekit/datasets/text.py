@@ -83,7 +83,7 @@ class Vocabulary:
         unknown = self._numbers[UNKNOWN]
         return np.fromiter((self._numbers.get(token, unknown) for token in tokens), np.int32)
 
-    def to_tokens(self, indices: Any) -> list[str]:
+    def to_tokens(self, indices: object) -> list[str]:
         """The tokens of numbers.
 
         Raises

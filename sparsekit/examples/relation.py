@@ -153,13 +153,13 @@ def columns_of(relation: Relation, module: Any, word: Any) -> tuple[Any, int]:
     return columns.astype(np.int64), second + len(relation.folders)
 
 
-def one_hot(relation: Relation, module: Any, word: Any) -> Any:
+def one_hot(relation: Relation, module: object, word: object) -> Any:
     """Pairs as csr rows with a 1 for the word, one for the module and one for its folder."""
     columns, width = columns_of(relation, module, word)
     return rows_of_ones(columns, width)
 
 
-def crossed(relation: Relation, module: Any, word: Any) -> Any:
+def crossed(relation: Relation, module: object, word: Any) -> Any:
     """Pairs as csr rows with a 1 for the word together with the folder: what a wide model learns by heart."""
     folder = relation.folder[module].astype(np.int64)
     width = len(relation.words) * len(relation.folders)

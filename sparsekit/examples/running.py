@@ -49,7 +49,7 @@ class Split(NamedTuple):
     facts: dict[str, Any]
 
 
-def carve(columns: Sequence[Any], test: Sequence[Any], **facts: Any) -> Split:
+def carve(columns: Sequence[Any], test: Sequence[Any], **facts: object) -> Split:
     """Keep the last fifth of the training data, whose rows are in random order, to choose settings by."""
     rows = columns[-1].shape[0]
     cut = rows - round(rows * VALIDATION)
@@ -66,7 +66,7 @@ class Objective(gluon.HybridBlock):
         super().__init__()
         self.model, self.loss = model, loss
 
-    def hybrid_forward(self, F: Any, *batch: Any) -> Any:
+    def hybrid_forward(self, F: object, *batch: Any) -> Any:
         """The loss of each example."""
         return self.loss(self.model(*batch[:-1]), batch[-1])
 
@@ -224,7 +224,7 @@ def measure(example: Example, batches: Sequence[Any]) -> Outcome:
     return Outcome(statistics.median(times[FIRST:] or times), gradient, losses)
 
 
-def compare(kind: type[Example], data: Any, options: argparse.Namespace) -> dict[str, Outcome]:
+def compare(kind: type[Example], data: object, options: argparse.Namespace) -> dict[str, Outcome]:
     """Train the first steps in dense and in sparse storage, from the same initial values, on the same batches."""
     outcomes = {}
     for name, sparse in (("dense", False), ("sparse", True)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import ndarray
 from ..base.context import Context
@@ -21,6 +21,13 @@ from .scope import Scope
 from .summary import print_summary
 from .utils import HookHandle, refuse_foreign
 from .watch import MarkedDict, changes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ..core.types import Functions
+
 
 __all__ = ["Block", "HybridBlock"]
 
@@ -97,7 +104,7 @@ class Block:
 
     # parts
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         held = self.__dict__.get(name)
         if isinstance(held, (Parameter, Block)) and not isinstance(value, type(held)):
             raise DTypeError(f"Changing attribute type for {name} from {type(held).__name__} to {type(value).__name__} is not "
@@ -156,7 +163,7 @@ class Block:
             found.update(child._collect_params_with_prefix(prefix + name))
         return found
 
-    def apply(self, fn: Any) -> Self:
+    def apply(self, fn: Callable[..., Any]) -> Self:
         """Call ``fn`` on every block below and on this one, and return this one."""
         for child in self._children.values():
             child.apply(fn)
@@ -165,7 +172,8 @@ class Block:
 
     # parameters
 
-    def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
+    def initialize(self, init: object = None, ctx: Context | None = None, verbose: bool = False,
+                   force_reinit: bool = False) -> None:
         """Give all parameters their initial values; ``Uniform(0.07)`` where nothing else is said.
 
         Parameters
@@ -181,7 +189,7 @@ class Block:
         """
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: object) -> None:
         """Change the element type of all parameters; layers may keep some of theirs."""
         for child in self._children.values():
             child.cast(dtype)
@@ -190,7 +198,7 @@ class Block:
 
     # files
 
-    def save_parameters(self, filename: Any, deduplicate: bool = False) -> None:
+    def save_parameters(self, filename: object, deduplicate: bool = False) -> None:
         """Write all parameters to a file, under the names of their attributes, such as ``0.weight``.
 
         MXNet reads it too.  The structure is not saved; make the same network, and ``load_parameters``.
@@ -203,7 +211,7 @@ class Block:
         """
         model_files.save_parameters(self, filename, deduplicate)
 
-    def load_parameters(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
+    def load_parameters(self, filename: object, ctx: object = None, allow_missing: bool = False, ignore_extra: bool = False,
                         cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Read parameters that ``save_parameters``, ours or MXNet's, has written.
 
@@ -230,12 +238,13 @@ class Block:
         """
         model_files.load_parameters(self, filename, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 
-    def save_params(self, filename: Any) -> None:
+    def save_params(self, filename: Path) -> None:
         """Write all parameters under their own names, without the block's prefix; ``save_parameters`` is better."""
         warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
-    def load_params(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False) -> None:
+    def load_params(self, filename: Path, ctx: Context | None = None, allow_missing: bool = False,
+                    ignore_extra: bool = False) -> None:
         """As ``load_parameters``, under its old name."""
         warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
@@ -250,19 +259,19 @@ class Block:
 
     # hooks
 
-    def register_forward_hook(self, hook: Any) -> HookHandle:
+    def register_forward_hook(self, hook: Callable[..., Any] | str) -> HookHandle:
         """Call ``hook(block, inputs, output)`` after each forward pass, until the handle given back is detached."""
         handle = HookHandle()
         handle.attach(self._forward_hooks, hook)
         return handle
 
-    def register_forward_pre_hook(self, hook: Any) -> HookHandle:
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call ``hook(block, inputs)`` before each forward pass, until the handle given back is detached."""
         handle = HookHandle()
         handle.attach(self._forward_pre_hooks, hook)
         return handle
 
-    def register_op_hook(self, callback: Any, monitor_all: bool = False) -> None:
+    def register_op_hook(self, callback: Callable[..., Any] | None, monitor_all: bool = False) -> None:
         """Show a function every array that the operators below compute.
 
         Parameters
@@ -280,7 +289,7 @@ class Block:
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
-    def summary(self, *inputs: Any) -> None:
+    def summary(self, *inputs: NDArray) -> None:
         """Print a table of the layers with the shapes of their outputs and the numbers of their parameters.
 
         The network must have been initialized; it runs once on the inputs, and hooks are gone afterwards.
@@ -309,7 +318,7 @@ class Block:
                 hook(self, args, out)
         return out
 
-    def _run(self, *args: Any) -> Any:
+    def _run(self, *args: object) -> Any:
         return self.forward(*args)
 
     def forward(self, *args: Any) -> Any:
@@ -317,7 +326,7 @@ class Block:
         raise SparsekitError(f"{type(self).__name__} has no forward().", hint="override forward(self, x).")
 
 
-def _holds_others(value: Any, known: set[int]) -> bool:
+def _holds_others(value: object, known: set[int]) -> bool:
     """Whether a container holds blocks that are not children."""
     if isinstance(value, dict):
         value = tuple(value.values())
@@ -358,7 +367,7 @@ class HybridBlock(Block):
                              "Sequential, or derive this one from Block.")
         super().register_child(block, name)
 
-    def register_op_hook(self, callback: Any, monitor_all: bool = False) -> None:
+    def register_op_hook(self, callback: Callable[..., Any] | None, monitor_all: bool = False) -> None:
         """Show a function every array that the operators of this block and those below compute.
 
         Parameters
@@ -417,12 +426,12 @@ class HybridBlock(Block):
             self._programs = Programs() if active else None
         super().hybridize(active, clear=clear)
 
-    def _run(self, *args: Any) -> Any:
+    def _run(self, *args: object) -> Any:
         if self._programs is None or self._monitor is not None or tracing(self):
             return self.forward(*args)
         return self._programs.run(self, args)
 
-    def export(self, path: Any, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+    def export(self, path: Path | str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the network as a symbol, ``path-symbol.json``, and its parameters, ``path-0000.params``.
 
         ``gluon.SymbolBlock.imports``, ``Module`` and MXNet 1.9.1 read them.  A single input is called ``data``, several
@@ -449,7 +458,7 @@ class HybridBlock(Block):
         """
         return symbolic.export(self, path, epoch, remove_amp_cast)
 
-    def graph(self, *args: Any) -> Any:
+    def graph(self, *args: object) -> Any:
         """A picture of the network: storage type, shape and bytes of every array, and every conversion to dense.
 
         Nothing runs, and parameters need neither values nor known shapes.
@@ -491,7 +500,7 @@ class HybridBlock(Block):
             values = self._values(ctx)
         return self.hybrid_forward(ndarray, x, *args, **values)
 
-    def _complete(self, *args: Any) -> None:
+    def _complete(self, *args: object) -> None:
         """Initialize the parameters whose initialization waited for their shapes."""
         self.infer_shape(*args)
         for parameter in (*self._reg_params.values(), *self.params.values()):
@@ -504,19 +513,19 @@ class HybridBlock(Block):
             return {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
         return {name: tracer.lift(parameter.data(tracer.ctx), parameter) for name, parameter in self._reg_params.items()}
 
-    def _place(self, args: Any) -> Context:
+    def _place(self, args: tuple[Any, ...]) -> Context:
         """The context of the first array among arguments that may be lists."""
         for array in _arrays_in(args):
             return array._ctx
         refuse_foreign(self._name, args)
         raise DTypeError(f"{self._name} takes NDArrays, not {type(args[0]).__name__}.", hint="make one with mx.nd.array(…).")
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: Any, **parameters: Any) -> Any:
         """Compute the output from operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().", hint="override hybrid_forward(self, F, x, …).")
 
 
-def _arrays_in(value: Any) -> Iterator[Any]:
+def _arrays_in(value: object) -> Iterator[Any]:
     if isinstance(value, NDArray):
         yield value
     elif isinstance(value, (list, tuple)):

@@ -29,7 +29,7 @@ REMEMBERED = 64
 PATIENCE = 16
 
 
-def tracing(block: Any) -> bool:
+def tracing(block: object) -> bool:
     """Whether this thread traces a block now, which ``block`` is then a part of."""
     tracer = current()
     if tracer is None:
@@ -56,13 +56,13 @@ class _Made:
 
     __slots__ = ("arrays", "entries", "kinds", "program", "results", "sources")
 
-    def __init__(self, sources: list[Any], program: Program, results: Any, ctx: Any) -> None:
+    def __init__(self, sources: list[Any], program: Program, results: object, ctx: object) -> None:
         self.sources, self.program, self.results = sources, program, results
         self.arrays = [_array_of(source, ctx) for source in sources]
         self.entries = [array._entry for array in self.arrays]
         self.kinds = [kind_of(array) for array in self.arrays]
 
-    def arrays_now(self, ctx: Any) -> list[Any] | None:
+    def arrays_now(self, ctx: Context) -> list[Any] | None:
         """The arrays of the sources, or None if the program is not for such."""
         arrays: list[Any] = [source._arrays.get(ctx) if isinstance(source, Parameter) else source for source in self.sources]
         for array, known, entry in zip(arrays, self.arrays, self.entries, strict=True):
@@ -132,7 +132,7 @@ class Programs:
             self._told.add(message)
             warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
 
-    def _make(self, key: Any, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+    def _make(self, key: object, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
         self.arguments = structure
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []
@@ -161,7 +161,7 @@ class Programs:
         self._keep(key, found, watch)
         return restore(shape, found.program(arrays + found.arrays))
 
-    def _keep(self, key: Any, made: _Made | None, watch: Watch) -> None:
+    def _keep(self, key: object, made: _Made | None, watch: Watch) -> None:
         if self._count >= REMEMBERED:
             self._known.clear()
             self._count = 0
@@ -169,7 +169,7 @@ class Programs:
         self._known.setdefault(key, []).append(made)
         self._watch = watch
 
-    def _refused(self, key: Any, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
+    def _refused(self, key: object, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
         """Run a block unhybridized, now and at later calls with such arguments, since no program can repeat it."""
         self._keep(key, None, Watch(block, tracer.blocks))
         if not isinstance(tracer.refused, ControlFlow):
@@ -182,7 +182,7 @@ class Programs:
         return [row for made in self._known.values() for one in made if one is not None for row in one.program.replayed()]
 
 
-def cuda_graphs(block: Any) -> list[dict[str, str]]:
+def cuda_graphs(block: object) -> list[dict[str, str]]:
     """Which operators of a hybridized block a GPU replays from captured CUDA graphs, and why others run by themselves.
 
     Parameters

@@ -5,13 +5,17 @@ from __future__ import annotations
 import collections
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.trace import ControlFlow, refuse
 from ..symbol.mxnet_names import is_known, output_names, spelling_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["OperatorMonitor"]
 
@@ -71,7 +75,7 @@ class _Watch:
         self._seen.append((plan.call, Context(plan.k.device), inputs, outputs, hooks.state.called))
         hooks.state.called = None
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self.passed, name) if self.passed is not None else _nothing
 
     def shown(self, layer: str, inputs_too: bool) -> Iterator[tuple[str, str, Any]]:
@@ -94,5 +98,5 @@ class _Watch:
                 yield f"{name}_{key}", op.name, wrap(store, ctx)
 
 
-def _nothing(*_: Any) -> None:
+def _nothing(*_: object) -> None:
     """The recorder's methods without effect, for when no recorder listens."""

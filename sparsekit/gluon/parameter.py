@@ -114,7 +114,7 @@ class ParameterDict:
                 _agree(found, key, kwargs[key])
         return found
 
-    def get_constant(self, name: str, value: Any = None) -> Parameter:
+    def get_constant(self, name: str, value: NDArray | None = None) -> Parameter:
         """The constant ``prefix + name``: the one here, the shared one, or a new one of that value.
 
         Raises
@@ -156,7 +156,7 @@ class ParameterDict:
 
     # all at once
 
-    def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
+    def initialize(self, init: Any = None, ctx: Context | None = None, verbose: bool = False, force_reinit: bool = False) -> None:
         """Give every parameter its initial values.
 
         Parameters
@@ -180,7 +180,7 @@ class ParameterDict:
         for parameter in self.values():
             parameter.zero_grad()
 
-    def reset_ctx(self, ctx: Any) -> None:
+    def reset_ctx(self, ctx: Context) -> None:
         """Move all parameters to other contexts."""
         for parameter in self.values():
             parameter.reset_ctx(ctx)
@@ -189,14 +189,14 @@ class ParameterDict:
         """The contexts that hold any of the parameters."""
         return list(dict.fromkeys(ctx for parameter in self.values() for ctx in parameter.list_ctx()))
 
-    def setattr(self, name: str, value: Any) -> None:
+    def setattr(self, name: str, value: object) -> None:
         """Set an attribute of every parameter, for instance ``setattr("grad_req", "null")``."""
         for parameter in self.values():
             setattr(parameter, name, value)
 
     # files
 
-    def save(self, filename: Any, strip_prefix: str = "") -> None:
+    def save(self, filename: object, strip_prefix: str = "") -> None:
         """Write all parameters to a file, under their names.
 
         Parameters
@@ -217,7 +217,7 @@ class ParameterDict:
                                      hint="blocks that share parameters, or were made outside name_scope(), have others.")
         save_arrays(filename, {parameter.name.removeprefix(strip_prefix): parameter._for_file() for parameter in self.values()})
 
-    def load(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
+    def load(self, filename: object, ctx: Context | None = None, allow_missing: bool = False, ignore_extra: bool = False,
              restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Read parameters from a file, of MXNet too.
 
@@ -245,8 +245,8 @@ class ParameterDict:
         self.load_dict(load_arrays(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype,
                        dtype_source)
 
-    def load_dict(self, param_dict: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
-                  restore_prefix: str = "", filename: Any = None, cast_dtype: bool = False,
+    def load_dict(self, param_dict: list[Any] | dict[str, Any], ctx: Context | None = None, allow_missing: bool = False,
+                  ignore_extra: bool = False, restore_prefix: str = "", filename: object = None, cast_dtype: bool = False,
                   dtype_source: str = "current") -> None:
         """Take over values from a dict of names to arrays; ``arg:`` and ``aux:`` before a name are left out."""
         source = f"file: {filename}" if filename is not None else "param_dict"
@@ -306,13 +306,13 @@ def _agree(parameter: Parameter, key: str, value: Any) -> None:
         raise _differs(parameter, key, value)
 
 
-def _differs(parameter: Parameter, key: str, value: Any) -> ParameterError:
+def _differs(parameter: Parameter, key: str, value: object) -> ParameterError:
     return ParameterError(f"Cannot retrieve Parameter '{parameter.name}' because desired attribute does not match with stored "
                           f"for attribute '{key}': desired '{value}' vs stored '{getattr(parameter, key)}'.",
                           hint="blocks that share a parameter ask for the same.")
 
 
-def _check_constant(found: Parameter, value: Any) -> None:
+def _check_constant(found: Parameter, value: object) -> None:
     if not isinstance(found, Constant):
         raise ParameterError(f"Parameter '{found.name}' already exists but it is not a constant.", hint="choose another name.")
     value = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,13 @@ from .block import HybridBlock
 from .parameter import ParameterDict
 from .parameter_base import DeferredInitializationError
 from .symbolic import flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.context import Context
+    from ..core.types import Functions
+
 
 __all__ = ["SymbolBlock"]
 
@@ -48,11 +55,11 @@ class SymbolBlock(HybridBlock):
     >>> features = mx.gluon.SymbolBlock(internals["dense0_relu_fwd_output"], data, params=net.collect_params())
     """
 
-    def __init__(self, outputs: Any, inputs: Any, params: ParameterDict | None = None) -> None:
+    def __init__(self, outputs: Any, inputs: object, params: ParameterDict | None = None) -> None:
         super().__init__(prefix="")
         self._prefix, self._name, self._params = "", "symbolblock", ParameterDict("", params)
-        several = isinstance(inputs, Symbol) and len(inputs) > 1
-        given, self._in_format = flatten(list(inputs) if several else _alone(inputs), Symbol, "inputs")
+        several = list(inputs) if isinstance(inputs, Symbol) and len(inputs) > 1 else _alone(inputs)
+        given, self._in_format = flatten(several, Symbol, "inputs")
         made, self._out_format = flatten(_alone(outputs), Symbol, "outputs")
         if len(made) == 1 and len(made[0]) > 1:
             _, self._out_format = flatten(list(made[0]), Symbol, "outputs")
@@ -101,8 +108,8 @@ class SymbolBlock(HybridBlock):
         self._keys = {name: name[start:] for name in names}
 
     @staticmethod
-    def imports(symbol_file: Any, input_names: Any, param_file: Any = None, ctx: Any = None, allow_missing: bool = False,
-                ignore_extra: bool = False) -> SymbolBlock:
+    def imports(symbol_file: str, input_names: Sequence[str] | str, param_file: str | None = None, ctx: Context | None = None,
+                allow_missing: bool = False, ignore_extra: bool = False) -> SymbolBlock:
         """The network that ``HybridBlock.export`` or ``Module.save_checkpoint``, ours or MXNet's, has written.
 
         Parameters
@@ -169,7 +176,7 @@ class SymbolBlock(HybridBlock):
         return shapes_of(self._symbol._entries, {node: from_user(by_name[node.name], node.name) for node in self._leaves
                                                  if node.name in by_name})
 
-    def reset_ctx(self, ctx: Any) -> None:
+    def reset_ctx(self, ctx: Context) -> None:
         """Move all parameters to a context, or a list of them."""
         self.collect_params().reset_ctx(ctx)
 
@@ -192,7 +199,7 @@ class SymbolBlock(HybridBlock):
                     if source.name in self.params:
                         self.params[source.name].cast("float32")
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: Any, **parameters: Any) -> Any:
         """Not used: the symbol defines the computation."""
         raise DTypeError("A SymbolBlock has no hybrid_forward() of its own: it computes its symbol.",
                          hint="call it, or derive from HybridBlock.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import nested
@@ -19,10 +19,14 @@ from ..symbol.node import order
 from ..symbol.shapes import complete, from_user, to_user
 from .utils import shape_is_known
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
 __all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "trace"]
 
 
-def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
+def flatten(value: object, kind: type, what: str) -> tuple[list[Any], Any]:
     """Flatten nested lists: return their items and their structure.
 
     Raises
@@ -38,7 +42,7 @@ def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
                          hint=f"give {kind.__name__}s, or lists of them.") from None
 
 
-def holds_symbols(value: Any) -> bool:
+def holds_symbols(value: object) -> bool:
     """Whether there is a symbol among arguments that may be lists."""
     return isinstance(value, Symbol) or (isinstance(value, (list, tuple)) and any(map(holds_symbols, value)))
 
@@ -52,7 +56,7 @@ class _Way(threading.local):
 _way = _Way()
 
 
-def as_held(x: Any) -> bool:
+def as_held(x: object) -> bool:
     """Whether a layer that keeps a weight transposed computes with it as it is: on arrays, and for the picture of a graph.
 
     Other symbols, which go to files and to modules, have weights as every network has them.
@@ -111,7 +115,7 @@ def _not_inferred(block: Any, unknown: list[str], why: str) -> ShapeError:
                       hint="give every size, or override infer_shape(self, *inputs) to set them.")
 
 
-def _replaced(value: Any, inputs: dict[str, Any]) -> Any:
+def _replaced(value: object, inputs: dict[str, Any]) -> Any:
     """Arguments with variables in the place of the arrays, which go to ``inputs`` by the variables' names."""
     if isinstance(value, NDArray):
         inputs[f"data{len(inputs)}"] = value
@@ -124,7 +128,7 @@ def _replaced(value: Any, inputs: dict[str, Any]) -> Any:
     return value
 
 
-def _heads(made: Any) -> list[Any]:
+def _heads(made: dict[str, Any] | list[Any] | Symbol | tuple[Any, ...]) -> list[Any]:
     """The entries of all symbols among the results."""
     if isinstance(made, Symbol):
         return list(made._entries)
@@ -182,12 +186,12 @@ def trace(block: Any) -> Symbol:
     return outputs[0] if len(outputs) == 1 else Group(outputs)
 
 
-def _arrays_in(structure: Any) -> int:
+def _arrays_in(structure: tuple[Any, ...]) -> int:
     """How many arrays arguments had that were taken apart."""
     return max(1, _last_array(structure))
 
 
-def _last_array(structure: Any) -> int:
+def _last_array(structure: int | tuple[Any, ...]) -> int:
     if isinstance(structure, int) and not isinstance(structure, bool):
         return structure
     return max(map(_last_array, structure), default=0) if isinstance(structure, tuple) and structure[:1] != (None,) else 0
@@ -215,7 +219,7 @@ def graph(block: Any, given: tuple[Any, ...]) -> Any:
     return figure(made._entries, facts, gradients=trained)
 
 
-def export(block: Any, path: Any, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
+def export(block: Any, path: Path | str, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
         raise SparsekitError(expected("epoch", "an integer of at least 0", epoch), hint="it is part of the file's name.")

@@ -63,7 +63,7 @@ class Trainer:
     """
 
     def __init__(self, params: Any, optimizer: str | Optimizer, optimizer_params: dict[str, Any] | None = None,
-                 kvstore: Any = "device", compression_params: dict[str, Any] | None = None,
+                 kvstore: object = "device", compression_params: dict[str, Any] | None = None,
                  update_on_kvstore: bool | None = None) -> None:
         self._params = _listed(params)
         self._contexts = self._common_contexts()
@@ -79,7 +79,7 @@ class Trainer:
         self._update_on_kvstore = False
         self._connect()
 
-    def _made(self, optimizer: Any, arguments: dict[str, Any] | None) -> Optimizer:
+    def _made(self, optimizer: object, arguments: dict[str, Any] | None) -> Optimizer:
         if isinstance(optimizer, Optimizer) and arguments:
             raise SparsekitError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str.",
                                  hint="give them when making the optimizer.")
@@ -277,7 +277,7 @@ class Trainer:
 
     # states
 
-    def save_states(self, fname: Any) -> None:
+    def save_states(self, fname: object) -> None:
         """Write the optimizer's states and settings, not the parameters' ``lr_mult`` and ``wd_mult``, to a file.
 
         Parameters
@@ -299,7 +299,7 @@ class Trainer:
         return {index: _transposed_state(state, self._params[index], to_file) if index in range(len(self._params))
                 and self._params[index]._is_transposed else state for index, state in states.items()}
 
-    def load_states(self, fname: Any) -> None:
+    def load_states(self, fname: object) -> None:
         """Read what ``save_states`` wrote; nothing in the file is executed.
 
         Parameters
@@ -327,7 +327,7 @@ class Trainer:
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _transposed_state(state: Any, parameter: Parameter, to_file: bool) -> Any:
+def _transposed_state(state: object, parameter: Parameter, to_file: bool) -> Any:
     """A state of a weight that is kept transposed, as files have it, or back."""
     if isinstance(state, (tuple, list)):
         return tuple(_transposed_state(part, parameter, to_file) for part in state)

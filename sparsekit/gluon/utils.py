@@ -10,7 +10,7 @@ import os
 import urllib.parse
 import warnings
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from ..base.scoped import Scoped
 from ..ndarray.creation import array as make_array
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 
 __all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
            "whole"]
@@ -34,7 +38,7 @@ PATIENCE = 30
 # batches
 
 
-def split_data(data: Any, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[Any]:
+def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[Any]:
     """Cut a batch in ``num_slice`` parts along an axis; a csr batch in csr parts.
 
     Parameters
@@ -74,7 +78,7 @@ def split_data(data: Any, num_slice: int, batch_axis: int = 0, even_split: bool 
     return [F.slice_axis(data, axis=batch_axis, begin=start, end=end) for start, end in itertools.pairwise(ends)]
 
 
-def split_and_load(data: Any, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[Any]:
+def split_and_load(data: Array | NDArray, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[Any]:
     """Cut a batch in as many parts as there are contexts, and bring one part to each.
 
     Parameters
@@ -137,14 +141,14 @@ def clip_global_norm(arrays: Any, max_norm: float, check_isfinite: bool = True) 
     return norm if check_isfinite else make_array([norm], ctx=arrays[0].context)
 
 
-def _sum_of_squares(array: Any) -> float:
+def _sum_of_squares(array: object) -> float:
     return float(F.multi_sum_sq(array, num_arrays=1).asscalar())
 
 
 # arguments
 
 
-def is_of_scipy(value: Any) -> bool:
+def is_of_scipy(value: object) -> bool:
     """Whether a value is a sparse matrix or array of scipy, which is not imported to find out."""
     return type(value).__module__.startswith("scipy.sparse")
 
@@ -181,7 +185,7 @@ class HookHandle(Scoped):
         self._hooks: Any = None
         self._id = -1
 
-    def attach(self, hooks_dict: dict[int, Any], hook: Any) -> None:
+    def attach(self, hooks_dict: dict[int, Any], hook: object) -> None:
         """Put a hook in its place."""
         if self._hooks is not None:
             raise SparsekitError("The same handle cannot be attached twice.", hint="make a new one.")
@@ -197,7 +201,7 @@ class HookHandle(Scoped):
         if hooks is not None:
             hooks.pop(self._id, None)
 
-    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
+    def _leave(self, before: object, kind: type[BaseException] | None) -> None:
         self.detach()
 
 
@@ -236,7 +240,7 @@ def check_sha1(filename: Any, sha1_hash: str) -> bool:
     return sha1.hexdigest() == sha1_hash
 
 
-def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
+def download(url: str, path: object = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
              verify_ssl: bool = True) -> str:
     """Fetch a file, which appears under its name when it is complete.
 

@@ -15,11 +15,15 @@ import operator
 import sys
 import types
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .parameter import Parameter, ParameterDict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["MarkedDict", "Watch", "changes"]
 
@@ -49,11 +53,11 @@ class MarkedDict(dict[Any, Any]):
     """A dict of a block's, which marks its changes."""
 
 
-def _marking(name: str) -> Any:
+def _marking(name: str) -> Callable[..., Any]:
     plain = getattr(dict, name)
 
     @functools.wraps(plain)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: MarkedDict, *args: object, **kwargs: object) -> Any:
         try:
             return plain(self, *args, **kwargs)
         finally:
@@ -109,7 +113,7 @@ class _Views:
         self.labels: list[tuple[str, Any]] = []
         self.known: list[Any] = []
 
-    def add(self, view: Iterable[Any], label: str, names: Any = None) -> None:
+    def add(self, view: Iterable[Any], label: str, names: object = None) -> None:
         """Add one; ``names`` are what its elements are called."""
         self.views.append(view)
         self.labels.append((label, names))
@@ -240,7 +244,7 @@ class Watch:
             self._objects.add(outside, label)
         return [*outside, function.__defaults__, function.__kwdefaults__]
 
-    def _classes_of(self, value: Any) -> list[Any]:
+    def _classes_of(self, value: object) -> list[Any]:
         """What the user's classes of an object hold: methods and settings."""
         found: list[Any] = []
         for kind in type(value).__mro__:
@@ -251,7 +255,7 @@ class Watch:
         return found
 
 
-def _is_the_users(kind: Any) -> bool:
+def _is_the_users(kind: object) -> bool:
     """Whether a class or function is neither ours, nor Python's, nor of an installed package."""
     return _is_the_users_module((kind.__module__ or "builtins").partition(".")[0])
 
@@ -266,5 +270,5 @@ def _contents(array: Any) -> bytes:
     return array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(one: object, other: object) -> bool:
     return one is other or (type(one) is type(other) and type(one) in _SIMPLE and repr(one) == repr(other))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ..core import hooks
 from ..ndarray import NDArray, array, wrap
 from ..ndarray.functions import F
 from .data import DataBatch, DataDesc, DataIter
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 
 __all__ = ["NDArrayIter", "rows_of"]
 
@@ -38,7 +42,7 @@ def rows_of(x: NDArray, rows: Any, axis: int = 0) -> Any:
     return F.take(x, wrap(rows, Context("cpu", 0)).as_in_context(x.context), axis=axis, mode="raise")
 
 
-def _named(arrays: Any, name: str, what: str) -> list[tuple[str, Any]]:
+def _named(arrays: object, name: str, what: str) -> list[tuple[str, Any]]:
     """Arrays with their names, in the order of the names, as MXNet has it."""
     if arrays is None:
         arrays = []
@@ -114,7 +118,7 @@ class NDArrayIter(DataIter):
     csr [2.0, 0.0] 1
     """
 
-    def __init__(self, data: Any, label: Any = None, batch_size: int = 1, shuffle: bool = False,
+    def __init__(self, data: Any, label: object = None, batch_size: int = 1, shuffle: bool = False,
                  last_batch_handle: str = "pad", data_name: str = "data", label_name: str = "softmax_label",
                  layout: str = "NCHW") -> None:
         if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
@@ -134,7 +138,7 @@ class NDArrayIter(DataIter):
         self.cursor = -self.batch_size
         self.reset()
 
-    def _axis(self, x: Any) -> int:
+    def _axis(self, x: NDArray) -> int:
         """The axis that counts the rows; labels of one axis have no other."""
         axis = self.layout.find("N")
         return axis if axis < x.ndim else 0
@@ -200,7 +204,7 @@ class NDArrayIter(DataIter):
         self.cursor += self.batch_size
         return self.cursor < self.num_data
 
-    def _rows(self) -> Any:
+    def _rows(self) -> Array:
         """Numbers of the rows in the current batch, those that fill it up or were carried over among them."""
         if not -self.batch_size < self.cursor < self.num_data:
             raise DataFileError("There is no current batch.", hint="call next() or iter_next() first; "
@@ -227,7 +231,7 @@ class NDArrayIter(DataIter):
             sink.read("NDArrayIter", start, named, {"rows": len(rows), "pad": batch.pad})
         return batch
 
-    def _taken(self, arrays: list[tuple[str, Any]], rows: Any) -> list[Any]:
+    def _taken(self, arrays: list[tuple[str, Any]], rows: Array) -> list[Any]:
         return [rows_of(one, rows, self._axis(one)) for _, one in arrays]
 
     def getdata(self) -> list[Any]:
@@ -238,7 +242,7 @@ class NDArrayIter(DataIter):
         """Labels of the current batch."""
         return self._taken(self.label, self._rows())
 
-    def getindex(self) -> Any:
+    def getindex(self) -> Array:
         """Row numbers of the current batch, uint64."""
         return self._rows().astype(np.uint64)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +18,17 @@ from .data import DataBatch, DataDesc
 from .source import TextSource, check_batch
 from .wrapping import _Held
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.context import Context
+    from ..base.types import DTypeLike, Shape
+
+
 __all__ = ["CSVIter"]
 
 
-def _table(source: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, str]:
+def _table(source: object, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Any, str]:
     """All rows of a file, each in ``shape``, and the file's name."""
     text = TextSource(source)
     with text.lines() as lines, warnings.catch_warnings():
@@ -80,9 +87,10 @@ class CSVIter(_Held):
     [[5.0, 6.0], [1.0, 2.0]] 1
     """
 
-    def __init__(self, data_csv: Any, data_shape: Any, batch_size: int, label_csv: Any = None, label_shape: Any = (1,),
-                 round_batch: bool = True, dtype: Any = None, data_name: str = "data", label_name: str = "softmax_label",
-                 prefetch_buffer: int | None = None, ctx: Any = None) -> None:
+    def __init__(self, data_csv: Any, data_shape: object, batch_size: int, label_csv: object = None,
+                 label_shape: Sequence[int] | Shape = (1,), round_batch: bool = True, dtype: DTypeLike = None,
+                 data_name: str = "data", label_name: str = "softmax_label", prefetch_buffer: int | None = None,
+                 ctx: Context | None = None) -> None:
         if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
             raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="batch_size=32, say.")
         super().__init__(int(batch_size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from ..ndarray import wrap
 from .libsvm_reader import LibSVMReader, Rows
 from .libsvm_writer import save_libsvm
 
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike
+    from ..storage import CSR
+
+
 __all__ = ["LibSVMReader", "load_libsvm", "save_libsvm"]
 
 
@@ -24,7 +29,7 @@ def label_lists(rows: Rows) -> list[tuple[float, ...]]:
     return [tuple(flat[start:stop]) for start, stop in itertools.pairwise(starts)]
 
 
-def label_width(label_shape: Any) -> int:
+def label_width(label_shape: object) -> int:
     """Number of labels a row, from ``label_shape``."""
     shape = (1,) if label_shape is None else np.atleast_1d(np.asarray(label_shape, dtype=np.int64)).tolist()
     if len(shape) != 1 or shape[0] < 1:
@@ -39,8 +44,8 @@ def label_store(rows: Rows, width: int) -> Any:
 
 
 def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | None = None, multilabel: bool = False,
-                dtype: Any = "float32", query_id: bool = False, label_path: Any = None,
-                label_shape: Any = None) -> tuple[Any, ...]:
+                dtype: str = "float32", query_id: bool = False, label_path: object = None,
+                label_shape: object = None) -> tuple[Any, ...]:
     """Read a LibSVM file into a CSR matrix and its labels.
 
     Plain, gzip and bz2 text; comments after ``#``; blank lines; ``qid:N``; any line ending.  Numbers
@@ -107,7 +112,8 @@ def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | No
     return tuple(found)
 
 
-def _label_file(data: LibSVMReader, rows: int, path: Any, shape: Any, multilabel: bool, dtype: Any) -> Any:
+def _label_file(data: LibSVMReader, rows: int, path: object, shape: object, multilabel: bool,
+                dtype: DTypeLike) -> list[tuple[float, ...]] | Array | CSR:
     width = label_width(shape)
     reader = LibSVMReader(path, True, width if width > 1 else None, multilabel, dtype)
     found = reader.read()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR
 from .libsvm_errors import explain, malformed
 from .source import TextSource, line_too_long
+
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike
+
 
 __all__ = ["LibSVMReader", "Rows"]
 
@@ -42,7 +46,8 @@ class Rows:
 
     __slots__ = ("data", "indices", "indptr", "label_indptr", "labels", "queries")
 
-    def __init__(self, labels: Any, label_indptr: Any, indptr: Any, indices: Any, data: Any, queries: Any) -> None:
+    def __init__(self, labels: Any, label_indptr: Any, indptr: Array, indices: Array, data: Array,
+                 queries: Array | None) -> None:
         self.labels, self.label_indptr, self.queries = labels, label_indptr, queries
         self.indptr, self.indices, self.data = indptr, indices, data
 
@@ -98,7 +103,7 @@ class Rows:
                     together("indices"), together("data"), None if parts[0].queries is None else together("queries"))
 
 
-def _join_indptr(parts: list[Any]) -> Any:
+def _join_indptr(parts: list[Any]) -> Array:
     ends = np.cumsum([0, *(part[-1] for part in parts)])
     return np.concatenate([parts[0][:1], *(part[1:] + end for part, end in zip(parts, ends, strict=False))])
 
@@ -127,7 +132,7 @@ class _Parsed(NamedTuple):
     offset: int
 
 
-def _exact(text: str, dtype: Any) -> float:
+def _exact(text: str, dtype: DTypeLike) -> float:
     """The float nearest to a decimal number of any length."""
     value = float(text)
     if dtype == np.float64 or not np.isfinite(value):
@@ -303,7 +308,7 @@ class LibSVMReader:
         step = -(-total // self._parts)
         return min(step * self._part, total), min(step * (self._part + 1), total)
 
-    def _parse(self, blocks: _LineBlocks, text: Any, start: int, stop: int, base: int, width: int) -> Iterator[Rows]:
+    def _parse(self, blocks: _LineBlocks, text: Array, start: int, stop: int, base: int, width: int) -> Iterator[Rows]:
         edges = self._edges(text, start, stop)
         results: list[Any] = [None] * (len(edges) - 1)
 
@@ -322,7 +327,7 @@ class LibSVMReader:
             if len(rows):
                 yield rows
 
-    def _edges(self, text: Any, start: int, stop: int) -> list[int]:
+    def _edges(self, text: object, start: int, stop: int) -> list[int]:
         """Bounds of the pieces that threads parse, at line ends, and a scratch for each."""
         count = max(1, min(worker_count(), (stop - start) // PIECE_BYTES))
         edges = [start]
@@ -353,7 +358,7 @@ class LibSVMReader:
             (rows.data if which else rows.labels)[place] = value
         return parsed, rows
 
-    def _floats(self, bits: Any) -> Any:
+    def _floats(self, bits: Array) -> Any:
         return bits.astype(np.uint32).view(np.float32) if self._mantissa == 23 else bits.copy().view(np.float64)
 
     def _sort(self, rows: Rows, blocks: _LineBlocks, text: Any, start: int, base: int) -> None:

@@ -43,7 +43,7 @@ class _Blocks(io.RawIOBase):
         return count
 
 
-def _bytes(text: Any) -> bytes:
+def _bytes(text: object) -> bytes:
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
         raise DTypeError(expected("A line of text", "str or bytes", type(text)),
                          hint="pass a path, a file object, or an iterable of lines.")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError, ShapeError, expected
 from ..base.workers import Threads
 from .data import DataBatch, DataDesc, DataIter
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["PrefetchingIter", "ResizeIter"]
 
@@ -22,11 +26,11 @@ class _Held(DataIter):
             raise DataFileError("There is no current batch.", hint="call next() or iter_next() first.")
         return self.current_batch
 
-    def getdata(self) -> Any:
+    def getdata(self) -> list[NDArray]:
         """Data of the current batch."""
         return self._current().data
 
-    def getlabel(self) -> Any:
+    def getlabel(self) -> list[NDArray]:
         """Labels of the current batch."""
         return self._current().label
 

@@ -38,11 +38,11 @@ class KVStoreBase:
             KVStoreBase.kv_registry[name] = klass
         return klass
 
-    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
         """Keep a value, and write it to every array of ``out``."""
         raise self._lacks("broadcast")
 
-    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+    def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """Sum the values, and write the result to ``out``, or to where they came from."""
         raise self._lacks("pushpull")
 
@@ -51,11 +51,11 @@ class KVStoreBase:
         """Whether the store has a capability; ``"optimizer"`` is the only one."""
         return False
 
-    def set_optimizer(self, optimizer: Any) -> None:
+    def set_optimizer(self, optimizer: object) -> None:
         """Let an optimizer change what is kept by what is pushed."""
         raise self._lacks("set_optimizer")
 
-    def save_optimizer_states(self, fname: Any, dump_optimizer: bool = False) -> None:
+    def save_optimizer_states(self, fname: object, dump_optimizer: bool = False) -> None:
         """Write the optimizer's states to a file."""
         raise self._lacks("save_optimizer_states")
 

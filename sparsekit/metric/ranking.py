@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import DTypeError, ShapeError, expected
 from .base import EvalMetric, check_label_shapes, pairs, register
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["AUC"]
 
@@ -77,7 +83,7 @@ class AUC(EvalMetric):
     def __init__(self, name: str = "auc", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
         """Take in a batch of labels 0 and 1 (batch,), and scores (batch,), (batch, 1) or, of both classes, (batch, 2)."""
         for label, pred in pairs(labels, preds):
             if pred.ndim > 2 or (pred.ndim == 2 and pred.shape[1] not in (1, 2)):

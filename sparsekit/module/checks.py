@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DTypeError, ModuleStateError, ParameterError, ParameterNameError, ShapeError, UnsupportedError
 from ..io import DataDesc
+
+if TYPE_CHECKING:
+    from ..symbol.symbol import Symbol
+
 
 __all__ = ["check_input_names", "check_values", "described", "refuse_groups", "require", "warn_of_labels"]
 
@@ -22,7 +26,7 @@ STEPS = {"binded": ("is not bound", "call bind(data_shapes, label_shapes) first.
 ENDINGS = ("_weight", "_bias", "_gamma", "_beta")
 
 
-def require(module: Any, *steps: str) -> None:
+def require(module: object, *steps: str) -> None:
     """Raise unless a module is so far prepared.
 
     Raises
@@ -35,7 +39,7 @@ def require(module: Any, *steps: str) -> None:
             raise ModuleStateError(f"The {type(module).__name__} {what}.", hint=hint)
 
 
-def check_input_names(symbol: Any, names: list[str], kind: str, throw: bool) -> None:
+def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) -> None:
     """Raise, or warn, if a symbol has no arguments of these names.
 
     Raises
@@ -55,7 +59,7 @@ def check_input_names(symbol: Any, names: list[str], kind: str, throw: bool) -> 
         warnings.warn(f"{message} Did you mean one of:\n\t{listed}", UserWarning, stacklevel=4)
 
 
-def refuse_groups(group2ctxs: Any, compression_params: Any) -> None:
+def refuse_groups(group2ctxs: object, compression_params: object) -> None:
     """Raise for options that only several devices need."""
     if group2ctxs:
         raise UnsupportedError("group2ctxs would place parts of the network on several contexts, which a symbol here does not: "
@@ -66,7 +70,7 @@ def refuse_groups(group2ctxs: Any, compression_params: Any) -> None:
                                hint="leave compression_params out.")
 
 
-def described(shapes: Any, what: str) -> list[DataDesc]:
+def described(shapes: object, what: str) -> list[DataDesc]:
     """Shapes as descriptions; they may be pairs of a name and a shape.
 
     Raises
@@ -115,7 +119,7 @@ def warn_of_labels(names: list[str], descriptions: list[DataDesc]) -> None:
                       UserWarning, stacklevel=4)
 
 
-def check_labels(symbol: Any, names: list[str], descriptions: list[DataDesc]) -> list[DataDesc]:
+def check_labels(symbol: Symbol, names: list[str], descriptions: list[DataDesc]) -> list[DataDesc]:
     """The labels that the symbol has.
 
     Raises
@@ -133,7 +137,7 @@ def check_labels(symbol: Any, names: list[str], descriptions: list[DataDesc]) ->
     return found
 
 
-def check_values(held: dict[str, Any], given: Any, what: str, allow_missing: bool, allow_extra: bool = True) -> None:
+def check_values(held: dict[str, Any], given: object, what: str, allow_missing: bool, allow_extra: bool = True) -> None:
     """Raise unless values can be copied to what is held.
 
     Raises

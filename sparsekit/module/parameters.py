@@ -19,7 +19,7 @@ __all__ = ["ParameterModule"]
 class ParameterModule(BaseModule):
     """The half of ``Module`` that looks after parameters; it wants ``_exec_group``, whose executors have copies of them."""
 
-    def __init__(self, logger: Any, symbol: Any, contexts: list[Any]) -> None:
+    def __init__(self, logger: Any, symbol: object, contexts: list[Any]) -> None:
         super().__init__(logger)
         self._symbol, self._context = symbol, contexts
         self._param_names: list[str] = []
@@ -105,8 +105,8 @@ class ParameterModule(BaseModule):
                 self._steps.set(name, self._arg_params[name])
         self.params_initialized, self._params_dirty = True, False
 
-    def set_params(self, arg_params: Any, aux_params: Any, allow_missing: bool = False, force_init: bool = True,
-                   allow_extra: bool = False) -> None:
+    def set_params(self, arg_params: dict[str, Any], aux_params: dict[str, Any], allow_missing: bool = False,
+                   force_init: bool = True, allow_extra: bool = False) -> None:
         """Give the parameters new values.
 
         Parameters
@@ -144,8 +144,8 @@ class ParameterModule(BaseModule):
 
     # the optimizer
 
-    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd",
-                       optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
+                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make an optimizer for the parameters.
 
         Parameters
@@ -231,12 +231,12 @@ class ParameterModule(BaseModule):
             self.save_optimizer_states(path)
             logging.info('Saved optimizer state to "%s"', path)
 
-    def save_optimizer_states(self, fname: Any) -> None:
+    def save_optimizer_states(self, fname: str) -> None:
         """Write the optimizer's states to a file."""
         require(self, "optimizer_initialized")
         self._steps.save(fname)
 
-    def load_optimizer_states(self, fname: Any) -> None:
+    def load_optimizer_states(self, fname: object) -> None:
         """Read the optimizer's states from a file."""
         require(self, "optimizer_initialized")
         self._steps.load(fname)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +15,17 @@ from ..kvstore.kvstore import KVStore, read_states
 from ..optimizer import Optimizer, get_updater
 from ..optimizer.updater import UpdateLane
 
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
+
 __all__ = ["Steps", "store_for"]
 
 #: Values of the largest parameter above which "local" lets each context update its own copy.
 LARGE = 1024 * 1024 * 16
 
 
-def store_for(kvstore: Any, contexts: int, arg_params: dict[str, Any]) -> tuple[Any, bool]:
+def store_for(kvstore: object, contexts: int, arg_params: dict[str, Any]) -> tuple[Any, bool]:
     """The store for a module, None if it needs none, and whether the steps are made there.
 
     Raises
@@ -77,7 +81,7 @@ class Steps:
             else:
                 self.kvstore.broadcast(name, values[name], out=block)
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: NDArray) -> None:
         """Let the store hold this value from now on."""
         if isinstance(self.kvstore, KVStore):
             self.kvstore._share(name, self.kvstore._home(value).copy())
@@ -159,7 +163,7 @@ class Steps:
             raise type(error)(f"{os.fspath(fname)}: {error.message}", hint=error.hint) from None
 
 
-def check_row_ids(found: Any, names: list[str]) -> dict[str, Any]:
+def check_row_ids(found: object, names: list[str]) -> dict[str, Any]:
     """What ``sparse_row_id_fn`` gave, if it is a dict of parameters.
 
     Raises

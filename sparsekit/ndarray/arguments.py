@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ..core.arrays import wrap
 from ..storage import within_memory
 from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
+
+if TYPE_CHECKING:
+    from ..base.types import Array, DType
+
 
 __all__ = ["brought", "check_dense", "context_of", "host_values", "is_sparse", "is_sparse_frame", "on", "shape_of",
            "to_device", "values_of"]
@@ -42,7 +46,7 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     return sizes
 
 
-def check_dense(shape: tuple[int, ...], kind: Any) -> None:
+def check_dense(shape: tuple[int, ...], kind: DType) -> None:
     """Raise unless a dense array of that shape and type can be made here.
 
     Raises
@@ -59,14 +63,14 @@ def check_dense(shape: tuple[int, ...], kind: Any) -> None:
                          hint="use a sparse array, which stores no zeros.")
 
 
-def to_device(values: Any, ctx: Context) -> Any:
+def to_device(values: object, ctx: Context) -> Any:
     """A numpy array as a dense store on ``ctx``."""
     if ctx.device_type == "trace":
         return ctx.constant(values)  # type: ignore[attr-defined]
     return device.onto(values, ctx)
 
 
-def on(store: Any, ctx: Context | None) -> Any:
+def on(store: object, ctx: Context | None) -> Any:
     """The array of a store of numpy arrays, on the context given, else on the current one."""
     place, here = context_of(ctx), Context("cpu", 0)
     if place.device_type == "trace":
@@ -88,7 +92,7 @@ def brought(source: Any, store: Any, start: int) -> Any:
     return store
 
 
-def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
+def values_of(source: object, dtype: object = None, default: object = None) -> Any:
     """A copy of the numbers as a contiguous numpy array.
 
     Parameters
@@ -115,7 +119,7 @@ def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
         raise _unfit(source, str(error)) from None
 
 
-def is_sparse(source: Any) -> bool:
+def is_sparse(source: object) -> bool:
     """Whether it is a sparse array of another library, which numpy would make dense or an array of one object."""
     return hasattr(source, "tocsr") or hasattr(source, "to_scipy_sparse") or is_sparse_frame(source)
 
@@ -128,18 +132,18 @@ def is_sparse_frame(source: Any) -> bool:
     return any(hasattr(kind, "fill_value") for kind in kinds)
 
 
-def host_values(source: Any) -> Any:
+def host_values(source: Any) -> Array:
     """The values of an array of this library as a numpy array: its own memory, if that is one."""
     store = source._on_host()
     return store if isinstance(store, np.ndarray) else within_memory(store, "default")
 
 
-def _unfit(source: Any, why: str) -> DTypeError:
+def _unfit(source: object, why: str) -> DTypeError:
     return DTypeError(f"A {type(source).__name__} cannot become an array: {why}.",
                       hint="give nested lists of numbers of equal length, or an array of real numbers.")
 
 
-def _numbers(source: Any) -> Any:
+def _numbers(source: object) -> Any:
     """Convert to a numpy array of numbers, without a copy if possible; raise for text and dates."""
     try:
         found = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
@@ -157,7 +161,7 @@ def _numbers(source: Any) -> Any:
     return found
 
 
-def _read_numbers(source: Any, texts: Any) -> Any:
+def _read_numbers(source: object, texts: Array) -> Array:
     """The numbers that texts spell, as in MXNet: integers if all are."""
     for kind in (np.int64, np.float64):
         try:
@@ -167,7 +171,7 @@ def _read_numbers(source: Any, texts: Any) -> Any:
     raise _unfit(source, "it holds texts that are not numbers")
 
 
-def _check_digits(found: Any, wanted: Any) -> None:
+def _check_digits(found: Array, wanted: DType) -> None:
     """Warn of integers that are rounded in a float type that was chosen by default."""
     exact = 1 << (np.finfo(wanted).nmant + 1)
     flat = found.reshape(-1)
@@ -180,7 +184,7 @@ def _check_digits(found: Any, wanted: Any) -> None:
                        f"change: {changed[0]} becomes {int(wanted.type(changed[0]))}", f"pass dtype='{found.dtype}'.", DTypeError)
 
 
-def _check_range(found: Any, wanted: Any) -> None:
+def _check_range(found: Array, wanted: DType) -> None:
     """Raise unless all numbers, truncated to integers, fit an integer type."""
     if not found.size or found.dtype.kind not in "iuf":
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from ..base.errors import DTypeError, named
 from ..core.dispatch import invoke, wrap
 from ..core.op import REMEMBERED, find
 from ..ops import declared as _declared  # noqa: F401 - declares the operators
+
+if TYPE_CHECKING:
+    from ..core.op import Op
+
 
 __all__ = [
     "add", "binary", "divide", "equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or",
@@ -69,7 +73,7 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     return function
 
 
-def _bound(op: Any, number: Any, calls: dict[Any, Any]) -> Any:
+def _bound(op: Op, number: object, calls: dict[Any, Any]) -> Any:
     """The operator bound to this number, cached; zero is not cached, since -0.0 equals 0.0 as a key."""
     if number == 0:
         return op.bind({"scalar": number})

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.arguments import strict
 from ..base.errors import ShapeError
 from .functions import F
 from .methods import split_v2 as _split
 from .ndarray import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array, Shape
+
 
 __all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2", "transpose"]
 
@@ -41,7 +47,7 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
 
 
 @strict
-def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None = None) -> NDArray:
+def transpose(data: NDArray, axes: float | Array | tuple[Any, ...] = (), out: object = None, name: str | None = None) -> NDArray:
     """A copy with the axes reversed, or in the order given.
 
     A csr matrix gives csr, and so does a row_sparse one; a row_sparse array of more axes stays so where its first axis
@@ -51,7 +57,7 @@ def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None =
 
 
 @strict
-def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray:
+def concatenate(arrays: list[Any] | Sequence[NDArray] | tuple[Any, ...], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Arrays joined along an axis that exists; the only array itself if there is one and ``always_copy=False``."""
     if not isinstance(arrays, (list, tuple)) or not arrays:
         raise ShapeError("concatenate was given no arrays.", hint="give a list of at least one.")
@@ -61,7 +67,7 @@ def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray
 
 
 @strict
-def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(ary: NDArray, indices_or_sections: Shape, axis: int = 0, squeeze_axis: bool = False) -> Any:
     """Parts along ``axis``: ``indices_or_sections`` equal ones, or cut before each of the indices.
 
     Raises
@@ -73,7 +79,7 @@ def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis
 
 
 @strict
-def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
+def histogram(a: NDArray, bins: int | NDArray = 10, range: Any = None) -> list[NDArray]:
     """How many elements lie in each bin (int64), and the bins' edges.
 
     Parameters

@@ -12,7 +12,7 @@ import math
 import os
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,12 @@ from ..storage.check import check_memory
 from ..storage.convert import STYPES
 from .ndarray import NDArray
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array, DTypeLike
+
+
 __all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]
 
 MAGIC = 0x112
@@ -40,7 +46,7 @@ INDICES = {"default": (), "row_sparse": ("indices",), "csr": ("indptr", "indices
 DEVICES = {1: "cpu", 2: "gpu", 3: "cpu", 5: "cpu"}
 
 
-def save(fname: Any, data: Any) -> None:
+def save(fname: object, data: list[Any] | Sequence[NDArray] | NDArray | dict[str, Any]) -> None:
     """Write arrays to a file that MXNet reads too.
 
     The file appears under its name when it is complete, never half written.
@@ -76,7 +82,7 @@ def save(fname: Any, data: Any) -> None:
             file.write(piece)
 
 
-def save_tobuffer(data: Any) -> bytes:
+def save_tobuffer(data: dict[str, NDArray]) -> bytes:
     """The bytes that ``save`` would write, which ``load_frombuffer`` reads.
 
     Parameters
@@ -86,7 +92,7 @@ def save_tobuffer(data: Any) -> bytes:
     return b"".join(_encoded(*_named(data)))
 
 
-def load(fname: Any) -> Any:
+def load(fname: object) -> Any:
     """Read the arrays of a file that ``save``, or MXNet of any version, has written.
 
     Parameters
@@ -115,7 +121,7 @@ def load(fname: Any) -> Any:
         raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="check the name and the folder.") from error
 
 
-def load_frombuffer(buf: Any) -> Any:
+def load_frombuffer(buf: object) -> Any:
     """Read arrays from the bytes of such a file.
 
     Parameters
@@ -140,7 +146,7 @@ def load_frombuffer(buf: Any) -> Any:
 # writing
 
 
-def _named(data: Any) -> tuple[list[str], list[Any]]:
+def _named(data: object) -> tuple[list[str], list[Any]]:
     """The names, if there are any, and the arrays."""
     if isinstance(data, NDArray):
         return [], [data]
@@ -157,7 +163,7 @@ def _named(data: Any) -> tuple[list[str], list[Any]]:
     return names, arrays
 
 
-def _local(fname: Any) -> str:
+def _local(fname: object) -> str:
     """The path of a file on this machine."""
     path = path_of(fname)
     scheme, mark, rest = path.partition("://")
@@ -180,7 +186,7 @@ def _encoded(names: list[str], arrays: list[Any]) -> Iterator[Any]:
         yield struct.pack("<Q", len(text)) + text
 
 
-def _encoded_array(array: Any) -> Iterator[Any]:
+def _encoded_array(array: NDArray) -> Iterator[Any]:
     context, array = array.context, array.as_in_context(Context("cpu", 0))
     store, stype = array._store, array.stype
     if store.dtype.name not in DTYPES:
@@ -203,7 +209,7 @@ def _shape(shape: tuple[int, ...]) -> bytes:
     return struct.pack(f"<i{len(shape)}q", len(shape), *shape)
 
 
-def _little(values: Any, dtype: Any) -> Any:
+def _little(values: Array, dtype: DTypeLike) -> Any:
     """The elements as bytes in the order of the file, without a copy where they lie so already."""
     values = np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<"))
     return values.reshape(-1).view(np.uint8).data if values.size else b""

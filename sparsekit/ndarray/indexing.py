@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,10 +11,14 @@ from ..base.arguments import unmasked
 from ..base.errors import DTypeError, RowIndexError, ShapeError, expected, shown
 from ..core import hooks
 
+if TYPE_CHECKING:
+    from ..base.types import Array
+
+
 __all__ = ["assignable", "numpy_key", "split_key"]
 
 
-def split_key(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+def split_key(key: object, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[Any]]:
     """A key as a hashable attribute, in which ``("array", i)`` stands for the i-th of the index arrays given with it.
 
     Slices travel as ``("slice", start, stop, step)``; see ``ops.index.decode``.  Masks become the places where they are
@@ -69,7 +73,7 @@ def _bound(part: slice, name: str) -> int | None:
     return bound
 
 
-def _array(part: Any) -> Any:
+def _array(part: object) -> Array:
     """The array of indices, or the mask, that one part of a key is."""
     store = list(part) if isinstance(part, range) else getattr(part, "_store", part)
     if hooks.state.tracing and hasattr(part, "_store"):
@@ -98,7 +102,7 @@ def _array(part: Any) -> Any:
     return found.astype(np.int64)
 
 
-def stacked(arrays: list[Any]) -> Any:
+def stacked(arrays: list[Any]) -> Array:
     """Index arrays broadcast against each other and put into one."""
     if len(arrays) == 1:
         return arrays[0][None]
@@ -109,7 +113,7 @@ def stacked(arrays: list[Any]) -> Any:
         raise ShapeError(f"Index arrays of shapes {shapes} do not broadcast.", hint="they must pair up.") from None
 
 
-def numpy_key(key: Any, shape: tuple[int, ...]) -> Any:
+def numpy_key(key: object, shape: tuple[int, ...]) -> Any:
     """A key with all its parts converted for numpy."""
     parts, arrays = split_key(key, shape)
     return tuple(
@@ -117,7 +121,7 @@ def numpy_key(key: Any, shape: tuple[int, ...]) -> Any:
         arrays[part[1]] if isinstance(part, tuple) else Ellipsis if isinstance(part, str) else part for part in parts)
 
 
-def assignable(value: Any) -> Any:
+def assignable(value: object) -> Array:
     """A value as numpy assigns it: numbers only, since numpy would also read texts and None."""
     found = np.asarray(unmasked(value))
     if found.dtype.kind not in "fiub":

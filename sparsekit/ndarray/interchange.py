@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ..storage import CSR
 from ..storage.memory import handed_out
 from .arguments import check_dense, on, shape_of, values_of
 from .sparse_creation import csr_matrix, row_sparse_array
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 
 __all__ = ["Interchange", "from_binsparse", "from_dlpack", "read_only", "to_dlpack_for_read", "to_dlpack_for_write"]
 
@@ -41,7 +45,7 @@ class Interchange:
     _ctx: Any
     stype: str
 
-    def __dlpack__(self, **keywords: Any) -> Any:
+    def __dlpack__(self, **keywords: object) -> Any:
         """A DLPack capsule over the memory of a dense array.
 
         Indices of a sparse array are copied, since consumers of a capsule may ignore that it is read-only.
@@ -157,14 +161,14 @@ class _Capsule:
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
 
-    def __dlpack__(self, **_keywords: Any) -> Any:
+    def __dlpack__(self, **_keywords: object) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CPU, 0
 
 
-def from_dlpack(dlpack: Any) -> Any:
+def from_dlpack(dlpack: object) -> Any:
     """An array over the memory of another library's array.
 
     Parameters
@@ -274,7 +278,7 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
         raise ConversionError(f"The format {name!r} needs the array {error}.", hint=f"there are {sorted(arrays)}.") from None
 
 
-def _component(name: str, part: Any, described: str) -> Any:
+def _component(name: str, part: Array, described: str) -> Any:
     """One component as numpy; values that are all one are given once."""
     if described.startswith("complex["):
         raise DTypeError(f"{name} holds complex numbers.", hint="take real and imaginary parts apart first.")
@@ -284,7 +288,7 @@ def _component(name: str, part: Any, described: str) -> Any:
     return values_of(found).astype(bool) if "bint8" in described else values_of(found)
 
 
-def _store_of(name: Any, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Any:
+def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Any:
     values = arrays["values"]
     if values.size == 1 and count > 1:
         values = np.repeat(values, count)

@@ -31,7 +31,10 @@ from .numpy_protocol import NumpyProtocol, matmul, operand
 from .why_dense import WhyDense, why_dense
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..core.types import ArrayObject
+    from ..storage.types import Sparse, Store
 else:
     ArrayObject = object
 
@@ -369,7 +372,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         """
         return why_dense(self)
 
-    def _fill_from_sparse(self, store: Any, by: str) -> None:
+    def _fill_from_sparse(self, store: Sparse, by: str) -> None:
         """Write a sparse store into this dense buffer, without a temporary of that size."""
         # The storage type of a gradient buffer is what the user declared.
         kind = hooks.ASKED if by == "backward" else hooks.NATURAL
@@ -428,7 +431,7 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
     def __abs__(self) -> NDArray:
         return invoke(find("abs").bind({}), (self,))
 
-    def __matmul__(self, other: Any) -> NDArray:
+    def __matmul__(self, other: object) -> NDArray:
         if isinstance(other, NDArray):
             return invoke(find("dot").bind({}), (self, other))
         return matmul(self, operand(other, self._ctx))
@@ -520,12 +523,12 @@ class NDArray(NumpyProtocol, Interchange, ArrayObject):
         return _rebuild, (self.stype, parts, self.shape, self._ctx)
 
 
-def is_whole(key: Any) -> bool:
+def is_whole(key: object) -> bool:
     """Whether a key is ``[:]`` or ``[...]``."""
     return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
 
 
-def check_no_part(value: Any) -> None:
+def check_no_part(value: NDArray) -> None:
     """Raise if a recorded array is assigned to a part of another one while recording: an array has one graph entry."""
     if hooks.state.recording and value._entry is not None:
         raise GradientError("A recorded array cannot be written into a part of another one: its gradient would be lost.",
@@ -555,7 +558,7 @@ def _to_device(part: Any, xp: Any) -> Any:
     return part.get() if xp is np else xp.array(part)  # the latter from one GPU to another
 
 
-def _map_components(store: Any, function: Any) -> Any:
+def _map_components(store: Store, function: Callable[..., Any]) -> Any:
     if isinstance(store, CSR):
         return CSR(function(store.data), function(store.indices), function(store.indptr), store.shape, check=False)
     if isinstance(store, RowSparse):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from ..storage.memory import handed_out
 from . import arithmetic
 from .arguments import is_sparse
 from .functions import F
+
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike
+    from .ndarray import NDArray
+
 
 __all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol", "matmul", "operand"]
 
@@ -52,7 +57,7 @@ class NumpyProtocol:
     asnumpy: Callable[[], Any]
     stype: str
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> Array | None:
         """A numpy array of a dense array's values: a copy, unless ``copy=False`` requests the memory itself.
 
         The memory of a sparse array's indices comes read-only.
@@ -71,7 +76,8 @@ class NumpyProtocol:
             raise DTypeError("The values cannot become that numpy array without a copy.", hint="leave out copy=False.")
         return handed_out(self._store, read_only=not self._store.flags.writeable)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **keywords: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Callable[..., Any], method: str, *inputs: object, out: Any = None,
+                        **keywords: object) -> NDArray:
         """Run the operator that ``ufunc`` is here."""
         name = UFUNCS.get(ufunc.__name__)
         if method != "__call__" or keywords or (name is None and ufunc is not np.matmul):
@@ -89,7 +95,7 @@ class NumpyProtocol:
         operator: Any = getattr(arithmetic, str(name), None) if len(arrays) == 2 else None
         return (operator or getattr(F, str(name)))(*arrays, out=target)
 
-    def __array_function__(self, function: Any, _types: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def __array_function__(self, function: Any, _types: object, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the operators that a function of numpy is here."""
         name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
         own = FUNCTIONS.get(name)
@@ -113,7 +119,7 @@ def _silent(what: str, array: Any) -> ConversionError:
 def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> Any:
     """Run numpy's own function on dense arrays, if there is no operator for it."""
 
-    def plain(value: Any) -> Any:
+    def plain(value: object) -> Any:
         if isinstance(value, NumpyProtocol):
             if hooks.state.recording and value._entry is not None:
                 raise GradientError(f"No gradient flows through {name}.", hint="use an operator of mx.nd, or x.detach().")
@@ -130,11 +136,11 @@ def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> 
     return function(*(plain(item) for item in args), **{key: plain(value) for key, value in keywords.items()})
 
 
-def _flat(value: Any) -> tuple[Any, ...]:
+def _flat(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def operand(value: Any, ctx: Any) -> Any:
+def operand(value: object, ctx: object) -> Any:
     """One input as an array of this library or a number."""
     if isinstance(value, (NumpyProtocol, int, float, np.generic)):
         return value
@@ -147,7 +153,7 @@ def operand(value: Any, ctx: Any) -> Any:
     return found[()] if found.ndim == 0 else _wrapped(found, ctx)
 
 
-def _wrapped(values: Any, ctx: Any) -> Any:
+def _wrapped(values: object, ctx: object) -> Any:
     return wrap(np.ascontiguousarray(values), Context("cpu", 0)).as_in_context(ctx)
 
 
@@ -167,7 +173,7 @@ def matmul(left: Any, right: Any, out: Any = None) -> Any:
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    def function(a: Any, axis: Any = None, *rest: Any, keepdims: Any = False, **others: Any) -> Any:
+    def function(a: Any, axis: object = None, *rest: Any, keepdims: object = False, **others: Any) -> Any:
         if rest or others or (name == "mean" and a.dtype.kind != "f"):  # MXNet's means of integers are integers
             raise _Other
         return getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
@@ -178,7 +184,7 @@ def _reduction(name: str) -> Callable[..., Any]:
 def _elementwise(name: str, *names: str) -> Callable[..., Any]:
     """An operator whose attributes ``names`` come as further arguments."""
 
-    def function(a: Any, *args: Any, **keywords: Any) -> Any:
+    def function(a: object, *args: object, **keywords: object) -> Any:
         given = {**dict(zip(names, args, strict=False)), **keywords}
         if len(args) > len(names) or given.keys() - set(names):
             raise _Other
@@ -188,7 +194,7 @@ def _elementwise(name: str, *names: str) -> Callable[..., Any]:
 
 
 def _joined(name: str, attribute: str) -> Callable[..., Any]:
-    def function(arrays: Any, axis: Any = 0, **others: Any) -> Any:
+    def function(arrays: Any, axis: Any = 0, **others: object) -> Any:
         if others or axis is None:
             raise _Other
         ctx = next(item._ctx for item in arrays if isinstance(item, NumpyProtocol))
@@ -197,7 +203,7 @@ def _joined(name: str, attribute: str) -> Callable[..., Any]:
     return function
 
 
-def _dot(a: Any, b: Any, *out: Any, **others: Any) -> Any:
+def _dot(a: NumpyProtocol, b: object, *out: object, **others: object) -> Any:
     if out or others:
         raise _Other
     ctx = (a if isinstance(a, NumpyProtocol) else b)._ctx
@@ -211,7 +217,7 @@ def _other() -> Any:
     raise _Other
 
 
-def _where(condition: Any, *choices: Any) -> Any:
+def _where(condition: object, *choices: object) -> Any:
     if len(choices) != 2:
         raise _Other
     ctx = next(item._ctx for item in (condition, *choices) if isinstance(item, NumpyProtocol))
@@ -221,7 +227,7 @@ def _where(condition: Any, *choices: Any) -> Any:
     return F.where(*arrays)
 
 
-def _reshape(a: Any, *args: Any, order: str = "C", **keywords: Any) -> Any:
+def _reshape(a: object, *args: object, order: str = "C", **keywords: object) -> Any:
     shape = args[0] if args else keywords.pop("shape", keywords.pop("newshape", None))
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if order != "C" or len(args) > 1 or keywords or not sizes or not all(isinstance(size, (int, np.integer)) for size in sizes):
@@ -231,7 +237,7 @@ def _reshape(a: Any, *args: Any, order: str = "C", **keywords: Any) -> Any:
     return F.reshape(a, shape=tuple(int(size) for size in sizes))
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(x: object, ord: object = None, axis: object = None, keepdims: bool = False) -> Any:
     return F.norm(x, axis=axis, keepdims=keepdims) if ord is None else _other()
 
 

@@ -22,14 +22,18 @@ from ..storage.convert import counts_to_indptr
 from .arguments import brought, check_dense, host_values, is_sparse, is_sparse_frame, on, shape_of, values_of
 
 if TYPE_CHECKING:
-    from ..storage.types import Sparse
+    from collections.abc import Sequence
+
+    from ..base.types import Array, DTypeLike, Shape
+    from ..storage.types import Sparse, Store
+    from .ndarray import NDArray
 
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
 
 @strict
-def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
-               index_dtype: Any = None) -> Any:
+def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: object = None,
+               index_dtype: object = None) -> Any:
     """A CSR matrix with a copy of whatever describes one.
 
     Parameters
@@ -81,8 +85,8 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
 
 
 @strict
-def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
-                     index_dtype: Any = None) -> Any:
+def row_sparse_array(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: object = None,
+                     index_dtype: object = None) -> NDArray:
     """A row-sparse array with a copy of whatever describes one.
 
     Parameters
@@ -127,7 +131,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
 
 
 @strict
-def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
+def array(source_array: Any, ctx: Context | None = None, dtype: object = None, index_dtype: object = None) -> Any:
     """A sparse array with a copy of a sparse source.
 
     Parameters
@@ -156,7 +160,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, inde
 
 
 @strict
-def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
+def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: object = None) -> Any:
     """Zeros of a storage type; a sparse array of zeros stores nothing.
 
     Parameters
@@ -174,12 +178,13 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None,
 
 
 @strict
-def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
+def empty(stype: str, shape: int | Shape, ctx: Context | None = None, dtype: DTypeLike = None,
+          index_dtype: str | None = None) -> Any:
     """An array of a storage type whose values are yet to be written; ``zeros`` does the same."""
     return zeros(stype, shape, ctx, dtype, index_dtype)
 
 
-def _numbered(store: Any, index_dtype: Any) -> Any:
+def _numbered(store: Sparse, index_dtype: object) -> Any:
     """The store with indices of the requested element type, if any."""
     if index_dtype is None or not hasattr(store, "stype"):
         return store
@@ -209,7 +214,7 @@ def _storable(shape: tuple[int, ...], stype: str) -> tuple[int, ...]:
     return shape
 
 
-def _of_shape(store: Any, shape: Any) -> Any:
+def _of_shape(store: Store, shape: Shape | None) -> Any:
     """The store, if it has the requested shape."""
     if shape is not None and shape_of(shape) != tuple(store.shape):
         raise ShapeError(f"The source has shape {tuple(store.shape)}, but shape={shape} was asked for.",
@@ -232,7 +237,7 @@ def _converted(source: Any, stype: str, dtype: Any) -> Any:
     return made
 
 
-def _csr_of_foreign(source: Any, dtype: Any) -> CSR:
+def _csr_of_foreign(source: Any, dtype: object) -> CSR:
     """From any format of scipy, what becomes one, or a data frame; the source stays as it is."""
     if is_sparse_frame(source):
         return _csr_of_frame(source, dtype)
@@ -276,12 +281,12 @@ def _csr_of_frame(frame: Any, dtype: Any) -> CSR:
     return _csr_of_places(np.concatenate(values), np.concatenate(rows).astype(np.int64), columns, frame.shape)
 
 
-def _rows_of_series(series: Any, dtype: Any) -> RowSparse:
+def _rows_of_series(series: Any, dtype: object) -> RowSparse:
     places, values = _stored(series)
     return RowSparse(values_of(values, dtype), _index(places, "indices"), shape_of(series.shape))
 
 
-def _index(source: Any, name: str) -> Any:
+def _index(source: Sequence[int] | Array, name: str) -> Any:
     """An index component as int64, as in MXNet."""
     try:
         values = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
@@ -301,7 +306,7 @@ def _index(source: Any, name: str) -> Any:
     return np.array(values, np.int64, order="C")
 
 
-def _csr_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> CSR:
+def _csr_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object) -> CSR:
     if len(parts) == 2 and all(isinstance(part, (int, np.integer)) for part in parts):
         made: CSR = empty_store(np, "csr", _storable(shape_of(parts), "csr"), element_type(dtype))
         return made
@@ -336,7 +341,7 @@ def _unordered(data: Any, indices: Any, indptr: Any) -> bool:
     return bool(falls.size) and not bool(np.isin(falls, indptr).all())
 
 
-def _csr_of_places(data: Any, row: Any, column: Any, shape: Any) -> CSR:
+def _csr_of_places(data: Array, row: Array, column: Array, shape: object) -> CSR:
     """From coordinates in any order; values at one place are summed."""
     if not data.shape == row.shape == column.shape:
         raise SparseFormatError(f"data, row and col have shapes {data.shape}, {row.shape} and {column.shape}.",
@@ -361,7 +366,7 @@ def _csr_of_places(data: Any, row: Any, column: Any, shape: Any) -> CSR:
     return CSR(summed.astype(data.dtype, copy=False), column[starts], counts_to_indptr(row[starts], shape[0]), shape, check=False)
 
 
-def _rows_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> RowSparse:
+def _rows_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object) -> RowSparse:
     if len(parts) != 2:
         raise SparseFormatError(f"A tuple of {len(parts)} parts does not describe a row_sparse array.",
                                 hint="give (data, indices), or a shape.")

@@ -6,7 +6,7 @@ given by numbers, ``csr[1, 2]`` or ``csr[[0, 1], [2, 3]]``, the elements come as
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from ..storage.convert import row_ids
 from .functions import F
 from .ndarray import NDArray, is_whole
 
+if TYPE_CHECKING:
+    from ..base.types import Array
+
+
 __all__ = ["assign", "select"]
 
 
-def select(x: Any, key: Any) -> Any:
+def select(x: NDArray, key: object) -> NDArray:
     """``x[key]`` of a sparse array.
 
     Raises
@@ -65,7 +69,7 @@ def _elements(x: Any, rows: Any, columns: Any) -> Any:
     return F._values_at(x, _array(np.ascontiguousarray(rows, np.int64), x), _array(np.ascontiguousarray(columns, np.int64), x))
 
 
-def _places_of_mask(x: Any, key: Any) -> tuple[Any, Any] | None:
+def _places_of_mask(x: NDArray, key: object) -> tuple[Any, Any] | None:
     """Rows and columns where a mask of the array's own shape is true; None if the key is not such a mask."""
     if isinstance(key, NDArray) and key.stype != "default":
         if x.ndim != 2 or key.shape != x.shape:
@@ -85,7 +89,7 @@ def _places_of_mask(x: Any, key: Any) -> tuple[Any, Any] | None:
     return rows, columns
 
 
-def _values(part: Any) -> Any:
+def _values(part: object) -> Array:
     """An index array as numpy; MXNet's arrays are float32 by default, so whole floats are indices too."""
     try:
         values = part.asnumpy() if isinstance(part, NDArray) else np.asarray(unmasked(part))
@@ -102,7 +106,7 @@ def _values(part: Any) -> Any:
     return values
 
 
-def _parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
+def _parts(key: object, shape: tuple[int, ...]) -> list[Any]:
     """One slice, number or array of numbers for each axis; numbers are checked and counted from the front."""
     given = list(key) if isinstance(key, tuple) else [key]
     dots = [place for place, part in enumerate(given) if part is Ellipsis]
@@ -123,7 +127,7 @@ def _parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
     return parts
 
 
-def _part(part: Any, axis: int, size: int) -> Any:
+def _part(part: object, axis: int, size: int) -> Any:
     if isinstance(part, slice):
         return _checked_slice(part)
     if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
@@ -152,7 +156,7 @@ def _checked_slice(part: slice) -> slice:
     return slice(*bounds)
 
 
-def _inside(values: Any, axis: int, size: int) -> Any:
+def _inside(values: Array, axis: int, size: int) -> Array:
     """Numbers counted from the front, all inside the axis."""
     outside = np.flatnonzero((values < -size) | (values >= size))
     if outside.size:
@@ -163,7 +167,7 @@ def _inside(values: Any, axis: int, size: int) -> Any:
     return np.where(values < 0, values + size, values)
 
 
-def assign(x: Any, key: Any, value: Any) -> None:
+def assign(x: Any, key: object, value: Any) -> None:
     """``x[:] = value`` of a sparse array, whose storage type stays.
 
     Raises

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ..lr_scheduler import LRScheduler
 from ..ndarray.files import load_frombuffer, save_tobuffer
 from .optimizer import Optimizer, registry
 
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
+
 __all__ = ["arrays_of", "pack", "unpack"]
 
 HEADER = "header"
@@ -26,7 +30,7 @@ HEADER = "header"
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_told", "_index_update_count", "_device", "_op", "_sums")
 
 
-def arrays_of(state: Any) -> Iterator[Any]:
+def arrays_of(state: list[Any] | NDArray | tuple[Any, ...] | None) -> Iterator[Any]:
     """The arrays of a state."""
     if isinstance(state, (tuple, list)):
         for part in state:

@@ -20,7 +20,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,12 @@ from ..base.signal_safe import undisturbed
 from ..core import hooks
 from .event_buffer import ASSIGN, DENSIFY, FLOWED, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
 from .gc_threshold import Collector
+
+if TYPE_CHECKING:
+    import collections
+
+    from .allocations import Allocation
+    from .event_buffer import Note, Operation
 
 __all__ = ["Recorder"]
 
@@ -67,7 +73,8 @@ class Recorder:
         Held while notes are digested, or digested data are read.
     """
 
-    def __init__(self, lines: bool, digest: Callable[[list[Any], Any], None], waiting: int = WAITING) -> None:
+    def __init__(self, lines: bool, digest: Callable[[list[Operation | Note], collections.deque[Allocation]], None],
+                 waiting: int = WAITING) -> None:
         self._notes: list[Any] = []
         self._extend = self._notes.extend
         self._died = self._notes.append
@@ -390,7 +397,7 @@ class Recorder:
             del self._notes[: len(notes)]
             place = 0
             while place < len(notes):
-                events: list[Any] = []
+                events: list[Operation | Note] = []
                 place = self.reader.read(notes, place, events)
                 self._digest(events, self.reader.dead)
             if len(self._lasting) > 10_000:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.signal_safe import undisturbed
 from .clock import Clock
@@ -13,6 +13,12 @@ from .event_store import Key, Log, Total
 from .event_view import Brief
 from .memory import process_bytes
 from .recorder import Recorder
+
+if TYPE_CHECKING:
+    import collections
+
+    from .allocations import Allocation
+    from .event_buffer import Note, Operation
 
 __all__ = ["RecordedRun", "Stored", "accounted", "environment"]
 
@@ -107,7 +113,7 @@ class RecordedRun:
             if len(self.process) > MOST_PROCESS_NOTES:
                 del self.process[1:-1:2]
 
-    def _digest(self, events: list[Any], dead: Any) -> None:
+    def _digest(self, events: list[Operation | Note], dead: collections.deque[Allocation]) -> None:
         self.log.nesting.open = {}
         for ident, start in self.open:
             self.log.nesting.open.setdefault(self.log.thread(ident), []).append(self.clock.at(start))

@@ -103,7 +103,7 @@ def _count(value: Any, least: int) -> bool:
 
 def _check_names(kinds: Any, gradient: Any, rows: Any) -> None:
     """Raise for unknown names of parameters, and for parameters of fewer than two axes."""
-    shapes = {kind[1]: kind[3] for kind in kinds if kind[0] in LASTING}
+    shapes = {kind.owner: kind.shape for kind in kinds if kind.role in LASTING}
     for name in (name for given in (gradient, rows) if isinstance(given, Mapping) for name in given):
         if name not in shapes:
             raise UnknownNameError.of("parameter", str(name), shapes)
@@ -128,7 +128,7 @@ class WhatIf:
     """
 
     def __init__(self, lives: Any, sizes: Sizes) -> None:
-        old = np.array([kind[7] for kind in lives.kinds], np.int64)
+        old = np.array([kind.bytes for kind in lives.kinds], np.int64)
         new = np.array(sizes.all(lives.kinds), np.int64)
         asked = sizes.change.gradient if isinstance(sizes.change.gradient, Mapping) else ()
         unknown = [name for name in sizes.missing if name in asked]
@@ -145,9 +145,9 @@ class WhatIf:
         sums: dict[tuple[str, str], list[int]] = {}
         for number, kind in enumerate(lives.kinds):
             if alive_before[number]:
-                sums.setdefault((kind[0], kind[1]), [0, 0])[0] += int(alive_before[number] * old[number])
+                sums.setdefault((kind.role, kind.owner), [0, 0])[0] += int(alive_before[number] * old[number])
             for part in sizes.parts(kind) if alive_after[number] else ():
-                sums.setdefault((part.role, kind[1]), [0, 0])[1] += int(alive_after[number] * part.bytes)
+                sums.setdefault((part.role, kind.owner), [0, 0])[1] += int(alive_after[number] * part.bytes)
         self.rows = [{"role": role, "owner": owner, "before": before, "after": after}
                      for (role, owner), (before, after) in sorted(sums.items(), key=lambda item: (-max(item[1]), item[0]))]
 

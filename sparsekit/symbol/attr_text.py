@@ -21,7 +21,7 @@ STYPE_CODES = {"default": 0, "row_sparse": 1, "csr": 2}
 LONGEST = 1 << 16
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """An attribute's value as text."""
     if isinstance(value, (type, np.dtype)):
         try:
@@ -36,7 +36,7 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def parse(value: str, default: Any = REQUIRED, where: str = "an attribute") -> Any:
+def parse(value: str, default: object = REQUIRED, where: str = "an attribute") -> Any:
     """The value that a text stands for, given the default that it takes the place of.
 
     Nothing is executed: numbers, words, tuples of them, and text.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,12 @@ from .gradients import gradient_stypes
 from .inference import InferredGraph, dtypes_of, shapes_of, storage_of
 from .node import Entry, SymbolNode, auxiliary, order
 from .shapes import Partial, to_user
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+    from ..base.types import Attrs, DType
+    from ..kernels.types import Kernels
+
 
 __all__ = ["BUILDERS", "Composite", "Graph"]
 
@@ -70,7 +76,7 @@ class Composite(Op, ABC):
         """Storage types in which the gradients of the inputs arrive."""
 
     @abstractmethod
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
         """The outputs for arrays: one, or a list."""
 
     # the interface of an operator
@@ -79,11 +85,11 @@ class Composite(Op, ABC):
         """What is known of the inputs' shapes, given what is known of them."""
         return self.infer_shapes(shapes)[0]
 
-    def _shapes(self, shapes: list[Any], attrs: Any) -> Any:
+    def _shapes(self, shapes: list[Any], attrs: Attrs) -> Any:
         made = [to_user(shape) for shape in self.infer_shapes(list(shapes))[1]]
         return made if len(self.suffixes) > 1 else made[0]
 
-    def _dtypes(self, dtypes: list[Any], attrs: Any) -> Any:
+    def _dtypes(self, dtypes: list[Any], attrs: Attrs) -> list[DType] | DType:
         made = [np.dtype(dtype) for dtype in self.infer_dtypes(list(dtypes))]
         return made if len(made) > 1 else made[0]
 
@@ -100,7 +106,7 @@ class Composite(Op, ABC):
                 for spec, stype in zip(specs, self.gradient_stypes(specs, outputs), strict=True)]
 
 
-def _nothing(k: Any, *stores: Any) -> Any:
+def _nothing(k: Kernels, *stores: Any) -> Any:
     """Composites are called, not run as kernels."""
 
 
@@ -138,7 +144,7 @@ class Graph:
         found = gradient_stypes(self.heads, facts.specs())
         return [found.get(node, "default") for node in self.leaves]
 
-    def run(self, arrays: Sequence[Any], ctx: Any) -> list[Any]:
+    def run(self, arrays: Sequence[Any], ctx: object) -> list[Any]:
         """The heads, for an array for each variable; recorded if autograd records."""
         from .program import Program  # which knows of composites
 

@@ -29,7 +29,7 @@ _SCOPE = "__subgraph_name__"
 # structures of symbols: one, or lists of them
 
 
-def _flatten(value: Any, what: str) -> tuple[list[Symbol], Any]:
+def _flatten(value: object, what: str) -> tuple[list[Symbol], Any]:
     """Flatten nested lists of symbols: return the symbols and their structure."""
     found: list[Symbol] = []
     try:
@@ -145,7 +145,8 @@ def _together(bodies: Sequence[_Body], given: Sequence[Symbol], every: Sequence[
     return inputs + rest, places
 
 
-def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
+def foreach(body: Callable[[Any, Any], Any], data: Sequence[Symbol] | Symbol, init_states: Sequence[Symbol] | Symbol,
+            name: str = "foreach") -> tuple[Any, Any]:
     """Run ``body`` over the first axis, carrying states from step to step.
 
     Parameters
@@ -192,13 +193,13 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any, name: 
     return restore(made.structures[0], outputs[:made.counts[0]]), restore(state_structure, outputs[made.counts[0]:])
 
 
-def _pair(made: Any, what: str) -> tuple[Any, Any]:
+def _pair(made: list[Any] | tuple[Any, ...], what: str) -> tuple[Any, Any]:
     if not isinstance(made, (tuple, list)) or len(made) != 2:
         raise ParameterError(f"The body of {what} gives a {type(made).__name__}.", hint="return (outputs, states).")
     return made[0], made[1]
 
 
-def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None,
+def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: object, max_iterations: int | None = None,
                name: str = "while_loop") -> tuple[Any, Any]:
     """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
 
@@ -243,7 +244,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
     return restore(made.structures[0], outputs[:made.counts[0]]), restore(structure, outputs[made.counts[0]:])
 
 
-def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> Any:
+def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> list[Symbol] | Symbol:
     """``then_func()`` if ``pred`` is not 0 when the symbol runs, else ``else_func()``.
 
     Parameters

@@ -134,7 +134,7 @@ class Executor:
         self._recorded = bool(is_train)
         return self.outputs
 
-    def _feed(self, name: str, value: Any) -> None:
+    def _feed(self, name: str, value: object) -> None:
         """Give an argument new values, which must be of its shape."""
         target = self.arg_dict.get(name)
         if target is None:
@@ -171,7 +171,7 @@ class Executor:
         return [array.copy() if id(array._store) in leaves else wrap(array._store, self._ctx)
                 for array in (one.detach() for one in found)]
 
-    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+    def backward(self, out_grads: object = None, is_train: bool = True) -> None:
         """Send gradients from the outputs to the gradient arrays.
 
         Parameters
@@ -216,7 +216,7 @@ class Executor:
             if not variable.fresh and variable.grad_req == "write":
                 _clear(variable.grad)
 
-    def _head_gradients(self, out_grads: Any) -> list[Any]:
+    def _head_gradients(self, out_grads: object) -> list[Any]:
         names = [node.output_names()[place] for node, place in self._heads]
         if out_grads is None:
             return [None] * len(names)
@@ -237,7 +237,7 @@ class Executor:
 
     # other methods
 
-    def set_monitor_callback(self, callback: Any, monitor_all: bool = False) -> None:
+    def set_monitor_callback(self, callback: object, monitor_all: bool = False) -> None:
         """Show a function every array that operators compute in forward passes.
 
         Parameters
@@ -298,7 +298,7 @@ class Executor:
         for target, array in pairs:
             array.as_in_context(self._ctx).astype(target.dtype, copy=False).copyto(target)
 
-    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: object) -> Executor:
         """An executor for other shapes, which shares the arrays whose shapes stay.
 
         Parameters

@@ -103,12 +103,12 @@ def _node(node: SymbolNode, numbers: dict[SymbolNode, int], versions: dict[Symbo
     return "    {\n" + ", \n".join(lines) + "\n    }"
 
 
-def write_file(path: Any, heads: Sequence[Entry], remove_amp_cast: bool = True) -> None:
+def write_file(path: object, heads: Sequence[Entry], remove_amp_cast: bool = True) -> None:
     """Write a file that appears under its name when it is complete."""
     write_whole(_path(path), write(heads, remove_amp_cast).encode())
 
 
-def _path(path: Any) -> str:
+def _path(path: object) -> str:
     if isinstance(path, bytes):
         raise DTypeError("fname must be str, got bytes.", hint="fname required to be string.")
     return path_of(path)
@@ -117,7 +117,7 @@ def _path(path: Any) -> str:
 # reading
 
 
-def read_file(path: Any) -> list[Entry]:
+def read_file(path: object) -> list[Entry]:
     """The graph in a file."""
     path = _path(path)
     try:

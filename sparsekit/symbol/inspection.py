@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from .gradients import gradient_stypes
 from .inference import InferredGraph, NodeStorage
 from .node import Entry, SymbolNode
 from .shapes import Partial, complete, from_user, to_user
+
+if TYPE_CHECKING:
+    from ..base.types import DType
+
 
 __all__ = ["figure", "graph_data", "known_of"]
 
@@ -60,11 +64,11 @@ def known_of(given: Known) -> Facts:
     return shapes, dtypes, stypes, sizes
 
 
-def _several(value: Any) -> bool:
+def _several(value: str | tuple[Any, ...]) -> bool:
     return isinstance(value, tuple) and not all(isinstance(item, (int, np.integer)) or item is None for item in value)
 
 
-def _element_type(name: str, fact: Any) -> Any:
+def _element_type(name: str, fact: float | str) -> DType:
     hint = f"give a shape, a storage type ({', '.join(STYPE_CODES)}), an element type as 'float32', or a tuple of these."
     if isinstance(fact, (int, float)) or fact is None:
         raise DTypeError(expected(name, "described by a shape or a type", fact), hint=hint)

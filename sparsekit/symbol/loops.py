@@ -6,7 +6,7 @@ Files hold the graphs as ``subgraphs`` of a node, and say by numbers where their
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import FileFormatError, ShapeError, StorageTypeError, expected
 from ..core.spec import Spec
@@ -16,6 +16,10 @@ from . import attr_text
 from .composite import BUILDERS, Composite, Graph
 from .node import Entry
 from .shapes import Partial, complete, merged, to_user
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["Cond", "ForEach", "WhileLoop"]
 
@@ -104,7 +108,7 @@ class ForEach(_Control):
         found = super().gradient_stypes(items, outputs)
         return ["default" if place < self.data else stype for place, stype in enumerate(found)]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
         """Run it on arrays."""
         items: list[Any] = list(arrays)
         steps = []
@@ -141,7 +145,7 @@ class WhileLoop(_Control):
         """As the graphs say."""
         return ["default" if place < self.collected else stype for place, stype in enumerate(super().infer_stypes(stypes))]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
         """Run it on arrays."""
         items: list[Any] = list(arrays)
         steps: list[list[Any]] = []
@@ -186,14 +190,14 @@ class Cond(_Control):
                                    hint="cast_storage makes them one.")
         return then
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
         """Run it on arrays."""
         chosen = 1 if _holds(self.graphs[0].run(self.given(0, arrays), ctx)[0]) else 2
         made = self.graphs[chosen].run(self.given(chosen, arrays), ctx)
         return made if len(made) > 1 else made[0]
 
 
-def _holds(array: Any) -> bool:
+def _holds(array: NDArray) -> bool:
     if array.size != 1:
         raise ShapeError(expected("The shape of the condition", "(1,)", array.shape),
                          hint="reduce it to one number, by sum() for instance.")

@@ -109,7 +109,7 @@ class Program:
             read.update(dict.fromkeys(segment.inputs))
         return segments
 
-    def run(self, given: Sequence[Any], ctx: Any, watch: Watch | None = None) -> list[Any]:
+    def run(self, given: Sequence[Any], ctx: object, watch: Watch | None = None) -> list[Any]:
         """Compute the heads from the values of the variables; recorded if autograd records.
 
         Parameters

@@ -55,7 +55,7 @@ class _Meaning(threading.local):
 meaning = _Meaning()
 
 
-def from_user(shape: Any, name: str, zero_is_unknown: bool | None = None) -> Partial:
+def from_user(shape: object, name: str, zero_is_unknown: bool | None = None) -> Partial:
     """A shape as users give it, where -1 and None are unknown, and 0 unless ``np_shape`` says otherwise."""
     if shape is None:
         return None
@@ -73,7 +73,7 @@ def from_user(shape: Any, name: str, zero_is_unknown: bool | None = None) -> Par
     return tuple(None if size is None or int(size) in unknown else int(size) for size in shape)
 
 
-def declared(shape: Any, name: str) -> Partial:
+def declared(shape: object, name: str) -> Partial:
     """A shape as declarations give it: also a number for one axis, or the text of a shape."""
     found = literal(shape.strip()) if isinstance(shape, str) else shape
     alone = hasattr(found, "__index__") and not isinstance(found, (bool, np.ndarray))
@@ -258,7 +258,7 @@ def _shared(ins: list[Partial], left_axis: int, right_axis: int) -> list[Partial
     return [_with(left, left_axis, size), _with(right, right_axis, size)]
 
 
-def _with(shape: Any, axis: int, size: int | None) -> Partial:
+def _with(shape: tuple[Any, ...], axis: int, size: int | None) -> Partial:
     made = list(shape)
     made[axis] = size if made[axis] is None else made[axis]
     return tuple(made)

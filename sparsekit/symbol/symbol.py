@@ -29,7 +29,11 @@ from .node import Entry, SymbolNode, copied, order, rebuilt, variables
 from .shapes import complete, from_user, meaning, to_user
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Shape
     from ..core.types import Tensor
+    from ..ndarray.ndarray import NDArray
 else:
     Tensor = object
 
@@ -266,7 +270,7 @@ class Symbol(Tensor):
                       f"Consider providing them as input:{lines}", stacklevel=2)
         return None, None, None
 
-    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    def infer_shape_partial(self, *args: object, **kwargs: Shape) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known.
 
         Inside ``mx.util.np_shape`` these are -1 and None.
@@ -278,7 +282,7 @@ class Symbol(Tensor):
         given = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
         return inference.shapes_of(self._entries, given)
 
-    def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+    def infer_type(self, *args: object, **kwargs: str) -> tuple[Any, Any, Any]:
         """Element types of arguments, outputs and auxiliary states, from those given; all None if some cannot be decided."""
         found = self.infer_type_partial(*args, **kwargs)
         unknown = [name for name, dtype in zip([*self.list_arguments(), *self.list_auxiliary_states()],
@@ -289,7 +293,7 @@ class Symbol(Tensor):
                       + "".join(f"\n\t{name}: None" for name in unknown), stacklevel=2)
         return None, None, None
 
-    def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    def infer_type_partial(self, *args: object, **kwargs: str) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_type``, with None for types that cannot be decided."""
         given = {}
         for node, dtype in self._by_variable(args, kwargs, "types").items():
@@ -327,7 +331,7 @@ class Symbol(Tensor):
         known, _ = inference.storage_of(self._entries, given, shapes)
         return self._three(lambda entry: known[entry])
 
-    def graph(self, *args: Any, **kwargs: Any) -> Any:
+    def graph(self, *args: object, **kwargs: str | Shape) -> Any:
         """A picture of the graph: storage type, shape and bytes of every array, and what would become dense, at what cost.
 
         Nothing runs, and properties that are neither given nor inferred are shown as unknown.
@@ -363,9 +367,10 @@ class Symbol(Tensor):
 
     # running
 
-    def simple_bind(self, ctx: Context, grad_req: Any = "write", type_dict: Any = None, stype_dict: Any = None,
-                    group2ctx: Any = None, shared_arg_names: Any = None, shared_exec: Any = None, shared_buffer: Any = None,
-                    **kwargs: Any) -> Executor:
+    def simple_bind(self, ctx: Context, grad_req: dict[str, str] | int | Sequence[str] | str = "write",
+                    type_dict: dict[str, Any] | None = None, stype_dict: dict[str, str] | None = None,
+                    group2ctx: dict[str, Context] | None = None, shared_arg_names: object = None, shared_exec: object = None,
+                    shared_buffer: Any = None, **kwargs: Any) -> Executor:
         """An executor with new arrays of zeros for all arguments, gradients and states.
 
         Parameters
@@ -397,7 +402,7 @@ class Symbol(Tensor):
         made._symbol = self
         return made
 
-    def bind(self, ctx: Context, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
+    def bind(self, ctx: Context, args: object, args_grad: object = None, grad_req: object = "write", aux_states: Any = None,
              group2ctx: Any = None, shared_exec: Any = None) -> Executor:
         """An executor on the arrays given.
 
@@ -422,7 +427,7 @@ class Symbol(Tensor):
         made._symbol = self
         return made
 
-    def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
+    def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[Any]:
         """The outputs for these arrays, computed at once: a forward pass without training.
 
         Parameters
@@ -437,12 +442,13 @@ class Symbol(Tensor):
         aux = {name: array for name, array in kwargs.items() if name in states}
         return self.bind(ctx or current_context(), args, aux_states=aux or None, grad_req="null").forward()
 
-    def gradient(self, wrt: Any) -> Any:
+    def gradient(self, wrt: object) -> Any:
         """Not available, as in MXNet 1.9.1."""
         raise UnsupportedError("A symbol of gradients cannot be made.", hint="bind() with args_grad, and call backward().")
 
-    def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None, shape_dict: Any = None,
-                     type_dict: Any = None, stype_dict: Any = None, skip_infer: bool = False, **kwargs: Any) -> Symbol:
+    def optimize_for(self, backend: str, args: object = None, aux: object = None, ctx: Context | None = None,
+                     shape_dict: object = None, type_dict: object = None, stype_dict: object = None, skip_infer: bool = False,
+                     **kwargs: object) -> Symbol:
         """Not available: there are no backends that rewrite graphs."""
         return self.get_backend_symbol(backend)
 
@@ -456,7 +462,7 @@ class Symbol(Tensor):
         """The graph as JSON, which MXNet 1.9.1 reads too."""
         return files.write(self._entries, remove_amp_cast)
 
-    def save(self, fname: Any, remove_amp_cast: bool = True) -> None:
+    def save(self, fname: object, remove_amp_cast: bool = True) -> None:
         """Write the graph as JSON to a file; by custom it is named ``…-symbol.json``."""
         files.write_file(fname, self._entries, remove_amp_cast)
 

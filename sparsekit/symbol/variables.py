@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, UnknownNameError, expected
@@ -12,12 +12,18 @@ from .node import SymbolNode
 from .shapes import declared, to_user
 from .symbol import Symbol, load_json
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import DTypeLike, Shape
+
+
 __all__ = ["Group", "Variable", "fromjson", "load", "load_json", "var"]
 
 
-def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mult: float | None = None,
-        wd_mult: float | None = None, dtype: Any = None, init: Any = None, stype: str | None = None,
-        profiler_scope: str | None = None, **kwargs: Any) -> Symbol:
+def var(name: str, attr: dict[str, str] | None = None, shape: str | Shape | None = None, lr_mult: float | None = None,
+        wd_mult: float | None = None, dtype: DTypeLike = None, init: object = None, stype: str | None = None,
+        profiler_scope: str | None = None, **kwargs: object) -> Symbol:
     """A symbol that an array is bound to.
 
     Parameters
@@ -76,7 +82,7 @@ def _code(codes: dict[str, int], value: str, what: str) -> str:
     return str(codes[value])
 
 
-def _described(init: Any) -> str:
+def _described(init: object) -> str:
     """An initializer as files hold it: its name and its settings."""
     if isinstance(init, str):
         return init
@@ -85,7 +91,7 @@ def _described(init: Any) -> str:
     return str(init.dumps())
 
 
-def Group(symbols: Any, create_fn: Any = Symbol) -> Symbol:
+def Group(symbols: list[Any] | Sequence[Symbol] | Symbol | tuple[Any, ...], create_fn: type[Symbol] = Symbol) -> Symbol:
     """One symbol with the outputs of several."""
     given = list(symbols) if isinstance(symbols, (list, tuple, Symbol)) else []
     if not given or any(not isinstance(symbol, Symbol) for symbol in given):
@@ -93,7 +99,7 @@ def Group(symbols: Any, create_fn: Any = Symbol) -> Symbol:
     return Symbol([entry for symbol in given for entry in symbol._entries])
 
 
-def load(fname: Any) -> Symbol:
+def load(fname: object) -> Symbol:
     """The symbol in a file, ours or MXNet's.
 
     Raises

@@ -24,7 +24,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", shape: Mapping[str, Any] | None = None,
-                 dtype: Mapping[str, Any] | None = None, node_attrs: Any = None, hide_weights: bool = True,
+                 dtype: Mapping[str, Any] | None = None, node_attrs: object = None, hide_weights: bool = True,
                  stype: Mapping[str, str] | None = None) -> Any:
     """The graph of a network as a picture, with the storage type, shape and bytes of every array; needs no Graphviz.
 
@@ -66,7 +66,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
     return figure(symbol._entries, {node: tuple(values) for node, values in facts.items()}, str(title), weight)
 
 
-def _check(symbol: Any) -> None:
+def _check(symbol: Symbol) -> None:
     if not isinstance(symbol, Symbol):
         raise DTypeError(f"symbol must be Symbol, not a {type(symbol).__name__}.", hint="mx.sym.Variable makes one.")
 

@@ -62,7 +62,7 @@ def curves(setting: Setting, grid: Grid) -> dict[str, dict[str, list[float | Non
     return found
 
 
-def crossover_payload(**options: Any) -> dict[str, Any]:
+def crossover_payload(**options: object) -> dict[str, Any]:
     """Give the setting to start from and the calibrated grid as plain data; arguments as for ``crossover_figure``."""
     options.pop("title", None)
     setting = _setting(options)
@@ -97,7 +97,7 @@ def _finding(setting: Setting, grid: Grid, found: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def crossover_figure(title: str = "", ax: Any = None, of: str = "memory", **options: Any) -> Any:
+def crossover_figure(title: str = "", ax: Any = None, of: str = "memory", **options: object) -> Any:
     """Draw memory and time of one training step over density, for dense, csr and row-sparse storage.
 
     Memory is exact: the bytes of the batch and of the weight's gradient, for values at random places.  Time is

@@ -42,7 +42,7 @@ class _ComparedRun:
         """Own time of what is drawn."""
         return sum(event.own for event in self.events)
 
-    def cut(self, choice: Any) -> None:
+    def cut(self, choice: object) -> None:
         """Take the requested part of its own time."""
         self._keep([event for event in self.all if event.lane not in APART],
                    _without_compilation(self.all, typical_window(self.all, choice)))  # fmt: skip
@@ -73,7 +73,7 @@ def _without_compilation(events: Sequence[Event], window: Window) -> Window:
 def timelines_figure(
     profiles: Mapping[str, Iterable[Mapping[str, Any]] | None],
     title: str = "",
-    window: Any = "auto",
+    window: list[Any] | str | tuple[Any, ...] = "auto",
     align: str = "auto",
 ) -> Display:
     """Draw several profiles one below the other on one common time axis.
@@ -120,7 +120,7 @@ def _why_not(runs: Sequence[_ComparedRun], steps: Alignment | None, align: str) 
     return steps.reason if steps is not None and (align == "step" or some) else ""
 
 
-def _from_start(runs: list[_ComparedRun], title: str, window: Any, note: str) -> Display:
+def _from_start(runs: list[_ComparedRun], title: str, window: object, note: str) -> Display:
     if window == "auto":
         some = [stepped(run.all) for run in runs]
         window = "step" if some and all(some) else "all"
@@ -131,7 +131,7 @@ def _from_start(runs: list[_ComparedRun], title: str, window: Any, note: str) ->
     return Display(svg, finding, ("lane", *(run.name for run in runs)), _table(runs), "Own time by lane" + _what(window))
 
 
-def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: Any) -> Display:
+def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: object) -> Display:
     named = [(run.name, [event for event in run.all if event.lane not in APART]) for run in runs]
     marks = StepMarks(steps, [events for _, events in named], window)
     for i, run in enumerate(runs):
@@ -142,15 +142,15 @@ def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: An
     return Display(svg, finding, ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
 
 
-def _what(window: Any) -> str:
+def _what(window: object) -> str:
     return ", one training step (the median one)" if window == "step" else ""
 
 
-def _title(runs: Sequence[_ComparedRun], window: Any) -> str:
+def _title(runs: Sequence[_ComparedRun], window: object) -> str:
     return ("One training step" if window == "step" else "The same work") + f", {format_count(len(runs))} ways"
 
 
-def _finding(runs: Sequence[_ComparedRun], window: Any) -> str:
+def _finding(runs: Sequence[_ComparedRun], window: object) -> str:
     found = [run for run in runs if run.length > 0]
     if not found:
         return "No events were recorded."

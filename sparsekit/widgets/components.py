@@ -81,7 +81,7 @@ def len_of(array: Any) -> int:
     return int(array.shape[0]) if getattr(array, "shape", ()) else 0
 
 
-def read_array(array: Any) -> Parts:
+def read_array(array: object) -> Parts:
     """Read a csr or row_sparse array of this library, a csr matrix of scipy, or a mapping of components.
 
     Raises
@@ -118,12 +118,12 @@ def take_slice(part: Any, start: int, end: int, step: int = 1) -> np.ndarray:
     return np.asarray(piece)[::step]
 
 
-def _chunks(part: Any, start: int, end: int, step: int) -> Iterator[np.ndarray]:
+def _chunks(part: object, start: int, end: int, step: int) -> Iterator[np.ndarray]:
     for low in range(start, end, CHUNK * step):
         yield take_slice(part, low, min(end, low + CHUNK * step), step)
 
 
-def bin_density(array: Any, most: int = 64) -> Grid:
+def bin_density(array: object, most: int = 64) -> Grid:
     """Count stored values in at most ``most`` x ``most`` blocks, in O(stored values) and O(most²) memory.
 
     Parameters

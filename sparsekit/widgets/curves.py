@@ -72,7 +72,7 @@ def _draw(matplotlib: Any, ax: Any, lines: Sequence[Line], length: int, x: str, 
     return ax
 
 
-def _value(value: Any) -> float | None:
+def _value(value: float) -> float | None:
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):

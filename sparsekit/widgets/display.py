@@ -93,7 +93,7 @@ class Display:
             hint="write 'picture.svg', for example.",
         )
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": self.text, "text/html": self.html}
 
     def __repr__(self) -> str:

@@ -192,7 +192,7 @@ def _units(units: int | None, batch: Parts, gradient: Parts | None, upstream: np
     return max(1, next(iter(found.values()), 1))
 
 
-def xray_payload(batches: Any, units: int | None = None, gradient: Any = None, upstream: Any = None) -> dict[str, Any]:
+def xray_payload(batches: object, units: int | None = None, gradient: object = None, upstream: object = None) -> dict[str, Any]:
     """Give what the X-ray shows as plain data; arguments as for ``xray_figure``."""
     parts = _batches(batches)[-MOST_STEPS:]
     earlier = len(batches) - len(parts) if isinstance(batches, (list, tuple)) else 0
@@ -242,7 +242,7 @@ def _finding(data: Mapping[str, Any]) -> str:
     return words
 
 
-def xray_figure(batches: Any, units: int | None = None, gradient: Any = None, upstream: Any = None,
+def xray_figure(batches: object, units: int | None = None, gradient: object = None, upstream: object = None,
                 title: str = "") -> Display:  # fmt: skip
     """Draw one batch from its csr rows to the lazy update of an optimizer.
 

@@ -20,7 +20,7 @@ __all__ = ["GraphWidget", "graph_payload"]
 MOST_LIVE = 1500
 
 
-def graph_payload(data: Any) -> dict[str, Any]:
+def graph_payload(data: object) -> dict[str, Any]:
     """The cards and edges of a graph with their places, as the front end draws them."""
     nodes, note = folded(read_graph(data), MOST_LIVE)
     layout = arrange(nodes, [card_height(node) for node in nodes])

@@ -24,7 +24,7 @@ FEW_ROWS = 200
 MOST_ROWS = 2_000_000
 
 
-def inspector_payload(array: Any, most: int = 64) -> dict[str, Any]:
+def inspector_payload(array: object, most: int = 64) -> dict[str, Any]:
     """Give an array as plain data for the live inspector, whose size does not grow with the array's.
 
     Parameters

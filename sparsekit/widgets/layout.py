@@ -85,7 +85,7 @@ def _event(fields: tuple[str, str, str, str, bool], own: tuple[Any, Any, Any, An
     return Event(name, kind, lane, number(own[0]), length, net, layer, fallback, record, 0.0, own[3])
 
 
-def _is_pair(item: Any) -> bool:
+def _is_pair(item: tuple[Any, ...]) -> bool:
     return (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Mapping)
             and isinstance(item[1], tuple) and len(item[1]) == 4)  # fmt: skip
 
@@ -172,7 +172,7 @@ def steps(events: Sequence[Event]) -> list[tuple[float, float]]:
     return list(zip(starts, [*starts[1:], last], strict=True))
 
 
-def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60) -> Window:
+def typical_window(events: Sequence[Event], choice: object = "auto", few: int = 60) -> Window:
     """Choose what to draw.
 
     Parameters

@@ -22,7 +22,7 @@ from .what_if import live_memory
 __all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
-def _bundle(live: Any, sentence: str, static: Display, text: str) -> Any:
+def _bundle(live: tuple[Any, ...], sentence: str, static: Display, text: str) -> tuple[dict[str, Any], ...]:
     """Add the static picture to a widget's bundle, for viewers without a kernel."""
     data, metadata = live if isinstance(live, tuple) else (live or {}, {})
     html = f"<p>{escape(sentence)}</p>\n{static.html}"
@@ -210,7 +210,7 @@ class MemoryWidget(Base):
         """The static picture and table of the same data."""
         return memory_figure(self.memory, title=self._title)
 
-    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
         sentence = "A live view of memory by role; without a running kernel, its picture and table."
         return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_shape, format_share, number
 from .display import Display
@@ -14,6 +14,10 @@ from .pack import plain
 from .plots import drawing_on, legend_words, number_axis, plain_text
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, ink_on, role_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["WIDTH", "Alive", "Sample", "alive_of", "alive_rows", "color_of_role", "heading", "memory_figure", "memory_payload",
            "role_keys", "samples_of", "sum_by"]
@@ -133,7 +137,7 @@ def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequen
     return f"{words} The whole process peaked at {format_bytes(process)}." if process > 0 else words
 
 
-def sum_by(alive: Iterable[Alive], key: Any) -> dict[Any, float]:
+def sum_by(alive: Iterable[Alive], key: Callable[..., Any]) -> dict[Any, float]:
     """Add up bytes by key."""
     totals: dict[Any, float] = {}
     for item in alive:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from ..base.errors import ParameterError, UnknownNameError, expected
 from ..base.formatting import number
@@ -28,7 +27,7 @@ def known(what: str, given: Iterable[str], names: Iterable[str]) -> None:
             raise UnknownNameError.of(what, name, names)
 
 
-def whole(name: str, value: Any, what: str, least: int = 1) -> int:
+def whole(name: str, value: bytes | int | str, what: str, least: int = 1) -> int:
     """Return ``value`` as an integer of at least ``least``; ``what`` it counts is for the hint.
 
     Raises
@@ -42,7 +41,7 @@ def whole(name: str, value: Any, what: str, least: int = 1) -> int:
     return int(found)
 
 
-def share(name: str, value: Any) -> float:
+def share(name: str, value: bytes | float | str | None) -> float:
     """Return ``value`` as a number from 0 to 1.
 
     Raises

@@ -32,7 +32,7 @@ LEFT, RIGHT = 96.0, 148.0
 def timeline_figure(
     records: Iterable[Mapping[str, Any]] | None,
     title: str = "",
-    window: Any = "auto",
+    window: str = "auto",
     rows: int = 12,
     marks: Iterable[Mapping[str, Any]] | None = None,
 ) -> Display:

@@ -30,7 +30,7 @@ PHASES = ("read", "forward", "backward", "update")
 REST = "rest"
 
 
-def monitor(trainer: Any = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> TrainingMonitor:
+def monitor(trainer: object = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> TrainingMonitor:
     """Watch a training loop.
 
     Parameters
@@ -91,7 +91,7 @@ class TrainingMonitor(Scoped):
         """The trainer's own ``step``, or None if it is its class's."""
         return getattr(self.trainer, "__dict__", {}).get("step")
 
-    def _enter(self, before: Any) -> Self:
+    def _enter(self, before: object) -> Self:
         self._began = time.perf_counter()
         self._wrap()
         if self._live or (self._live is None and _in_notebook()):
@@ -115,7 +115,7 @@ class TrainingMonitor(Scoped):
         original = self.trainer.step
 
         @functools.wraps(original)
-        def step(*args: Any, **keywords: Any) -> Any:
+        def step(*args: int, **keywords: object) -> Any:
             with self.phase("update"):
                 result = original(*args, **keywords)
             self._look()
@@ -144,7 +144,7 @@ class TrainingMonitor(Scoped):
                 return
             yield batch
 
-    def step(self, loss: Any = None, **more: float) -> None:
+    def step(self, loss: object = None, **more: float) -> None:
         """End a step of training.
 
         Parameters
@@ -258,7 +258,7 @@ class TrainingMonitor(Scoped):
         self._sent = time.perf_counter()
         self._wait = 20 * (self._sent - start)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return self.static._repr_mimebundle_()
 
     def __repr__(self) -> str:
@@ -275,7 +275,7 @@ def _in_notebook() -> bool:
     return shell is not None and getattr(shell, "kernel", None) is not None
 
 
-def _gradients(trainer: Any) -> Iterator[Any]:
+def _gradients(trainer: object) -> Iterator[Any]:
     for parameter in getattr(trainer, "_params", None) or ():
         try:
             if parameter.grad_req != "null":

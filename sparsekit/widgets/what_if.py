@@ -93,8 +93,8 @@ def run_of(memory: Mapping[str, Any] | None) -> RecordedMemory:
     places = [numbers.setdefault(kind, len(numbers)) for kind in rows]
     said = memory.get("gradient_rows")
     known = {str(owner): int(number(rows)) for owner, rows in said.items()} if isinstance(said, Mapping) else {}
-    known.update({kind[1]: kind[5][0] for kind in rows if kind[1] not in known
-                  and (kind[0], kind[2], kind[4]) == ("gradient", "row_sparse", "indices")})
+    known.update({kind.owner: kind.part[0] for kind in rows if kind.owner not in known
+                  and (kind.role, kind.stype, kind.component) == ("gradient", "row_sparse", "indices")})
     return RecordedMemory([item for item, _ in found], places, list(numbers), moments, batch, known, bounds, sets, apart)
 
 
@@ -117,12 +117,13 @@ def _lives(found: Any) -> tuple[
 ]:  # fmt: skip
     """The moments that a profiler gives; those of a file are validated."""
     try:
-        kinds = [(str(role), str(owner), str(stype), tuple(map(int, shape)), str(component), tuple(map(int, part)), str(dtype),
-                  int(size)) for role, owner, stype, shape, component, part, dtype, size in found["kinds"]]
+        kinds = [Kind(str(role), str(owner), str(stype), tuple(map(int, shape)), str(component), tuple(map(int, part)),
+                      str(dtype), int(size)) for role, owner, stype, shape, component, part, dtype, size in found["kinds"]]
         moments = [[(int(kind), int(count)) for kind, count in moment] for moment in found["moments"]]
         bounds = {int(length): int(rows) for length, rows in found["bounds"].items()}
         sets, apart = ([tuple(map(int, shape)) for shape in found.get(name, [])] for name in ("data_sets", "apart"))
-        if any(item_size(kind[6]) < 1 for kind in kinds) or any(not 0 <= kind < len(kinds) for one in moments for kind, _ in one):
+        numbers = (number for one in moments for number, _ in one)
+        if any(item_size(kind.dtype) < 1 for kind in kinds) or any(not 0 <= number < len(kinds) for number in numbers):
             return [], None, 0, {}, [], []
         return kinds, moments, int(found["batch"]), bounds, sets, apart
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
@@ -185,7 +186,7 @@ def live_memory(memory: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**memory_payload(memory), "model": plain(model)}
 
 
-def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options: Any) -> Display:
+def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options: float | str) -> Display:
     """Draw what the peak would have been with other types, gradients, states or batches.
 
     Parameters

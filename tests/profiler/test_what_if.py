@@ -5,6 +5,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
+from sparsekit.base.memory_model import Kind
 from sparsekit.profiler.memory_timeline import Lives
 from sparsekit.widgets.what_if import alive_if, run_of
 
@@ -243,7 +244,7 @@ def test_the_peak_moves_where_a_choice_makes_another_moment_the_highest():
 def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
     draw = np.random.default_rng(0)
     for _ in range(30):
-        kinds = [("activation", "", "default", (length, wide), "data", (length, wide), "float32", length * wide * 4)
+        kinds = [Kind("activation", "", "default", (length, wide), "data", (length, wide), "float32", length * wide * 4)
                  for length in (1, 2, 5, 9) for wide in (1, 3)]
         counts, order = [0] * len(kinds), []
         for _ in range(300):
@@ -254,7 +255,7 @@ def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
         lives = Lives(kinds, order, {0: 2})
         for _ in range(20):
             each = {wide: int(size) for wide, size in zip((1, 3), draw.integers(0, 100, 2), strict=True)}
-            sizes = np.array([kind[5][0] * each[kind[5][1]] for kind in kinds])
+            sizes = np.array([kind.part[0] * each[kind.part[1]] for kind in kinds])
             found = [sum(int(sizes[kind]) * count for kind, count in moment.items()) for moment in lives.moments()]
             assert max(found) == lives.peak(sizes)[0]
 

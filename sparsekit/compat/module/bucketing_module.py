@@ -6,7 +6,7 @@ import contextlib
 import logging
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,13 @@ from ...ndarray import array
 from ...ndarray.checkpoints import load_params
 from ...ndarray.files import load, save
 from ...symbol import load as load_symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...io.data import DataBatch
+    from ...ndarray.ndarray import NDArray
+
 
 __all__ = ["BucketingModule"]
 
@@ -52,8 +59,8 @@ class BucketingModule(BaseModule):
     >>> mod = mx.mod.BucketingModule(sym_gen, default_bucket_key=20)
     """
 
-    def __init__(self, sym_gen: Callable[[Any], tuple[Any, Any, Any]], default_bucket_key: Any = None, logger: Any = logging,
-                 context: Any = cpu(), work_load_list: Any = None, fixed_param_names: Any = None,  # noqa: B008
+    def __init__(self, sym_gen: Callable[[Any], tuple[Any, Any, Any]], default_bucket_key: object = None,
+                 logger: object = logging, context: object = cpu(), work_load_list: Any = None, fixed_param_names: Any = None,
                  state_names: Any = None, group2ctxs: Any = None, compression_params: Any = None) -> None:
         super().__init__(logger)
         if default_bucket_key is None:
@@ -73,7 +80,7 @@ class BucketingModule(BaseModule):
         self._steps: Any = None
         self._grad_req: Any = None
 
-    def _generated(self, bucket_key: Any) -> tuple[Any, Any, Any]:
+    def _generated(self, bucket_key: object) -> tuple[Any, Any, Any]:
         """Symbol, data names and label names of a bucket; names count from 0 in each."""
         with NameManager():
             found = self._sym_gen(bucket_key)
@@ -83,7 +90,7 @@ class BucketingModule(BaseModule):
                              hint="return the three in a tuple.")
         return found
 
-    def _module(self, bucket_key: Any) -> Module:
+    def _module(self, bucket_key: object) -> Module:
         """The module of a bucket, made on first use."""
         if bucket_key not in self._buckets:
             symbol, data_names, label_names = self._generated(bucket_key)
@@ -155,7 +162,8 @@ class BucketingModule(BaseModule):
         if self.optimizer_initialized:  # that of the modules let go
             module._steps, module.optimizer_initialized = self._steps, True
 
-    def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
+    def switch_bucket(self, bucket_key: int, data_shapes: Sequence[tuple[str | tuple[Any, ...], ...]] | None,
+                      label_shapes: Sequence[tuple[str | tuple[Any, ...], ...]] | None = None) -> None:
         """Make a bucket the current one, bound to these shapes if it is new.
 
         Parameters
@@ -180,7 +188,7 @@ class BucketingModule(BaseModule):
 
     # parameters
 
-    def _first(self) -> Any:
+    def _first(self) -> Module:
         """The module of the default bucket, which has all parameters, marked if another has changed them."""
         found = self._buckets[self._default_bucket_key]
         if any(module._params_dirty for module in self._buckets.values()):
@@ -195,7 +203,7 @@ class BucketingModule(BaseModule):
         found: tuple[dict[str, Any], dict[str, Any]] = self._first().get_params()
         return found
 
-    def init_params(self, initializer: Any = Uniform(0.01), arg_params: Any = None, aux_params: Any = None,  # noqa: B008
+    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
         """Give the parameters their first values, as ``Module.init_params`` does."""
         if self.params_initialized and not force_init:
@@ -204,8 +212,8 @@ class BucketingModule(BaseModule):
         self._first().init_params(initializer, arg_params, aux_params, allow_missing, force_init, allow_extra)
         self.params_initialized = True
 
-    def set_params(self, arg_params: Any, aux_params: Any, allow_missing: bool = False, force_init: bool = True,
-                   allow_extra: bool = False) -> None:
+    def set_params(self, arg_params: dict[str, NDArray], aux_params: dict[str, Any], allow_missing: bool = False,
+                   force_init: bool = True, allow_extra: bool = False) -> None:
         """Give the parameters new values, as ``Module.set_params`` does."""
         if self.params_initialized and not force_init:
             warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning,
@@ -221,13 +229,13 @@ class BucketingModule(BaseModule):
         found: list[Any] = self._curr_module.get_states(merge_multi_context)
         return found
 
-    def set_states(self, states: Any = None, value: Any = None) -> None:
+    def set_states(self, states: object = None, value: object = None) -> None:
         """Give the current bucket's states new values."""
         require(self, "binded", "params_initialized")
         self._curr_module.set_states(states, value)
 
-    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd",
-                       optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
+                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make one optimizer for all buckets, as ``Module.init_optimizer`` does."""
         require(self, "binded", "params_initialized")
         if self.optimizer_initialized and not force_init:
@@ -250,7 +258,7 @@ class BucketingModule(BaseModule):
                                  hint="DataBatch(…, bucket_key=…, provide_data=…, provide_label=…)")
         self.switch_bucket(key, data_batch.provide_data, data_batch.provide_label)
 
-    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
         """Bind the bucket of a batch, and prepare it as ``Module.prepare`` does; the current bucket stays."""
         require(self, "binded", "params_initialized")
         before = self._curr_module, self._curr_bucket_key
@@ -288,12 +296,12 @@ class BucketingModule(BaseModule):
         found: list[Any] = self._curr_module.get_input_grads(merge_multi_context)
         return found
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass."""
         require(self, "binded", "params_initialized")
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: object) -> None:
         """Let a monitor see what every bucket computes."""
         require(self, "binded")
         self._monitor = mon
@@ -317,7 +325,8 @@ class BucketingModule(BaseModule):
         save(f"{prefix}.buckets", array(list(self._buckets), dtype=np.int32))
 
     @staticmethod
-    def load(prefix: str, epoch: int, sym_gen: Any = None, default_bucket_key: Any = None, **kwargs: Any) -> BucketingModule:
+    def load(prefix: str, epoch: int, sym_gen: object = None, default_bucket_key: object = None,
+             **kwargs: Any) -> BucketingModule:
         """A module of what ``save_checkpoint`` wrote; then ``bind`` it.
 
         Parameters
@@ -341,8 +350,8 @@ class BucketingModule(BaseModule):
         return BucketingModule.load_dict(symbols, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs)
 
     @staticmethod
-    def load_dict(sym_dict: Any = None, sym_gen: Any = None, default_bucket_key: Any = None, arg_params: Any = None,
-                  aux_params: Any = None, **kwargs: Any) -> BucketingModule:
+    def load_dict(sym_dict: Any = None, sym_gen: Any = None, default_bucket_key: Any = None, arg_params: object = None,
+                  aux_params: object = None, **kwargs: Any) -> BucketingModule:
         """A module of symbols by bucket, and parameters; then ``bind`` it.
 
         Parameters
@@ -378,7 +387,7 @@ def _told() -> Iterator[None]:
         yield
 
 
-def _needed(method: str, **arguments: Any) -> None:
+def _needed(method: str, **arguments: object) -> None:
     for name, value in arguments.items():
         if value is None:
             raise ParameterError(f"{name} is required for BucketingModule.{method}.", hint="give it by name.")

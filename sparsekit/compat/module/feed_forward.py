@@ -50,9 +50,9 @@ class FeedForward:
     """
 
     def __init__(self, symbol: Any, ctx: Any = None, num_epoch: int | None = None, epoch_size: int | None = None,
-                 optimizer: Any = "sgd", initializer: Any = Uniform(0.01), numpy_batch_size: int = 128,  # noqa: B008
-                 arg_params: Any = None, aux_params: Any = None, allow_extra_params: bool = False, begin_epoch: int = 0,
-                 **kwargs: Any) -> None:
+                 optimizer: object = "sgd", initializer: object = Uniform(0.01), numpy_batch_size: int = 128,
+                 arg_params: dict[str, NDArray] | None = None, aux_params: dict[str, Any] | None = None,
+                 allow_extra_params: bool = False, begin_epoch: int = 0, **kwargs: Any) -> None:
         warnings.warn("mxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.", DeprecationWarning,
                       stacklevel=2)
         if not isinstance(symbol, Symbol):
@@ -74,7 +74,7 @@ class FeedForward:
 
     # data
 
-    def _iterator(self, X: Any, y: Any, is_train: bool) -> Any:
+    def _iterator(self, X: object, y: object, is_train: bool) -> Any:
         """An iterator over arrays, or the one given."""
         if isinstance(X, DataIter):
             return X
@@ -94,7 +94,7 @@ class FeedForward:
         size = min(X.shape[0], self.numpy_batch_size)
         return NDArrayIter(X, labels, size, shuffle=is_train, last_batch_handle="roll_over" if is_train else "pad")
 
-    def _eval_iterator(self, eval_data: Any) -> Any:
+    def _eval_iterator(self, eval_data: object) -> Any:
         if not isinstance(eval_data, (tuple, list)):
             if eval_data is not None and not isinstance(eval_data, DataIter):
                 raise DTypeError(f"Eval data must be DataIter, or a pair of arrays, not {type(eval_data).__name__}.",
@@ -105,13 +105,15 @@ class FeedForward:
         X, y = (np.array(one) if isinstance(one, list) else one for one in eval_data)
         return self._iterator(X, y, y is not None)
 
-    def _module(self, data: Any, labels: Any, contexts: list[Context], logger: Any = None, work_load_list: Any = None) -> Module:
+    def _module(self, data: Any, labels: object, contexts: list[Context], logger: Any = None,
+                work_load_list: Any = None) -> Module:
         return Module(self.symbol, [one[0] for one in data.provide_data], labels, logger or logging, contexts, work_load_list)
 
     # training
 
-    def fit(self, X: Any, y: Any = None, eval_data: Any = None, eval_metric: Any = "acc", epoch_end_callback: Any = None,
-            batch_end_callback: Any = None, kvstore: Any = "local", logger: Any = None, work_load_list: Any = None,
+    def fit(self, X: object, y: object = None, eval_data: object = None, eval_metric: object = "acc",
+            epoch_end_callback: Any = None, batch_end_callback: Any = None, kvstore: object = "local", logger: Any = None,
+            work_load_list: Any = None,
             monitor: Any = None, eval_end_callback: Any = LogValidationMetricsCallback(),  # noqa: B008
             eval_batch_end_callback: Any = None) -> None:
         """Train; the parameters are then in ``arg_params`` and ``aux_params``.
@@ -137,7 +139,7 @@ class FeedForward:
 
     # predicting
 
-    def _trained(self, data: Any) -> Module:
+    def _trained(self, data: NDArrayIter) -> Module:
         """A module on the first context, with the parameters as they are."""
         if self.arg_params is None:
             raise ModuleStateError("The model has no parameters.", hint="fit() it, or load() one.")
@@ -151,7 +153,7 @@ class FeedForward:
         module.set_params(self.arg_params, self.aux_params or {})
         return module
 
-    def predict(self, X: Any, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:
+    def predict(self, X: object, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:
         """Predictions as numpy arrays, computed on the first context.
 
         Parameters
@@ -176,7 +178,7 @@ class FeedForward:
         merged = [some[0] if len(some) == 1 else some for some in found]
         return tuple(merged) if return_data else merged[0]
 
-    def score(self, X: Any, eval_metric: Any = "acc", num_batch: int | None = None, batch_end_callback: Any = None,
+    def score(self, X: NDArrayIter, eval_metric: object = "acc", num_batch: int | None = None, batch_end_callback: Any = None,
               reset: bool = True) -> float:
         """The metric's value for some data.
 
@@ -200,7 +202,7 @@ class FeedForward:
         save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params or {}, remove_amp_cast)
 
     @staticmethod
-    def load(prefix: str, epoch: int, ctx: Any = None, **kwargs: Any) -> FeedForward:
+    def load(prefix: str, epoch: int, ctx: Context | None = None, **kwargs: Any) -> FeedForward:
         """The model that ``save`` wrote, here or in MXNet 1.x.
 
         Parameters
@@ -215,11 +217,11 @@ class FeedForward:
         return FeedForward(symbol, ctx=ctx, arg_params=arg_params, aux_params=aux_params, begin_epoch=epoch, **kwargs)
 
     @staticmethod
-    def create(symbol: Any, X: Any, y: Any = None, ctx: Any = None, num_epoch: int | None = None,
-               epoch_size: int | None = None, optimizer: Any = "sgd", initializer: Any = Uniform(0.01),  # noqa: B008
-               eval_data: Any = None, eval_metric: Any = "acc", epoch_end_callback: Any = None, batch_end_callback: Any = None,
-               kvstore: Any = "local", logger: Any = None, work_load_list: Any = None,
-               eval_end_callback: Any = LogValidationMetricsCallback(), eval_batch_end_callback: Any = None,  # noqa: B008
+    def create(symbol: object, X: object, y: object = None, ctx: object = None, num_epoch: int | None = None,
+               epoch_size: int | None = None, optimizer: object = "sgd", initializer: Any = Uniform(0.01),  # noqa: B008
+               eval_data: object = None, eval_metric: object = "acc", epoch_end_callback: Any = None,
+               batch_end_callback: object = None, kvstore: object = "local", logger: Any = None, work_load_list: Any = None,
+               eval_end_callback: object = LogValidationMetricsCallback(), eval_batch_end_callback: Any = None,
                **kwargs: Any) -> FeedForward:
         """A model, trained: the constructor and ``fit`` in one."""
         model = FeedForward(symbol, ctx=ctx, num_epoch=num_epoch, epoch_size=epoch_size, optimizer=optimizer,

@@ -26,7 +26,7 @@ class PythonModule(BaseModule):
     logger : module logging or Logger
     """
 
-    def __init__(self, data_names: Any, label_names: Any, output_names: Any, logger: Any = logging) -> None:
+    def __init__(self, data_names: Any, label_names: Any, output_names: Any, logger: object = logging) -> None:
         super().__init__(logger)
         self._data_names, self._output_names = list(data_names), list(output_names)
         self._label_names = None if label_names is None else list(label_names)
@@ -85,13 +85,13 @@ class PythonModule(BaseModule):
         """Two empty dicts."""
         return {}, {}
 
-    def init_params(self, initializer: Any = Uniform(0.01), arg_params: Any = None, aux_params: Any = None,  # noqa: B008
+    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
         """Nothing is to be done without parameters."""
         self.params_initialized = True
 
-    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd",
-                       optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: object = "local", optimizer: object = "sgd",
+                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Nothing is to be done without parameters."""
         self.optimizer_initialized = True
 
@@ -120,8 +120,8 @@ class PythonLossModule(PythonModule):
         ``grad_func(scores, labels)`` gives the gradient of the scores; a subclass may override ``_backward_impl`` instead.
     """
 
-    def __init__(self, name: str = "pyloss", data_names: Any = ("data",), label_names: Any = ("softmax_label",),
-                 logger: Any = logging, grad_func: Callable[[Any, Any], Any] | None = None) -> None:
+    def __init__(self, name: str = "pyloss", data_names: object = ("data",), label_names: object = ("softmax_label",),
+                 logger: object = logging, grad_func: Callable[[Any, Any], Any] | None = None) -> None:
         super().__init__(data_names, label_names, [f"{name}_output"], logger)
         if len(self._data_names) != 1 or self._label_names is None or len(self._label_names) != 1:
             raise ParameterError(f"A loss must have one input and one label, got {data_names} and {label_names}.",
@@ -167,7 +167,7 @@ class PythonLossModule(PythonModule):
         """The gradient of the scores."""
         return [self._scores_grad]
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: object) -> None:
         """Nothing is computed that a monitor could see."""
         raise self._lacks("install_monitor")
 

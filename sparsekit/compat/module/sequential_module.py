@@ -132,7 +132,7 @@ class SequentialModule(BaseModule):
         arguments, states = ({name: array for some in kind for name, array in some.items()} for kind in zip(*pairs, strict=True))
         return arguments, states
 
-    def init_params(self, initializer: Any = Uniform(0.01), arg_params: Any = None, aux_params: Any = None,  # noqa: B008
+    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
         """Give the parameters of every module their first values, as ``Module.init_params`` does.
 
@@ -161,8 +161,8 @@ class SequentialModule(BaseModule):
                         hint="give the symbols of each module names of their own.")
                 seen[name] = place
 
-    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd",
-                       optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
+                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make an optimizer for every module, as ``Module.init_optimizer`` does."""
         require(self, "binded", "params_initialized")
         if self.optimizer_initialized and not force_init:
@@ -214,14 +214,14 @@ class SequentialModule(BaseModule):
         found: list[Any] = self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
         return found
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the modules that take labels."""
         require(self, "binded", "params_initialized")
         for place, module in enumerate(self._modules):
             if self._takes_labels(place):
                 module.update_metric(eval_metric, labels, pre_sliced)
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: object) -> None:
         """Let a monitor see what every module computes."""
         require(self, "binded")
         for module in self._modules:

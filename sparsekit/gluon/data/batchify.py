@@ -62,7 +62,7 @@ def default_batchify_fn(data: Sequence[Any]) -> Any:
 default_mp_batchify_fn = default_batchify_fn
 
 
-def _stacked_arrays(data: Sequence[Any]) -> Any:
+def _stacked_arrays(data: Sequence[Any]) -> NDArray:
     """Arrays in one: sparse ones row below row, dense ones along a new axis."""
     shapes = {one.shape[1:] if one.stype != "default" else one.shape for one in data}
     if len(shapes) > 1:

@@ -55,12 +55,12 @@ class _ThreadWorkers:
         self._threads.close(0.0)
 
 
-def _seeded(dataset: Any, rows: Sequence[Any], batchify: Any, seed: int) -> Any:
+def _seeded(dataset: Sequence[Any], rows: Sequence[Any], batchify: object, seed: int) -> list[NDArray] | NDArray:
     with rng.using(seed):
         return make_batch(dataset, rows, batchify)
 
 
-def _only_arrays(dataset: Any) -> bool:
+def _only_arrays(dataset: object) -> bool:
     """Whether batches are made by choosing rows of arrays, without calling user code."""
     if type(dataset) is ArrayDataset:
         return all(hasattr(one, "dtype") or _only_arrays(one) for one in dataset._data)
@@ -71,7 +71,7 @@ def _only_arrays(dataset: Any) -> bool:
     return isinstance(dataset, NDArray)
 
 
-def _noted(batch: Any, start: int) -> Any:
+def _noted(batch: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...], start: int) -> Any:
     """Report a batch to the recorder, and return it."""
     sink = hooks.sink
     if sink is not None:
@@ -93,7 +93,7 @@ def _begun(batches: Any) -> tuple[Iterator[Any], int]:
 class _Epoch:
     """The batches of one epoch, a few of which workers make ahead."""
 
-    def __init__(self, workers: Any, tickets: Iterator[int], batches: Any, ahead: int, timeout: float) -> None:
+    def __init__(self, workers: Any, tickets: Iterator[int], batches: object, ahead: int, timeout: float) -> None:
         self._workers, self._tickets, self._timeout, self._owner = workers, tickets, timeout, os.getpid()
         self._batches, self._seed = _begun(batches)
         self._waiting: list[int] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from ...ndarray.sparse_creation import csr_matrix
 from ..utils import is_of_scipy, whole
 from .sampler import FilterSampler, Sampler, SequentialSampler
 
+if TYPE_CHECKING:
+    from ...base.types import Shape
+
+
 __all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "as_rows", "batch_of"]
 
 
-def as_rows(data: Any) -> Any:
+def as_rows(data: object) -> Any:
     """A sparse matrix of scipy as a csr array of its element type, which has rows to choose; anything else as it is."""
     return csr_matrix(data) if is_of_scipy(data) else data
 
@@ -31,7 +35,7 @@ class Dataset:
     Arrays and lists are data sets as they are: whatever has a length and takes numbers in brackets.
     """
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: int) -> Any:
         raise UnsupportedError(f"{type(self).__name__} does not say what its examples are.", hint="define __getitem__.")
 
     def __len__(self) -> int:
@@ -92,7 +96,7 @@ class Dataset:
         return self.transform(_First(fn), lazy)
 
 
-def _require_function(fn: Any) -> None:
+def _require_function(fn: Callable[..., Any] | _First) -> None:
     if not callable(fn):
         raise DTypeError(expected("fn", "a function of an example", type(fn)), hint="transform(lambda x: x / 255)")
 
@@ -111,7 +115,7 @@ class SimpleDataset(Dataset):
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: int) -> int | Shape:
         return self._data[idx]
 
 
@@ -134,7 +138,7 @@ class _TransformedDataset(Dataset):
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: object) -> int | tuple[Any, ...]:
         item = self._data[idx]
         return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
 
@@ -188,7 +192,7 @@ class ArrayDataset(Dataset):
         self._length = lengths[0]
         self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: object) -> Any:
         return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)
 
     def __len__(self) -> int:
@@ -203,7 +207,7 @@ def _length_of(source: Any) -> int:
                          hint="give arrays, lists or data sets of equal length.") from None
 
 
-def batch_of(dataset: Any, rows: Any) -> Any:
+def batch_of(dataset: Any, rows: object) -> Any:
     """The batch of the examples ``rows``, made by array rather than by example; None if the data set does not allow it.
 
     Parameters
@@ -243,7 +247,7 @@ def _within(rows: Any, length: int) -> Any:
     return rows
 
 
-def _numpy_rows(values: Any, rows: Any) -> Any:
+def _numpy_rows(values: Any, rows: object) -> Any:
     """Rows of a numpy array as an array of the library, of its element type; None if there is no such type."""
     if values.dtype.name not in ELEMENT_TYPES or not values.ndim:
         return None

@@ -180,7 +180,7 @@ def _seed(seed: int) -> None:
     random.seed(seed)
 
 
-def _answer(pipe: Any, ticket: int, answer: Any) -> None:
+def _answer(pipe: object, ticket: int, answer: object) -> None:
     try:
         _send(pipe, ticket, answer)
     except (BrokenPipeError, ConnectionError):
@@ -246,7 +246,7 @@ class Processes:
         If they cannot be sent to another process.
     """
 
-    def __init__(self, count: int, dataset: Any, batchify: Any) -> None:
+    def __init__(self, count: int, dataset: Any, batchify: object) -> None:
         try:
             payload = bytes(reduction.ForkingPickler.dumps((dataset, batchify)))
         except Exception as error:
@@ -318,7 +318,7 @@ class Processes:
             raise answer.to_raise()
         return answer
 
-    def _take(self, number: int, pipe: Any) -> None:
+    def _take(self, number: int, pipe: object) -> None:
         try:
             ticket, answer = _received(pipe)
         except (EOFError, OSError):

@@ -25,7 +25,7 @@ class Sampler:
         raise UnsupportedError(f"{type(self).__name__} does not say how many examples it gives.", hint="define __len__.")
 
 
-def require_sampler(name: str, given: Any) -> None:
+def require_sampler(name: str, given: object) -> None:
     """Raise unless the argument can be iterated over, as a sampler must be.
 
     Raises
@@ -37,7 +37,7 @@ def require_sampler(name: str, given: Any) -> None:
         raise DTypeError(expected(name, "a Sampler", type(given)), hint="see mx.gluon.data.Sampler.")
 
 
-def _length(value: Any) -> int:
+def _length(value: int) -> int:
     found = whole("length", value)
     if found > sys.maxsize:
         raise ShapeError(expected("length", f"at most {sys.maxsize}", value), hint="it counts the examples.")

@@ -55,7 +55,7 @@ class Loss(HybridBlock):
             self._look_at(sample_weight, given)
         return loss if self._weight is None or self._weight == 1 else loss * self._weight
 
-    def _look_at(self, weight: Any, loss: Any) -> None:
+    def _look_at(self, weight: object, loss: object) -> None:
         """Warn if weights of samples lie along another axis than the samples; the shape of a symbol is unknown."""
         shape, losses = getattr(weight, "shape", None), getattr(loss, "shape", None)
         if shape and losses and math.prod(shape) > 1 and len(shape) < len(losses) and shape == losses[:len(shape)]:

@@ -24,7 +24,7 @@ class L2Loss(Loss):
     def __init__(self, weight: float | None = 1.0, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: object = None) -> Any:
         loss = F.square(F.elemwise_sub(like(F, label, pred), pred)) * 0.5
         return self._finish(F, loss, sample_weight)
 

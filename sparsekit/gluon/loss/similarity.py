@@ -59,7 +59,7 @@ class CosineEmbeddingLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: object = None) -> Any:
         label = F.reshape(label, shape=(-1, 1))
         cosine = _cosine(F, like(F, input1, input2), input2)
         loss = (1 - cosine) * (label == 1) + F.relu((label == -1) * (cosine - self._margin))

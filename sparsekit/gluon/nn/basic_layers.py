@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from ..block import HybridBlock
 from ..symbolic import as_held
 from ..utils import whole
 from .activations import Activation
+
+if TYPE_CHECKING:
+    from ...base.types import DTypeLike
+
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
 
@@ -46,8 +50,8 @@ class Dense(HybridBlock):
     """
 
     def __init__(self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True,
-                 dtype: Any = "float32", weight_initializer: Any = None, bias_initializer: Any = "zeros", in_units: int = 0,
-                 weight_grad_stype: str = "default", **kwargs: Any) -> None:
+                 dtype: DTypeLike = "float32", weight_initializer: object = None, bias_initializer: str = "zeros",
+                 in_units: int = 0, weight_grad_stype: str = "default", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if weight_grad_stype not in ("default", "row_sparse"):
             raise StorageTypeError(expected("weight_grad_stype", "'default' or 'row_sparse'", weight_grad_stype),
@@ -72,7 +76,7 @@ class Dense(HybridBlock):
             raise ShapeError(expected(f"units of {self.name}", "at least 1", 0), hint="Dense(units=1), for example.")
         self.weight.shape = self._weight_shape(math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: object = None) -> Any:
         if self._is_transposed and as_held(x):
             if self._flatten and getattr(x, "ndim", 0) != 2:  # the shape of a symbol is unknown
                 x = F.Flatten(x)
@@ -102,7 +106,7 @@ class Dropout(HybridBlock):
         Axes along which all elements are dropped or kept together.
     """
 
-    def __init__(self, rate: Any, axes: Any = (), **kwargs: Any) -> None:
+    def __init__(self, rate: Any, axes: object = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(rate, (float, int, np.number)) or not 0 <= rate < 1:
             raise SparsekitError(expected("rate", "a number of at least 0 and below 1", rate),
@@ -147,7 +151,7 @@ class Embedding(HybridBlock):
         ``lazy_update`` changes no others.
     """
 
-    def __init__(self, input_dim: int, output_dim: int, dtype: Any = "float32", weight_initializer: Any = None,
+    def __init__(self, input_dim: int, output_dim: int, dtype: str = "float32", weight_initializer: Any = None,
                  sparse_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         input_dim, output_dim = whole("input_dim", input_dim), whole("output_dim", output_dim)

@@ -24,7 +24,7 @@ class _Cells(RecurrentCell):
         """Shapes and layouts of the states of all cells."""
         return [info for cell in self._children.values() for info in cell.state_info(batch_size)]
 
-    def begin_state(self, **kwargs: Any) -> list[Any]:  # type: ignore[override]
+    def begin_state(self, **kwargs: object) -> list[Any]:  # type: ignore[override]
         """States of all cells to begin with; arguments as those of ``RecurrentCell.begin_state``."""
         self._check_not_modified()
         return [state for cell in self._children.values() for state in cell.begin_state(**kwargs)]
@@ -57,7 +57,7 @@ class _Stack(_Cells):
         return inputs, new
 
     def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+               valid_length: object = None) -> tuple[Any, Any]:
         """Run each cell over the whole sequence, one after another; see ``RecurrentCell.unroll``."""
         self.reset()
         inputs, _, F, batch_size = format_sequence(length, inputs, layout, None)
@@ -109,7 +109,7 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
     def __init__(self, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+    def hybrid_forward(self, F: object, inputs: object, states: object) -> Any:
         """One step of each cell."""
         return self._step(inputs, states)
 
@@ -150,7 +150,7 @@ class DropoutCell(HybridRecurrentCell):
         return F.Dropout(inputs, p=self._rate, axes=self._axes, name=self._step_name() + "fwd"), states
 
     def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+               valid_length: object = None) -> tuple[Any, Any]:
         """Drop values of a sequence, of one array in one go; see ``RecurrentCell.unroll``."""
         self.reset()
         inputs, _, F, _ = format_sequence(length, inputs, layout, merge_outputs)
@@ -192,7 +192,7 @@ class ModifierCell(HybridRecurrentCell):
             states: list[Any] = self.base_cell.begin_state(func=func, **kwargs)
         return states
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+    def hybrid_forward(self, F: object, inputs: object, states: object) -> Any:
         """One step, of operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
                              hint="override hybrid_forward(self, F, inputs, states).")
@@ -201,7 +201,7 @@ class ModifierCell(HybridRecurrentCell):
         return f"{type(self).__name__}({self.base_cell!r})"
 
 
-def _released(cell: Any) -> Assigned:
+def _released(cell: object) -> Assigned:
     """Inside, a cell that is modified may be called directly."""
     return Assigned(cell, _modified=False)
 
@@ -319,8 +319,8 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
     def __repr__(self) -> str:
         return f"BidirectionalCell(forward={self._children['l_cell']!r}, backward={self._children['r_cell']!r})"
 
-    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Any, begin_state: object = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: object = None) -> tuple[Any, Any]:
         """Run both cells over a sequence; see ``RecurrentCell.unroll``."""
         self.reset()
         steps, axis, F, batch_size = format_sequence(length, inputs, layout, False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray, symbol
 from ...base.errors import ShapeError, SparsekitError, UnknownNameError, UnsupportedError
@@ -15,6 +15,15 @@ from ..utils import whole
 from .composed import BidirectionalCell, DropoutCell, HybridSequentialRNNCell
 from .rnn_cell import GRUCell, LSTMCell, RNNCell
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+    from ...base.context import Context
+    from ...base.types import DType, DTypeLike
+    from ...core.types import Tensor
+
+
 __all__ = ["GRU", "LSTM", "RNN"]
 
 _NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
@@ -23,7 +32,7 @@ class _RNNLayer(HybridBlock):
     """Base of the three kinds of recurrent layers."""
 
     def __init__(self, hidden_size: int, num_layers: int, layout: str, dropout: float, bidirectional: bool, input_size: int,
-                 initializers: dict[str, Any], mode: str, dtype: Any, projection_size: int | None = None,
+                 initializers: dict[str, Any], mode: str, dtype: DTypeLike, projection_size: int | None = None,
                  use_sequence_length: bool = False, clip: tuple[Any, Any, bool] = (None, None, False), **kwargs: Any) -> None:
         if layout not in ("TNC", "NTC"):
             raise UnknownNameError.of("layout", layout, ("TNC", "NTC"))
@@ -114,7 +123,7 @@ class _RNNLayer(HybridBlock):
         shape = (self._num_layers * self._dir, batch_size, self._width)
         return [{"shape": shape, "__layout__": "LNC", "dtype": self._dtype}]
 
-    def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
+    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: DType | Context) -> list[Any]:
         """States to begin with.
 
         Parameters
@@ -161,7 +170,7 @@ class _RNNLayer(HybridBlock):
         output, last = super().__call__(inputs, list(states), *lengths, **kwargs)
         return output if skip else (output, last)
 
-    def _states_for(self, inputs: Any) -> list[Any]:
+    def _states_for(self, inputs: object) -> list[Any]:
         if isinstance(inputs, Symbol):
             return self.begin_state(func=symbol.zeros)
         if not isinstance(inputs, NDArray) or len(inputs.shape) != 3:
@@ -170,8 +179,8 @@ class _RNNLayer(HybridBlock):
                              hint="add an axis for time or batch with expand_dims().")
         return self.begin_state(inputs.shape[self._layout.find("N")], ctx=inputs.context, dtype=inputs.dtype)
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any, sequence_length: Any = None,  # type: ignore[override]
-                       **kwargs: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, inputs: object, states: Sequence[Any], sequence_length: Tensor | None = None,  # type: ignore[override]
+                       **kwargs: object) -> Any:
         """The output, and the last states."""
         if isinstance(inputs, NDArray):
             self._check_states(inputs, states)
@@ -237,9 +246,9 @@ class RNN(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, activation: str = "relu", layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
-                 i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
-                 dtype: Any = "float32", **kwargs: Any) -> None:
+                 bidirectional: bool = False, i2h_weight_initializer: object = None, h2h_weight_initializer: object = None,
+                 i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
+                 dtype: str = "float32", **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
             "h2h_bias": h2h_bias_initializer}, f"rnn_{activation}", dtype, **kwargs)
@@ -287,10 +296,10 @@ class LSTM(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: object = None,
+                 h2h_weight_initializer: object = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros",
                  projection_size: int | None = None, h2r_weight_initializer: Any = None, state_clip_min: float | None = None,
-                 state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: Any = "float32",
+                 state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: DTypeLike = "float32",
                  **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
@@ -337,9 +346,9 @@ class GRU(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
-                 dtype: Any = "float32", **kwargs: Any) -> None:
+                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: object = None,
+                 h2h_weight_initializer: object = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros",
+                 dtype: DTypeLike = "float32", **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
             "h2h_bias": h2h_bias_initializer}, "gru", dtype, **kwargs)

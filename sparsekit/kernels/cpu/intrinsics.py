@@ -62,7 +62,7 @@ def eight_bytes(typing_context: Any, text: Any, place: Any) -> Any:
 
 
 @_words.intrinsic
-def zero_bits(typing_context: Any, word: Any) -> Any:
+def zero_bits(typing_context: object, word: object) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
@@ -96,8 +96,8 @@ def write(typing_context: Any, shared_state: Any, place: Any, value: Any) -> Any
 
 
 @_words.intrinsic
-def pause(typing_context: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def pause(typing_context: object) -> Any:
+    def generate(context: Any, builder: Any, signature: object, arguments: object) -> Any:
         word, values = PAUSE
         if word:
             kind = ir.FunctionType(ir.VoidType(), [_status] * len(values))
@@ -158,7 +158,7 @@ def _eight_bytes(text, place):
 
 
 def _leading(array, count):
-    return lambda array, count: to_fixed_tuple(array, count)  # type: ignore[call-arg]  # the compiler's own comes first
+    return lambda array, count: to_fixed_tuple(array, count)
 
 
 def _zero_bits(word):

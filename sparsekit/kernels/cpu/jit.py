@@ -107,7 +107,7 @@ def _imported() -> Any:
     if not module.config.DISABLE_JIT:
 
         @extending.typeof_impl.register(Kernel)  # a kernel met inside another kernel is its dispatcher
-        def _(value: Kernel, _context: Any) -> Any:
+        def _(value: Kernel, _context: object) -> Any:
             return types.Dispatcher(value.dispatcher)
 
         importlib.import_module("sparsekit.kernels.cpu.intrinsics").register()
@@ -156,7 +156,7 @@ class Kernel:
             made._cache = kept.Kept(self.py_func)
         compile_signature, name = made.compile, self.py_func.__name__
 
-        def compile_and_tell(signature: Any) -> Any:
+        def compile_and_tell(signature: tuple[Any, ...]) -> Any:
             if any(isinstance(kind, module.types.Array) and not kind.mutable for kind in signature):
                 raise _ReadOnly
             compiled = _whole(name, lambda: compile_signature(signature))
@@ -166,7 +166,7 @@ class Kernel:
         made.compile = compile_and_tell
         return made
 
-    def _interpreted(self, *arguments: Any) -> Any:
+    def _interpreted(self, *arguments: object) -> Any:
         """Run the Python function uncompiled, as ``NUMBA_DISABLE_JIT=1`` requests for debugging."""
         if any(getattr(value, "dtype", None) == _HALF for value in arguments):
             return widened(self, arguments)
@@ -218,7 +218,7 @@ def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def kernel(function: Callable[..., Any] | None = None, **options: bool | set[str] | str) -> Any:
     """Make ``function`` a ``Kernel``; options go to ``numba.njit``."""
     if function is None:
         return lambda real: Kernel(real, options)

@@ -116,7 +116,7 @@ class Kept:
         stamp = hashlib.sha256(made + code.co_code + sources).digest()
         return "{}.{}.{}.nbc".format(re.sub(r"[^\w.-]", "", name), sys.implementation.cache_tag, kinds), stamp
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
+    def load_overload(self, signature: object, target_context: Any) -> Any:
         """What was compiled for these types, or None."""
         target_context.refresh()
         try:
@@ -136,7 +136,7 @@ class Kept:
             _Trouble.reason = _Trouble.reason or f"what was kept cannot be read: {error}"
         return None
 
-    def save_overload(self, signature: Any, compiled: Any) -> None:
+    def save_overload(self, signature: object, compiled: Any) -> None:
         """Keep what has been compiled for these types."""
         if _Trouble.reason or compiled.library.has_dynamic_globals or any(not one.can_cache for one in compiled.lifted):
             return

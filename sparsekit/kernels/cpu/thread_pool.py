@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from .intrinsic_names import (
     write,
 )
 from .jit import kernel, worker_count
+
+if TYPE_CHECKING:
+    from ...base.types import Array
+
 
 __all__ = ["lead", "share"]
 
@@ -92,7 +96,7 @@ def _attend(shared_state, number, looks):
     write(shared_state, AWAKE + number * 8, 0)
 
 
-def _new_shared_state(helpers: int) -> Any:
+def _new_shared_state(helpers: int) -> Array:
     shared_state = np.zeros(AWAKE + 8 * (helpers + 1), np.int64)
     shared_state[[NEXT, GRAIN]] = CLOSED, 1
     return shared_state
@@ -185,7 +189,7 @@ def _pool() -> _Pool:
     return _pools[0]
 
 
-def share(shared: Any, count: int, grain: int, *arguments: Any) -> None:
+def share(shared: Any, count: int, grain: int, *arguments: object) -> None:
     """Run a kernel's loop over ``range(count)`` in pieces of ``grain``, with the helpers unless another thread has them.
 
     Parameters

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from .base.entry import doors, entries
 from .base.errors import SparsekitError, expected
-from .base.progress import Batches, in_notebook
+from .base.progress import Progress, in_notebook
 from .ndarray.checkpoints import save_checkpoint
 
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
@@ -103,7 +103,7 @@ class Speedometer:
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
         self.batch_size, self.frequent, self.auto_reset = batch_size, frequent, auto_reset
         self.init, self.tic, self.last_count = False, 0.0, 0
-        self._bar: Batches | None = None
+        self._bar: Progress | None = None
         self._longest = 0
 
     def __call__(self, param: Any) -> None:
@@ -127,12 +127,11 @@ class Speedometer:
         if self._bar is None or count <= self.last_count:
             if self._bar is not None:
                 self._bar.close()
-            self._bar = Batches(f"Epoch {param.epoch}", _batches(known.get("train_data")) or self._longest or None,
-                                self.batch_size)
-            self._bar.done = count
+            self._bar = Progress(f"Epoch {param.epoch}", _batches(known.get("train_data")) or self._longest or None,
+                                 " samples", self.batch_size, count)
         metric = param.eval_metric
-        self._bar.note = lambda: "" if metric is None else "".join(f", {name}={value:.4g}" for name, value in
-                                                                   metric.get_global_name_value())
+        self._bar.note = lambda: "" if metric is None else ", ".join(f"{name}={value:.4g}" for name, value in
+                                                                    metric.get_global_name_value())
         self._bar.advance(1)
         self._longest = max(self._longest, count + 1)
         if "next_data_batch" in known and known["next_data_batch"] is None:

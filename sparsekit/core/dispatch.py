@@ -33,9 +33,9 @@ from .device import beside, placed
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find, joining
 
-__all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "convert_store", "dense_kind", "densified", "fits", "invoke",
-           "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve", "run", "wrap",
-           "written_dense"]
+__all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "compute", "convert_store", "dense_kind", "densified", "fits",
+           "invoke", "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve",
+           "run", "wrap", "written_dense"]
 
 #: Errors of numpy and Python inside kernels; users get a named error that is also an instance of one of these.
 KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
@@ -182,13 +182,18 @@ def run(plan: Plan, stores: Any, out: Any = None, node: Any = None) -> Any:
     return result
 
 
+def compute(plan: Plan, stores: Any, out: Any = None) -> Any:
+    """Call the plan's kernel, which writes to ``out`` if that is given."""
+    return plan.function(plan.k, *stores, plan.attrs, **({} if out is None else {"out": out}))
+
+
 def _run(plan: Plan, stores: Any, out: Any) -> Any:
     given = stores
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
     if out is not None and plan.takes_out and plan.cast is None and fits(out, plan, stores):
-        return hooks.ignore_fp_errors(plan.function, plan.k, *stores, plan.attrs, out=out)
-    result = hooks.ignore_fp_errors(plan.function, plan.k, *stores, plan.attrs)
+        return hooks.ignore_fp_errors(compute, plan, stores, out)
+    result = hooks.ignore_fp_errors(compute, plan, stores)
     if plan.fallback:
         if plan.op.mutates:
             _write_back(plan, given, stores)
@@ -290,25 +295,18 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     if ready is None or out is not None:
         return _invoke_slow(call, inputs, out, ctx, node)
     plan, function, k, attrs, layout = ready
+    given: tuple[Any, ...]
+    if count == 2:
+        given = (function, left._store, right._store) if k is None else (function, k, left._store, right._store, attrs)
+    elif count == 1:
+        given = function, k, inputs[0]._store, attrs
+    else:
+        given = function, k, *[array._store for array in inputs], attrs
     sink = hooks.sink
     try:
-        if sink is not None:
-            start = _clock()
-            if k is None:
-                result = state.ignore_fp_errors(function, left._store, right._store)
-            elif count == 2:
-                result = state.ignore_fp_errors(function, k, left._store, right._store, attrs)
-            else:
-                result = state.ignore_fp_errors(function, k, *[array._store for array in inputs], attrs)
-            end = _clock()
-        elif k is None:
-            result = state.ignore_fp_errors(function, left._store, right._store)
-        elif count == 2:
-            result = state.ignore_fp_errors(function, k, left._store, right._store, attrs)
-        elif count == 1:
-            result = state.ignore_fp_errors(function, k, inputs[0]._store, attrs)
-        else:
-            result = state.ignore_fp_errors(function, k, *[array._store for array in inputs], attrs)
+        start = 0 if sink is None else _clock()
+        result = state.ignore_fp_errors(*given)
+        end = 0 if sink is None else _clock()
     except SparsekitError:
         raise
     except KERNEL_ERRORS as error:

@@ -93,9 +93,22 @@ class CustomNode(Node):
 
 
 class ProgramNode(CustomNode):
-    """Many operators that run as one; ``function(gradients, want, retain)`` gives the gradients of its inputs."""
+    """Many operators that run as one.
 
-    __slots__ = ()
+    ``function(gradients, want, retain, held)`` gives the gradients of its inputs, those ``held`` already included.
+
+    Attributes
+    ----------
+    part : bool
+        Whether it adds to the gradients that its inputs have from what ran later, in the order of its operators; otherwise
+        its sums are added to those.
+    """
+
+    __slots__ = ("part",)
+
+    def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Any, part: bool) -> None:
+        super().__init__(function, inputs, outputs, ctx)
+        self.part = part
 
 
 #: Stands in ``values`` of a node whose saved stores have been dropped.
@@ -184,7 +197,11 @@ def backward(
                 if node not in useful:
                     continue
                 entries = [entry if entry is not None and entry[0] in useful else None for entry in entries]
-            made = _gradients_of(node, entries, given, F, wrap, uses, retain)
+            if isinstance(node, ProgramNode) and node.part:
+                held = _taken(waiting, entries)
+                made = node.function(given if node.outputs > 1 else [given], _wants(entries, uses), retain, held)
+            else:
+                made = _gradients_of(node, entries, given, F, wrap, uses, retain)
             if node.function is not None:
                 shared.update((id(gradient._store), gradient._store) for gradient in made if gradient is not None)
             for entry, gradient in zip(entries, made, strict=False):
@@ -237,13 +254,31 @@ def _want(node: Node, uses: dict[Node, int]) -> Want:
     return Want(grad.stype)
 
 
+def _wants(entries: Sequence[Any], uses: dict[Node, int]) -> list[Want | None]:
+    return [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
+
+
+def _taken(waiting: dict[Node, Any], entries: Sequence[Any]) -> list[Any]:
+    """The gradients that wait at these places, which no longer wait."""
+    found: list[Any] = []
+    for entry in entries:
+        gradient = None
+        if entry is not None:
+            source, place = entry
+            if source.outputs == 1:
+                gradient = waiting.pop(source, None)
+            elif source in waiting:
+                gradient, waiting[source][place] = waiting[source][place], None
+        found.append(gradient)
+    return found
+
+
 def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: Callable[..., Any],
                   uses: dict[Node, int], retain: bool) -> Any:
     if node.function is not None:
         given = given if node.outputs > 1 else [given]
         if isinstance(node, ProgramNode):
-            return node.function(given, [entry and _want(entry[0], uses) if entry is None or entry[0].grad is not None else _ANY
-                                         for entry in entries], retain)
+            return node.function(given, _wants(entries, uses), retain)
         return node.function(given)
     call: Any = node.call
     op, inputs = call.op, node.values
@@ -253,7 +288,7 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
     rule = op.gradient_function
     if rule is None:
         raise _no_gradient(node)
-    want = [None if entry is None else _ANY if entry[0].grad is None else _want(entry[0], uses) for entry in entries]
+    want = _wants(entries, uses)
     out = node.results
     if call.outputs > 1:
         if call.visible < call.outputs and any(gradient is not None for gradient in given[call.visible:]):

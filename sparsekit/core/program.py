@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import bisect
 import functools
+import operator
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from ..base.config import config
 from ..base.errors import GradientError
-from ..kernels import for_device
 from . import device, graph, hooks
 from .arrays import wrap
 from .cuda_graphs import Frame, Replay, copied, parts_of, reason_against
-from .dispatch import KERNEL_ERRORS, Plan, fits, invoke, named_error, plan_for, recorded, run, written_dense
+from .dispatch import KERNEL_ERRORS, Plan, compute, fits, invoke, named_error, plan_for, recorded, run
 from .graph import ProgramNode
 from .spec import Spec
-from .trace import TRACE, Outline, Step, Tracer
+from .trace import TRACE, Outline, Step, Tracer, TracingError
 
-__all__ = ["Program"]
+__all__ = ["Program", "kind_of"]
 
 _clock = time.perf_counter_ns
 
@@ -77,13 +77,17 @@ class _Instruction:
         self.target: int | None = None
         self.spent: tuple[int, ...] = ()
 
-    def code(self) -> tuple[Any, ...]:
-        """The instruction as the loop reads it; the last item is itself if a plain call is not enough."""
+    def code(self, fixed: Callable[[Any], int]) -> tuple[Any, ...]:
+        """The instruction as the loop reads it: the kernel, what takes its arguments out of the stores, the result's slot.
+
+        The last item is the instruction itself if a plain call is not enough.  ``fixed(value)`` gives the slot of an
+        argument that is no array.
+        """
         plan, places = self.plan, self.places
         direct = getattr(plan.k.xp, plan.ufunc) if plan.ufunc and len(places) == 2 else None
         special = self.general or self.buffer is not None or self.target is not None or self.spent
-        return (direct or plan.function, None if direct else plan.k, plan.attrs, len(places), *(*places, -1, -1)[:2], places,
-                self.place, self if special else None)
+        arguments = places if direct else (fixed(plan.k), *places, fixed(plan.attrs))
+        return direct or plan.function, operator.itemgetter(*arguments), self.place, self if special else None
 
 
 class _Pass:
@@ -95,14 +99,17 @@ class _Pass:
         Stands for the gradient at each result; None where no gradient arrives, and in the forward pass.
     gradients : list of int or None
         Slot of the gradient of each input, None for one that no gradient flows to.
+    last : tuple of (str, int)
+        Layer and number of the operator that ran first, whose gradient is computed last.
     """
 
-    __slots__ = ("code", "gradients", "heads", "instructions", "name")
+    __slots__ = ("code", "gradients", "heads", "instructions", "last", "name")
 
-    def __init__(self, name: str, instructions: list[_Instruction], heads: Sequence[Outline | None] = (),
-                 gradients: Sequence[int | None] = ()) -> None:
+    def __init__(self, name: str, instructions: list[_Instruction], fixed: Callable[[Any], int],
+                 heads: Sequence[Outline | None] = (), gradients: Sequence[int | None] = ()) -> None:
         self.name, self.instructions, self.heads, self.gradients = name, instructions, heads, gradients
-        self.code = [instruction.code() for instruction in instructions]
+        self.code = [instruction.code(fixed) for instruction in instructions]
+        self.last = "", -1
 
 
 class _Run:
@@ -116,6 +123,30 @@ class _Run:
         self.frame, self.first = frame, first
 
 
+def kind_of(array: Any) -> tuple[Any, ...]:
+    """What a program depends on of an array: layout, element type, and whether and where its gradient goes."""
+    entry = array._entry
+    if entry is None or not hooks.state.recording:
+        return array._layout, array._store.dtype
+    gradient = entry[0].grad
+    return array._layout, array._store.dtype, "" if gradient is None else gradient.stype
+
+
+class _Arrived(NamedTuple):
+    """Where gradients are when a backward pass begins: storage type and element type of each, None where none is.
+
+    Attributes
+    ----------
+    heads : tuple
+        At each result.
+    held : tuple
+        At each input, from what ran later; empty if that is added afterwards.
+    """
+
+    heads: tuple[tuple[str, Any] | None, ...]
+    held: tuple[tuple[str, Any] | None, ...] = ()
+
+
 class Program:
     """What a function of arrays computes, and its gradient, for arrays of one kind each.
 
@@ -127,68 +158,102 @@ class Program:
         What it gave.
     F : namespace
         Where gradient rules find operators.
+    part : bool
+        Whether it is a part of a larger whole whose gradients are to be summed in the order of the operators, as if they
+        were one program.
+
+    Attributes
+    ----------
+    error : Exception or None
+        Why there is no backward pass; ``backward()`` raises that.
     """
 
-    def __init__(self, tracer: Tracer, results: Sequence[Any], F: Any) -> None:
-        self.ctx, self.F, self.tracer = tracer.ctx, F, tracer
+    def __init__(self, tracer: Tracer, results: Sequence[Any], F: Any, part: bool = False) -> None:
+        self.ctx, self.F, self.tracer, self.part = tracer.ctx, F, tracer, part
         lifted = [array if array._ctx is TRACE else tracer.lift(array) for array in results]
         self.inputs = [array._store.slot for array in tracer.arrays]
         self.outputs = [array._store.slot for array in lifted]
-        self.specs = [Spec(array.shape, array.dtype) for array in lifted]
+        self.specs = [Spec.of(array) for array in lifted]
         self.empty: list[Any] = []
         self.entries = [array._entry if tracer.recording else None for array in lifted]
         self.steps = list(tracer.steps)
         self.frames: list[Frame] = []
-        self.passes: dict[tuple[bool, ...], _Pass | None] = {}
+        self.passes: dict[_Arrived, _Pass | None] = {}
+        self._fixed: dict[int, tuple[int, Any]] = {}
         self._lock = threading.Lock()
         self._verdicts: dict[Any, str] = {}
-        instructions = [_Instruction(step, _in_mode(self._plan(step), step.training), number)
+        instructions = [_Instruction(step, _planned(self._plan(step), step.training), number)
                         for number, step in enumerate(self.steps)]
         self._kept: set[int] = {*self.outputs, *self.inputs}
-        arrives = tuple([entry is not None for entry in self.entries])
         self.whole: _Pass | None = None
-        if any(arrives):
+        self.error: Exception | None = None
+        if any(self.entries):
             self._kept.update(*[step.outputs for step in instructions if step.unrepeatable])
-            self.whole = self.passes[arrives] = self._backward(arrives)
+            arrived = _Arrived(tuple([entry and ("default", spec.dtype)
+                                      for entry, spec in zip(self.entries, self.specs, strict=True)]))
+            try:
+                self.whole = self.passes[arrived] = self._backward(arrived)
+            except Exception as error:  # of no harm to those who ask for no gradient, or for another
+                self.error = error.with_traceback(None)
+                self._kept.update(*[step.outputs for step in instructions])
         self._give_buffers(instructions, self._kept)
         left = self._kept | _read(self.whole.instructions if self.whole else ())
         self._gone = {slot for step in instructions for slot in step.outputs} - left
         _mark_spent(instructions, left)
-        self.forward = _Pass("forward", instructions)
-        self._made_ready(instructions)
+        self.reached = self.whole.gradients if self.whole else tracer.buffers
+        self.forward = self._made_ready(_Pass("forward", instructions, self._slot_of))
 
-    def _backward(self, arrives: tuple[bool, ...]) -> _Pass:
-        """The backward pass from the results that a gradient arrives at."""
+    def _backward(self, arrived: _Arrived) -> _Pass:
+        """The backward pass from the gradients that arrive."""
         tracer = self.tracer
         tracer.steps = []
         for buffer in tracer.buffers:
             if buffer is not None:
-                buffer.made = None
+                buffer.made = buffer.node = None
         with tracer.at_work():
             hooks.state.recording = False
-            heads = [tracer.outline(spec) if there else None for spec, there in zip(self.specs, arrives, strict=True)]
-            pairs = [(entry, wrap(head, TRACE)) for entry, head in zip(self.entries, heads, strict=True) if entry and head]
+            heads = [kind and tracer.outline(Spec(spec.shape, kind[1], kind[0]))
+                     for spec, kind in zip(self.specs, arrived.heads, strict=True)]
+            held = [kind and tracer.outline(Spec(array.shape, kind[1], kind[0]))
+                    for array, kind in zip(tracer.arrays, arrived.held, strict=False)]
+            pairs = [(entry, wrap(head, TRACE)) for entry, head in
+                     zip((*self.entries, *[array._entry for array in tracer.arrays]), (*heads, *held), strict=False)
+                     if entry and head]
             graph.backward([entry for entry, _ in pairs], [head for _, head in pairs], self.F, wrap, retain=True)
         gradients: list[int | None] = [None if buffer is None or buffer.made is None else buffer.made._store.slot
                                        for buffer in tracer.buffers]
         links = _links(self.steps, [entry[0] for entry, _ in pairs])
+        nodes = [one.node for one in (*tracer.steps, *tracer.buffers) if one is not None and one.node is not None]
+        last = min(nodes, key=lambda node: node.id, default=None)
         instructions = [_Instruction(step, self._plan(step), links.get(step.node, -1)) for step in tracer.steps]
         kept = self._kept | {slot for slot in gradients if slot is not None}
         _give_targets(instructions, gradients)
         self._give_buffers(instructions, kept)
         _mark_spent(instructions, kept)
-        self._made_ready(instructions)
-        return _Pass("backward", instructions, heads, gradients)
+        made = _Pass("backward", instructions, self._slot_of, [*heads, *held], gradients)
+        if last is not None:
+            made.last = last.layer, links.get(last, -1)
+        return self._made_ready(made)
 
-    def _made_ready(self, instructions: list[_Instruction]) -> None:
+    def _slot_of(self, value: Any) -> int:
+        """The slot of an argument that is no array, the same at every run."""
+        if id(value) not in self._fixed:
+            self._fixed[id(value)] = self.tracer.slots, value
+            self.tracer.slots += 1
+        return self._fixed[id(value)][0]
+
+    def _made_ready(self, one: _Pass) -> _Pass:
         """Have room and constants for what was traced last, and know what a GPU cannot capture of it."""
         self.empty = self.empty + [None] * (self.tracer.slots - len(self.empty))
         for slot, store in self.tracer.constants.items():
             if self.empty[slot] is None:
                 self.empty[slot] = device.onto(store, self.ctx)
+        for slot, value in self._fixed.values():
+            self.empty[slot] = value
         if self.ctx.device_type == "gpu":
-            found = {step: reason_against(step) for step in instructions}
+            found = {step: reason_against(step) for step in one.instructions}
             self._verdicts.update({step: reason for step, reason in found.items() if reason})
+        return one
 
     def _plan(self, step: Step) -> Plan:
         places = step.call.op.meeting([store.dtype for store in step.inputs])
@@ -205,34 +270,65 @@ class Program:
 
     # running
 
-    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        """Run it on arrays of the kinds that it was made for, recorded as one node; a list of the results."""
+    def __call__(self, arrays: Sequence[Any], watch: Callable[[int, Callable[[int], Any]], None] | None = None) -> list[Any]:
+        """Run it on arrays of the kinds that it was made for, recorded as one node; a list of the results.
+
+        ``watch(number, array_of)`` is called after each operator of the forward pass, with the number of those that ran;
+        ``array_of(slot)`` gives any array that has been computed.
+        """
         values = self.empty[:]
         for slot, array in zip(self.inputs, arrays, strict=True):
             values[slot] = array._store
         frame = self._frame()
         first = graph.reserve(len(self.steps)) if hooks.sink is not None else 0
-        self._execute(self.forward, values, frame, (), first)
+        if watch is None:
+            self._execute(self.forward, values, frame, (), first)
+        else:
+            self._execute_watched(watch, values, frame, first)
         stores = [_own(values[slot], frame) for slot in self.outputs]
-        if self.whole is None:
+        if not any(self.entries):
             self._give_back(frame)
             return [wrap(store, self.ctx) for store in stores]
         kept = _Run(arrays, values, frame, first)
-        entries = tuple([None if slot is None else array._entry
-                         for slot, array in zip(self.whole.gradients, arrays, strict=True)])
-        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx)
+        entries = tuple([None if there is None else array._entry for there, array in zip(self.reached, arrays, strict=True)])
+        node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx, self.part)
         return [wrap(store, self.ctx, entry and (node, place))
                 for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
 
-    def _send_back(self, kept: _Run, given: Sequence[Any], wants: Sequence[Any], retain: bool) -> list[Any]:
-        """Gradients of the inputs, from those of the results."""
+    def _execute_watched(self, watch: Callable[[int, Callable[[int], Any]], None], values: list[Any], frame: Frame,
+                         first: int) -> None:
+        """Run the forward pass one operator at a time, so that ``watch`` runs where user code does."""
+        state, told = hooks.state, _Link()
+        before = state.recording, state.layer
+        state.recording = False
+        try:
+            for number, instruction in enumerate(self.forward.instructions, 1):
+                state.layer = instruction.layer
+                try:
+                    if hooks.sink is None:
+                        hooks.ignore_fp_errors(_run_special, instruction, values, frame, ())
+                    else:
+                        hooks.ignore_fp_errors(_run_told, instruction, hooks.sink.op, values, frame, (), first, told)
+                except KERNEL_ERRORS as error:
+                    raise self._named(instruction.place, values, error) from error
+                watch(number, lambda slot: wrap(_own(values[slot], frame), self.ctx))
+        finally:
+            state.recording, state.layer = before
+        for instruction in self.forward.instructions:
+            for slot in instruction.spent:
+                values[slot] = None
+
+    def _send_back(self, kept: _Run, given: Sequence[Any], wants: Sequence[Any], retain: bool, held: Sequence[Any] = ()
+                   ) -> list[Any]:
+        """Gradients of the inputs, from those of the results; ``held`` are those at the inputs already, which they add to."""
         if kept.values is None:
             raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                                 hint="call backward(retain_graph=True) the first time.")
-        arrives = tuple([gradient is not None for gradient in given])
-        backward = None if hooks.state.recording else self.passes.get(arrives) or self._backward_from(arrives)
-        made = (self._send_back_recorded(kept, given) if backward is None
-                else self._send_back_through(backward, kept, given, [want and want.out for want in wants], retain))
+        arrived = _Arrived(*[tuple([None if gradient is None else (gradient.stype, gradient._store.dtype) for gradient in group])
+                             for group in (given, held)])
+        backward = None if hooks.state.recording else self.passes.get(arrived) or self._backward_from(arrived)
+        made = (self._send_back_recorded(kept, given, held) if backward is None
+                else self._send_back_through(backward, kept, (*given, *held), [want and want.out for want in wants], retain))
         if not retain:
             self._give_back(kept.frame)
             kept.values = kept.arrays = None
@@ -246,31 +342,38 @@ class Program:
             values += self.empty[len(values):]
         for head, gradient in zip(backward.heads, given, strict=True):
             if head is not None:
-                values[head.slot] = (gradient._store if gradient.stype == "default" and gradient._store.dtype == head.dtype
-                                     else _dense(gradient, head, self.ctx))
+                values[head.slot] = gradient._store
         self._execute(backward, values, kept.frame, buffers, kept.first)
         with device.current(self.ctx):
             return [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
                     else wrap(_own(values[slot], kept.frame), self.ctx)
                     for slot, buffer in zip(backward.gradients, buffers, strict=True)]
 
-    def _backward_from(self, arrives: tuple[bool, ...]) -> _Pass | None:
-        """The backward pass from some of the results, or None if it reads what the forward pass does not leave."""
-        if arrives not in self.passes:
+    def _backward_from(self, arrived: _Arrived) -> _Pass | None:
+        """The backward pass from these gradients; None if it reads values, or what the forward pass does not leave."""
+        if arrived not in self.passes:
             with self._lock:
-                if arrives not in self.passes:
-                    made = self._backward(arrives)
-                    self.passes[arrives] = None if _read(made.instructions) & self._gone else made
-        return self.passes[arrives]
+                if arrived not in self.passes:
+                    self.passes[arrived] = self._found(arrived)
+        return self.passes[arrived]
 
-    def _send_back_recorded(self, kept: _Run, given: Sequence[Any]) -> list[Any]:
+    def _found(self, arrived: _Arrived) -> _Pass | None:
+        try:
+            made = self._backward(arrived)
+        except TracingError:
+            return None
+        return None if _read(made.instructions) & self._gone else made
+
+    def _send_back_recorded(self, kept: _Run, given: Sequence[Any], held: Sequence[Any]) -> list[Any]:
         """The same one operator at a time, recorded anew as the trace was, so that the gradients have gradients."""
         traced = [entry[0] for entry in self.entries if entry]
         if any(node.function is not None for node in graph.order(traced)[0]):
             raise GradientError("A hybridized block that calls an autograd.Function gives no gradients of gradients.",
                                 hint="leave out hybridize() for the block that calls it.")
         nodes = {place: node for node, place in _links(self.steps, traced).items()}
-        values: list[Any] = [None if store is None else wrap(store, self.ctx) for store in self.empty]
+        values: list[Any] = [None] * len(self.empty)
+        for slot in self.tracer.constants:
+            values[slot] = wrap(self.empty[slot], self.ctx)
         for slot, array in zip(self.inputs, kept.arrays, strict=True):
             values[slot] = array
         before, hooks.state.recording = hooks.state.recording, True
@@ -289,11 +392,10 @@ class Program:
                     values[slot] = array
         finally:
             hooks.state.recording = before
-        heads = [values[slot]._entry for slot in self.outputs]
-        pairs = [(entry, gradient) for entry, gradient in zip(heads, given, strict=True)
+        heads = [*[values[slot]._entry for slot in self.outputs], *[array._entry for array in kept.arrays]]
+        pairs = [(entry, gradient) for entry, gradient in zip(heads, (*given, *held), strict=False)
                  if entry is not None and gradient is not None]
-        slots = self.whole.gradients if self.whole else ()
-        wanted = [None if slot is None else array._entry for slot, array in zip(slots, kept.arrays, strict=True)]
+        wanted = [None if there is None else array._entry for there, array in zip(self.reached, kept.arrays, strict=True)]
         found = graph.backward([entry for entry, _ in pairs], [gradient for _, gradient in pairs], self.F, wrap, True,
                                [entry for entry in wanted if entry is not None])
         return [entry and found.get(entry) for entry in wanted]
@@ -337,19 +439,11 @@ class Program:
     def _loop(self, code: list[Any], values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
         place = -1
         try:
-            for function, k, attrs, count, left, right, places, place, special in code:
-                if special is not None:
-                    _run_special(special, values, frame, buffers)
-                    for slot in special.spent:
-                        values[slot] = None
-                elif k is None:
-                    values[place] = function(values[left], values[right])
-                elif count == 2:
-                    values[place] = function(k, values[left], values[right], attrs)
-                elif count == 1:
-                    values[place] = function(k, values[left], attrs)
+            for function, arguments, place, special in code:
+                if special is None:
+                    values[place] = function(*arguments(values))
                 else:
-                    values[place] = function(k, *[values[slot] for slot in places], attrs)
+                    _run_step(special, values, frame, buffers)
         except KERNEL_ERRORS as error:
             raise self._named(place, values, error) from error
 
@@ -367,32 +461,19 @@ class Program:
             state.caller = hooks.caller()
         try:
             for instruction in one.instructions:
-                at, plan, places = instruction.place, instruction.plan, instruction.places
-                link = None
-                if instruction.link >= 0 and first:
-                    link, told.id = told, first + instruction.link
-                state.layer = instruction.layer
-                if instruction.general:
-                    _run_special(instruction, values, frame, buffers, link)
-                else:
-                    count = len(places)
-                    stores: Any = ((values[places[0]], values[places[1]]) if count == 2 else (values[places[0]],) if count == 1
-                                   else tuple([values[slot] for slot in places]))
-                    if instruction.buffer is None and instruction.target is None:
-                        start = _clock()
-                        made = plan.function(plan.k, *stores, plan.attrs)
-                        op(plan, start, _clock(), stores, (made,), link)
-                        values[at] = made
-                    else:
-                        start = _clock()
-                        _run_special(instruction, values, frame, buffers)
-                        op(plan, start, _clock(), stores, (values[at],), link)
+                at, state.layer = instruction.place, instruction.layer
+                _run_told(instruction, op, values, frame, buffers, first, told)
                 for slot in instruction.spent:
                     values[slot] = None
         except KERNEL_ERRORS as error:
             raise self._named(at, values, error) from error
         finally:
-            state.layer, state.caller = layer, caller
+            state.caller = caller
+            if one is self.forward:
+                state.layer = layer
+            elif first and one.last[1] >= 0:  # what is done with the gradients belongs to that operator too
+                state.layer, told.id = one.last[0], first + one.last[1]
+                state.node = told
 
     def _named(self, place: int, values: list[Any], error: Exception) -> Exception:
         passes = (self.forward, *self.passes.values())
@@ -400,11 +481,16 @@ class Program:
         return named_error(instruction.plan.call, [values[slot] for slot in instruction.places], error)
 
 
-def _in_mode(plan: Plan, training: bool) -> Plan:
+def _planned(plan: Plan, training: bool) -> Plan:
     """The plan, whose kernel runs in the mode in which it was traced, if that is not the one in which the program was made."""
     if training is hooks.state.training:
         return plan
-    function, plan.ufunc = plan.function, ""
+    plan.ufunc = ""
+    return plan.with_function(_in_mode(plan.function, training))
+
+
+def _in_mode(function: Callable[..., Any], training: bool) -> Callable[..., Any]:
+    """A kernel that runs as in training, or as in prediction."""
 
     def run(*arguments: Any, **more: Any) -> Any:
         before, hooks.state.training = hooks.state.training, training
@@ -413,7 +499,7 @@ def _in_mode(plan: Plan, training: bool) -> Plan:
         finally:
             hooks.state.training = before
 
-    return plan.with_function(run)
+    return run
 
 
 def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any],
@@ -431,10 +517,25 @@ def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buf
         out = buffers[instruction.target]._store
         if not fits(out, plan, stores):
             out = None
-    if out is None:
-        values[instruction.place] = plan.function(plan.k, *stores, plan.attrs)
+    values[instruction.place] = compute(plan, stores, out)
+
+
+def _run_told(instruction: _Instruction, op: Any, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int,
+              told: _Link) -> None:
+    """Run any instruction, and report it by ``op``, tied to the operator whose gradient it is."""
+    plan, places, link = instruction.plan, instruction.places, None
+    if instruction.link >= 0 and first:
+        link, told.id = told, first + instruction.link
+    if instruction.general:
+        _run_special(instruction, values, frame, buffers, link)
+        return
+    stores = tuple([values[slot] for slot in places])
+    start = _clock()
+    if instruction.buffer is None and instruction.target is None:
+        values[instruction.place] = compute(plan, stores)
     else:
-        values[instruction.place] = plan.function(plan.k, *stores, plan.attrs, out=out)
+        _run_special(instruction, values, frame, buffers)
+    op(plan, start, _clock(), stores, (values[instruction.place],), link)
 
 
 def _run_step(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
@@ -453,15 +554,6 @@ def _own(store: Any, frame: Frame) -> Any:
         return store
     base = getattr(store, "base", None)
     return store.copy() if base is not None and any(base is memory for memory in frame.memory.values()) else store
-
-
-def _dense(gradient: Any, head: Outline, ctx: Any) -> Any:
-    """The store of a gradient at a result: dense, and of the result's element type."""
-    store = gradient._store
-    if gradient.stype != "default":
-        k = for_device(ctx.device_type)
-        store = written_dense("backward", store, k, "the gradient at the result of a hybridized block is taken dense")
-    return store if store.dtype == head.dtype else store.astype(head.dtype)
 
 
 def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | None]) -> None:

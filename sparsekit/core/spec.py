@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from .dispatch import resolve
 from .op import Call
 
-__all__ = ["Spec", "infer"]
+__all__ = ["Spec", "Storage", "infer", "infer_dtypes", "infer_shapes", "infer_storage"]
+
 
 class Spec(NamedTuple):
     """Shape, element type and storage type of an array that need not exist."""
@@ -19,15 +21,55 @@ class Spec(NamedTuple):
     stype: str = "default"
     fallback: bool = False
 
+    @classmethod
+    def of(cls, array: Any) -> Spec:
+        """What an array or a store is."""
+        return cls(tuple(array.shape), np.dtype(array.dtype), getattr(array, "stype", "default"))
+
+
+class Storage(NamedTuple):
+    """How an operator comes by the storage types of its outputs.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+    fallback : bool
+        Whether no kernel takes these storage types, so that sparse inputs are made dense.
+    cast : str or None
+        Storage type that the dense result is cast to.
+    """
+
+    outputs: tuple[str, ...]
+    fallback: bool
+    cast: str | None
+
+
+def infer_storage(call: Call, stypes: tuple[str, ...], shapes: Sequence[Any]) -> Storage:
+    """Storage types of what ``call`` would give; ``shapes`` has None for those that are not known."""
+    call = call.settled(shapes)
+    rule, fallback, cast = resolve(call.op, stypes, call.attrs)
+    return Storage(tuple([cast if cast and not place else rule.stype(place) for place in range(call.outputs)]), fallback, cast)
+
+
+def infer_shapes(call: Call, shapes: Sequence[Any]) -> list[tuple[int, ...]] | None:
+    """Shapes of what ``call`` would give; None if values decide them."""
+    made = call.infer_shape(list(shapes))
+    return made if made is None or call.outputs != 1 else [made]
+
+
+def infer_dtypes(call: Call, dtypes: Sequence[Any]) -> list[Any]:
+    """Element types of what ``call`` would give."""
+    made = call.op.dtype(list(dtypes), call.attrs)
+    return list(map(np.dtype, made)) if isinstance(made, (list, tuple)) else [np.dtype(made)] * call.outputs
+
 
 def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
-    """The specs of the results of ``call`` for such inputs."""
-    call = call.settled([spec.shape for spec in inputs])
-    rule, fallback, cast = resolve(call.op, tuple(spec.stype for spec in inputs), call.attrs)
-    shapes = call.infer_shape([spec.shape for spec in inputs])
-    dtype = call.op.dtype([spec.dtype for spec in inputs], call.attrs)
-    if call.outputs == 1:
-        return Spec(tuple(shapes), np.dtype(dtype), cast or rule.stype(0), fallback or cast is not None)
-    dtypes = dtype if isinstance(dtype, (list, tuple)) else [dtype] * call.outputs
-    return tuple(Spec(tuple(shape), np.dtype(dtype), rule.stype(place), fallback)
-                 for place, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)))
+    """The specs of the results of ``call`` for such inputs, whose shapes are known and decide those of the results."""
+    given = [spec.shape for spec in inputs]
+    storage = infer_storage(call, tuple([spec.stype for spec in inputs]), given)
+    shapes: Any = infer_shapes(call, given)
+    dtypes = infer_dtypes(call, [spec.dtype for spec in inputs])
+    fallback = storage.fallback or storage.cast is not None
+    made = tuple([Spec(shape, dtype, stype, fallback)
+                  for shape, dtype, stype in zip(shapes, dtypes, storage.outputs, strict=True)])
+    return made[0] if call.outputs == 1 else made

@@ -138,15 +138,19 @@ class Step(NamedTuple):
 
 
 class Buffer:
-    """Stands for the gradient buffer of an array from outside, and keeps what would be put there."""
+    """Stands for the gradient buffer of an array from outside.
+
+    It keeps what would be put there, and the node whose gradient was computed last before that.
+    """
 
     _entry = None
 
     def __init__(self, like: Any) -> None:
         self._store, self.stype, self.made = outline(like.shape, like.dtype, like.stype), like.stype, None
+        self.node: Any = None
 
     def _receive(self, gradient: Any, add: bool = False, by: str = "") -> None:
-        self.made = gradient
+        self.made, self.node = gradient, hooks.state.node
 
 
 _numbers = itertools.count(1)
@@ -202,13 +206,12 @@ class Tracer:
             if self.recording and entry is not None:
                 variable = Variable(Buffer(array if entry[0].grad is None else entry[0].grad), "write", TRACE)
             self.buffers.append(variable and variable.grad)
-            self.arrays.append(wrap(self.outline(Spec(array.shape, array.dtype, array.stype)), TRACE,
-                                    variable and (variable, 0)))
+            self.arrays.append(wrap(self.outline(Spec.of(array)), TRACE, variable and (variable, 0)))
         return self.arrays[self._lifted[key]]
 
     def constant(self, store: Any) -> Outline:
         """The outline of a store that was made while tracing."""
-        made = self.outline(Spec(tuple(store.shape), store.dtype, getattr(store, "stype", "default")))
+        made = self.outline(Spec.of(store))
         self.constants[made.slot] = store
         return made
 
@@ -306,7 +309,7 @@ def _note(call: Call, k: Any, *given: Any) -> Any:
     if call.infer_shape([store.shape for store in inputs]) is None:
         raise refuse(f"the shape of the result of {call.op.name} depends on values, which are not known while tracing.",
                      hint="leave out hybridize() for the block that uses it.")
-    made = infer(call, tuple(Spec(store.shape, store.dtype, store.stype) for store in inputs))
+    made = infer(call, tuple(map(Spec.of, inputs)))
     outputs = tuple(tracer.outline(spec) for spec in ((made,) if isinstance(made, Spec) else made))
     tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node, number(), hooks.state.training))
     return outputs[0] if call.outputs == 1 else outputs
@@ -385,13 +388,8 @@ def gradient_specs(call: Call, inputs: Sequence[Spec], F: Any, head: Spec | None
         found = call.op.gradients(F, heads if call.visible > 1 else heads[0], arrays, results if call.outputs > 1 else results[0],
                                   call.attrs, [Want() if wanted is None or wanted[place] else None
                                                for place in range(len(arrays))])
-    gradients = [None if array is None else Spec(array.shape, np.dtype(array.dtype), array.stype)
-                 for array in found[: len(arrays)]]
-    return gradients, [(step.call.op, _specs(step.inputs)) for step in tracer.steps if _makes_dense(step)]
-
-
-def _specs(outlines: Sequence[Outline]) -> tuple[Spec, ...]:
-    return tuple([Spec(one.shape, one.dtype, one.stype) for one in outlines])
+    gradients = [None if array is None else Spec.of(array) for array in found[: len(arrays)]]
+    return gradients, [(step.call.op, tuple(map(Spec.of, step.inputs))) for step in tracer.steps if _makes_dense(step)]
 
 
 def _makes_dense(step: Step) -> bool:

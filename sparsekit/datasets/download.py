@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from ..base.errors import DownloadError
 from ..base.files import written
-from ..base.progress import Progress, size_text
+from ..base.formatting import format_bytes
+from ..base.progress import Progress
 from ..base.scoped import Scoped
 from ..base.version import __version__
 
@@ -390,8 +391,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
         _check_room(source, part, total, start)
         _written(state, {"url": source.url, "validator": now})
         most = (total if total is not None else source.size if source.size is not None else LARGEST) - start
-        shown = Progress(source.name, total, progress)
-        shown.done = start
+        shown = Progress(source.name, total, done=start, shown=progress)
         try:
             with open(part, "r+b" if start else "wb") as file:
                 file.seek(start)
@@ -400,7 +400,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
             part.unlink()  # its rest is of no use
             raise
         finally:
-            shown.close()
+            shown.close(logged=True)
     if total is not None and end < total:
         return False
     state.unlink(missing_ok=True)
@@ -413,5 +413,5 @@ def _check_room(source: Source, part: Path, total: int | None, start: int) -> No
                             hint="the file there has been changed.")
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - start > free:
-        raise DownloadError(f"{source.url} takes {size_text(total - start)}, but {part.parent} has {size_text(free)} left.",
+        raise DownloadError(f"{source.url} takes {format_bytes(total - start)}, but {part.parent} has {format_bytes(free)} left.",
                             hint="set SPARSEKIT_DATA to a folder with more room.")

@@ -12,8 +12,8 @@ import numpy as np
 from ..base.context import Context
 from ..base.errors import GradientError, HybridizeWarning
 from ..core import hooks
-from ..core.program import Program
-from ..core.trace import ControlFlow, Tracer, current
+from ..core.program import Program, kind_of
+from ..core.trace import ControlFlow, Tracer, TracingError, current
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .parameter import Parameter
@@ -81,15 +81,6 @@ def restore(structure: Any, arrays: Sequence[Any]) -> Any:
     return made if kind is list else kind(*made) if hasattr(kind, "_fields") or kind is slice else kind(made)
 
 
-def _kind(array: Any) -> tuple[Any, ...]:
-    """The properties of an array that a program depends on: layout, element type, and whether and where its gradient goes."""
-    entry = array._entry
-    if entry is None or not hooks.state.recording:
-        return array._layout, array._store.dtype
-    gradient = entry[0].grad
-    return array._layout, array._store.dtype, "" if gradient is None else gradient.stype
-
-
 def _array_of(source: Any, ctx: Any) -> Any:
     return source.data(ctx) if isinstance(source, Parameter) else source
 
@@ -106,7 +97,7 @@ class _Made:
         self.sources, self.program, self.results = sources, program, results
         self.arrays = [_array_of(source, ctx) for source in sources]
         self.entries = [array._entry for array in self.arrays]
-        self.kinds = [_kind(array) for array in self.arrays]
+        self.kinds = [kind_of(array) for array in self.arrays]
 
     def arrays_now(self, ctx: Any) -> list[Any] | None:
         """The arrays of the sources, or None if the program is not for such."""
@@ -117,7 +108,7 @@ class _Made:
         else:
             return arrays
         arrays = [_array_of(source, ctx) for source in self.sources]
-        if [_kind(array) for array in arrays] != self.kinds:
+        if [kind_of(array) for array in arrays] != self.kinds:
             return None
         self.arrays, self.entries = arrays, [array._entry for array in arrays]
         return arrays
@@ -153,7 +144,7 @@ class Programs:
         if self._watch is not None and not self._watch.holds():
             self._forget(block.name)
         state, ctx = hooks.state, arrays[0]._layout.ctx
-        key = (structure, state.training, state.recording, *[_kind(array) for array in arrays])
+        key = (structure, state.training, state.recording, *[kind_of(array) for array in arrays])
         for made in self._known.get(key, ()):
             if made is None:
                 return block.forward(*args)
@@ -195,10 +186,11 @@ class Programs:
             if tracer.refused is None:
                 raise
             return self._refused(key, block, args, tracer, tracer.refused.message)
-        try:
-            program = Program(tracer, results, F)
-        except GradientError as error:  # an operator without a gradient is fine as long as no backward pass runs
-            return self._refused(key, block, args, tracer, error.message)
+        program = Program(tracer, results, F)
+        if isinstance(program.error, GradientError):  # an operator without a gradient is fine as long as no backward pass runs
+            return self._refused(key, block, args, tracer, program.error.message)
+        if program.error is not None and not isinstance(program.error, TracingError):
+            raise program.error
         watch = Watch(block, tracer.blocks)
         owners = {id(array): one for one in watch.parameters for array in one._arrays.values()}
         sources = [owners.get(id(source), source) for source in tracer.sources[len(arrays):]]

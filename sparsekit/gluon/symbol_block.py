@@ -13,7 +13,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
 from ..symbol.attr_text import parse
-from ..symbol.inference import declared_stype, dtypes_of, leaves_open, shapes_of
+from ..symbol.inference import declared_stype, dtypes_of, shapes_of
 from ..symbol.node import SymbolNode, order, variables
 from ..symbol.program import Program
 from ..symbol.shapes import complete, from_user, to_user
@@ -23,10 +23,6 @@ from .parameter_base import DeferredInitializationError
 from .symbolic import flatten, restore
 
 __all__ = ["SymbolBlock"]
-
-#: Programs are kept for so many combinations of input shapes, where they depend on them.
-REMEMBERED = 16
-
 
 class SymbolBlock(HybridBlock):
     """Runs a symbol on arrays, or puts it into another symbol; all its variables but the inputs are parameters.
@@ -71,7 +67,7 @@ class SymbolBlock(HybridBlock):
             raise ParameterError(f"Inputs must have different names, got {', '.join(self._inputs)}.",
                                  hint="name each variable once.")
         self._make_parameters()
-        self._made: dict[Any, Program] = {}
+        self._program = Program(self._symbol._entries)
 
     @staticmethod
     def _check_input(one: Symbol) -> str:
@@ -168,17 +164,7 @@ class SymbolBlock(HybridBlock):
             values = self._values(ctx)
         held = {name: F.transpose(values[key]) if self.params[name]._is_transposed else values[key]
                 for name, key in self._keys.items()} | dict(zip(self._inputs, items, strict=True))
-        return self._program(items).run([held[node.name] for node in self._leaves], ctx)
-
-    def _program(self, items: list[NDArray]) -> Program:
-        """The steps of the graph; for each combination of shapes, if it makes arrays whose shapes follow from these."""
-        key = tuple(item.shape for item in items) if leaves_open(self._symbol._entries) else ()
-        found = self._made.get(key)
-        if found is None:
-            if len(self._made) >= REMEMBERED:
-                self._made.clear()
-            found = self._made[key] = Program(self._symbol._entries, self._shapes(items) if key else None)
-        return found
+        return self._program.run([held[node.name] for node in self._leaves], ctx)
 
     def _shapes(self, items: list[Any]) -> Any:
         by_name = dict(zip(self._inputs, (item.shape for item in items), strict=True))

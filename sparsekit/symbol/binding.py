@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..base.context import Context
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError, expected
@@ -15,9 +13,9 @@ from ..ndarray.creation import zeros
 from ..ndarray.ndarray import NDArray
 from .executor import Executor
 from .gradients import gradient_stypes
-from .inference import NodeStorage, declared_stype, dtypes_of, shapes_of, storage_of
+from .inference import InferredGraph, NodeStorage, declared_stype
 from .node import Entry, SymbolNode, order, variables
-from .shapes import Partial, complete, from_user, to_user
+from .shapes import complete, from_user, to_user
 from .storage_log import log_storage, wanted
 
 __all__ = ["bind", "simple_bind"]
@@ -66,29 +64,13 @@ def _no_groups(group2ctx: Any) -> None:
                                hint="leave it out: the whole graph runs on ctx.")
 
 
-class _Facts:
-    """Shapes, element types and storage types of a whole graph."""
-
-    def __init__(self, heads: Sequence[Entry], shapes: dict[SymbolNode, Partial], dtypes: dict[SymbolNode, Any],
-                 stypes: dict[SymbolNode, str]) -> None:
-        self.shapes = shapes_of(heads, shapes)
-        self.dtypes = dtypes_of(heads, dtypes)
-        missing = {node: np.dtype(np.float32) for node in order(heads) if node.call is None and (node, 0) not in self.dtypes}
-        if missing:
-            self.dtypes = dtypes_of(heads, {**missing, **dtypes})
-        self.stypes, self.storages = storage_of(heads, stypes, self.shapes)
-
-    def spec(self, entry: Entry) -> Spec:
-        """All that is known of one array."""
-        return Spec(to_user(self.shapes.get(entry)), self.dtypes.get(entry, np.dtype(np.float32)), self.stypes[entry])
-
-    def check_complete(self, nodes: list[SymbolNode], what: str) -> None:
-        """Raise unless the shapes of these variables are known."""
-        unknown = [f"{node.name}: {to_user(self.shapes.get((node, 0)))}" for node in nodes
-                   if not complete(self.shapes.get((node, 0)))]
-        if unknown:
-            raise ShapeError(f"{what} cannot decide shapes for {'; '.join(unknown)} (0 is an unknown size).",
-                             hint="give them as keywords, or declare them: mx.sym.Variable(name, shape=…).")
+def _check_complete(facts: InferredGraph, nodes: list[SymbolNode], what: str) -> None:
+    """Raise unless the shapes of these variables are known."""
+    unknown = [f"{node.name}: {to_user(facts.shapes.get((node, 0)))}" for node in nodes
+               if not complete(facts.shapes.get((node, 0)))]
+    if unknown:
+        raise ShapeError(f"{what} cannot decide shapes for {'; '.join(unknown)} (0 is an unknown size).",
+                         hint="give them as keywords, or declare them: mx.sym.Variable(name, shape=…).")
 
 
 def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: Any, type_dict: Any, stype_dict: Any, group2ctx: Any,
@@ -102,8 +84,8 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: Any, type_dict: 
     given = {by_name[name]: from_user(shape, name) for name, shape in shapes.items() if name in by_name}
     dtypes = {by_name[name]: _dtype(dtype, name) for name, dtype in (type_dict or {}).items() if name in by_name}
     stypes = {by_name[name]: _stype(stype, name) for name, stype in (stype_dict or {}).items() if name in by_name}
-    facts = _Facts(heads, given, dtypes, stypes)
-    facts.check_complete(leaves, "simple_bind")
+    facts = InferredGraph(heads, given, dtypes, stypes)
+    _check_complete(facts, leaves, "simple_bind")
     requests = requests_of([node.name for node in arguments], grad_req)
     into = _gradient_types(heads, facts, arguments, requests)
     store = _Shared(ctx, shared_exec, shared_buffer, shared_arg_names)
@@ -113,7 +95,7 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: Any, type_dict: 
     aux = [store.array("aux", node.name, facts.spec((node, 0))) for node in states]
     _log(heads, facts.storages, {node.name: into[node] for node, request in zip(arguments, requests, strict=True)
                                  if request != "null"})
-    return Executor(heads, ctx, args, grads, requests, aux, facts.shapes)
+    return Executor(heads, ctx, args, grads, requests, aux)
 
 
 def _dtype(dtype: Any, name: str) -> Any:
@@ -130,14 +112,12 @@ def _stype(stype: Any, name: str) -> str:
     return str(stype)
 
 
-def _gradient_types(heads: Sequence[Entry], facts: _Facts, arguments: list[SymbolNode], requests: list[str]
+def _gradient_types(heads: Sequence[Entry], facts: InferredGraph, arguments: list[SymbolNode], requests: list[str]
                     ) -> dict[SymbolNode, str]:
     """The storage type of each argument's gradient."""
     if all(request == "null" for request in requests):
         return {}
-    specs = {(node, place): facts.spec((node, place)) for node in order(heads)
-             for place in range(1 if node.call is None else node.call.outputs)}
-    found = gradient_stypes(heads, specs, wanted={node for node, request in zip(arguments, requests, strict=True)
+    found = gradient_stypes(heads, facts.specs(), wanted={node for node, request in zip(arguments, requests, strict=True)
                                                   if request != "null"})
     return {node: found.get(node, "default") for node in arguments}
 
@@ -191,10 +171,10 @@ def bind(heads: Sequence[Entry], ctx: Context, args: Any, args_grad: Any, grad_r
                              hint="they must agree.")
     leaves = list(zip([*arguments, *states], [*values, *kept], strict=True))
     _check_declared(leaves)
-    facts = _Facts(heads, {node: array.shape for node, array in leaves}, {node: array.dtype for node, array in leaves},
+    facts = InferredGraph(heads, {node: array.shape for node, array in leaves}, {node: array.dtype for node, array in leaves},
                    {node: array.stype for node, array in leaves})
     _log(heads, facts.storages, {name: grad.stype for name, grad in zip(names, grads, strict=True) if grad is not None})
-    return Executor(heads, ctx, values, grads, requests, kept, facts.shapes)
+    return Executor(heads, ctx, values, grads, requests, kept)
 
 
 def _arrays(what: str, nodes: list[SymbolNode], given: Any, ctx: Context, partly: bool) -> list[Any]:

@@ -16,7 +16,7 @@ from ..core.op import Op, Rule
 from ..core.spec import Spec
 from ..core.trace import abstract
 from .gradients import gradient_stypes
-from .inference import dtypes_of, shapes_of, storage_of
+from .inference import InferredGraph, dtypes_of, shapes_of, storage_of
 from .node import Entry, SymbolNode, auxiliary, order
 from .shapes import Partial, to_user
 
@@ -91,9 +91,8 @@ class Composite(Op, ABC):
     def _gradients(self, F: Any, g: Any, *rest: Any) -> Any:
         """Abstract gradients; real ones come from what the operator calls, which is recorded."""
         arrays, results = rest[:len(rest) - 3], rest[-3]
-        specs = [Spec(array.shape, np.dtype(array.dtype), array.stype) for array in arrays]
-        outputs = [Spec(array.shape, np.dtype(array.dtype), array.stype)
-                   for array in (results if isinstance(results, tuple) else (results,))]
+        specs = [Spec.of(array) for array in arrays]
+        outputs = [Spec.of(array) for array in (results if isinstance(results, tuple) else (results,))]
         return [abstract(spec._replace(stype=stype))
                 for spec, stype in zip(specs, self.gradient_stypes(specs, outputs), strict=True)]
 
@@ -111,7 +110,7 @@ class Graph:
         self.leaves: list[SymbolNode] = [node for node in self.nodes if node.call is None]
         states = auxiliary(self.nodes)
         self.states = [place for place, node in enumerate(self.leaves) if node in states]
-        self._programs: dict[Any, Any] = {}
+        self._program: Any = None
 
     def shapes(self, given: Sequence[Partial]) -> tuple[list[Partial], list[Partial]]:
         """What is known of the variables' shapes, and of the heads'."""
@@ -130,22 +129,16 @@ class Graph:
 
     def gradient_stypes(self, given: Sequence[Spec]) -> list[str]:
         """Storage types in which the gradients of the variables arrive."""
-        shapes = shapes_of(self.heads, {node: spec.shape for node, spec in zip(self.leaves, given, strict=True)})
-        dtypes = dtypes_of(self.heads, {node: spec.dtype for node, spec in zip(self.leaves, given, strict=True)})
-        stypes, _ = storage_of(self.heads, {node: spec.stype for node, spec in zip(self.leaves, given, strict=True)}, shapes)
-        entries = [(node, place) for node in self.nodes for place in range(1 if node.call is None else node.call.outputs)]
-        specs = {entry: Spec(to_user(shapes.get(entry)), dtypes.get(entry, np.dtype(np.float32)), stypes[entry])
-                 for entry in entries}
-        found = gradient_stypes(self.heads, specs)
+        of = dict(zip(self.leaves, given, strict=True))
+        facts = InferredGraph(self.heads, {node: spec.shape for node, spec in of.items()},
+                      {node: spec.dtype for node, spec in of.items()}, {node: spec.stype for node, spec in of.items()})
+        found = gradient_stypes(self.heads, facts.specs())
         return [found.get(node, "default") for node in self.leaves]
 
     def run(self, arrays: Sequence[Any], ctx: Any) -> list[Any]:
         """The heads, for an array for each variable; recorded if autograd records."""
         from .program import Program  # which knows of composites
 
-        shapes = tuple(array.shape for array in arrays)
-        program = self._programs.get(shapes)
-        if program is None:
-            given: dict[SymbolNode, Partial] = {node: tuple(shape) for node, shape in zip(self.leaves, shapes, strict=True)}
-            program = self._programs[shapes] = Program(self.heads, shapes_of(self.heads, given))
-        return list(program.run(arrays, ctx))
+        if self._program is None:
+            self._program = Program(self.heads, part=True)
+        return list(self._program.run(arrays, ctx))

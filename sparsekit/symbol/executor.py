@@ -20,8 +20,8 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .inference import shapes_of
 from .node import Entry, SymbolNode, order, variables
-from .program import Program, Step
-from .shapes import Partial, complete, from_user, to_user
+from .program import Program
+from .shapes import complete, from_user, to_user
 
 __all__ = ["Executor"]
 
@@ -42,11 +42,11 @@ class Executor:
     """
 
     def __init__(self, heads: Sequence[Entry], ctx: Context, args: list[Any], grads: list[Any], requests: list[str],
-                 aux: list[Any], shapes: dict[Entry, Partial]) -> None:
+                 aux: list[Any], program: Program | None = None) -> None:
         self._heads, self._ctx, self._requests = list(heads), ctx, requests
         self._arguments, self._states = variables(order(heads))
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
-        self._program = Program(self._heads, shapes)
+        self._program = program or Program(self._heads)
         names = [node.name for node in self._arguments]
         self._arg_dict, self._grad_dict = dict(zip(names, args, strict=True)), dict(zip(names, grads, strict=True))
         self._aux_dict = {node.name: array for node, array in zip(self._states, aux, strict=True)}
@@ -248,17 +248,17 @@ class Executor:
             raise DTypeError(expected("callback", "a function", type(callback)), hint="callback(name, array)")
         self._monitor = None if callback is None else (callback, bool(monitor_all))
 
-    def _show(self, step: Step, inputs: tuple[NDArray, ...], outputs: list[NDArray]) -> None:
+    def _show(self, node: SymbolNode, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
         callback, everything = self._monitor or (print, False)
         state = hooks.state
         recording, state.recording = state.recording, False
         try:
             if everything:
-                for name, (source, _), array in zip(step.node.input_names(), step.node.inputs, inputs, strict=False):
+                for name, (source, _), array in zip(node.input_names(), node.inputs, inputs, strict=False):
                     if source.call is None:
                         callback(source.name, wrap(array._store, self._ctx))
-                    callback(f"{step.node.name}_{name}", wrap(array._store, self._ctx))
-            for name, array in zip(step.node.output_names(), outputs, strict=True):
+                    callback(f"{node.name}_{name}", wrap(array._store, self._ctx))
+            for name, array in zip(node.output_names(), outputs, strict=True):
                 callback(name, wrap(array._store, self._ctx))
         finally:
             state.recording = recording
@@ -328,9 +328,7 @@ class Executor:
             grads.append(None if grad is None else _resized(grad, wanted))
         aux = [_resized(array, to_user(shapes[node, 0]) if complete(shapes.get((node, 0))) else array.shape)
                for node, array in zip(self._states, self.aux_arrays, strict=True)]
-        leaves = zip([*self._arguments, *self._states], [*args, *aux], strict=True)
-        return Executor(self._heads, self._ctx, args, grads, self._requests, aux,
-                        shapes_of(self._heads, {node: array.shape for node, array in leaves}))
+        return Executor(self._heads, self._ctx, args, grads, self._requests, aux, self._program)
 
     def graph(self) -> Any:
         """A picture of the graph with the arrays that are bound: their storage types, shapes and bytes, and what becomes dense.
@@ -351,10 +349,11 @@ class Executor:
         """The steps of the graph: each operator, where its inputs come from, and what it gives."""
         lines = [f"Variable:{node.name} {array.stype} {array.shape}" for node, (array, _) in
                  zip(self._program.variables, self._leaves, strict=True)]
-        for step in self._program.steps:
+        for node in self._program.operators:
             inputs = ", ".join(f"{name}={source.name}({place})" for name, (source, place) in
-                               zip(step.node.input_names(), step.node.inputs, strict=False))
-            lines.append(f"Op:{step.call.op.name}, Name={step.node.name}, Inputs: {inputs}")
+                               zip(node.input_names(), node.inputs, strict=False))
+            call: Any = node.call
+            lines.append(f"Op:{call.op.name}, Name={node.name}, Inputs: {inputs}")
         total = sum(array.nbytes for array in (*self.arg_arrays, *self.grad_arrays, *self.aux_arrays) if array is not None)
         return "\n".join([*lines, f"Total {total:,} bytes bound", ""])
 

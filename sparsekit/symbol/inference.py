@@ -10,13 +10,14 @@ import numpy as np
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ShapeError, SparsekitError, StorageTypeError
 from ..core import infer as rules
-from ..core.dispatch import resolve
 from ..core.op import Call
+from ..core.spec import Spec, infer_dtypes, infer_shapes, infer_storage
 from . import attr_text
 from .node import Entry, SymbolNode, order
 from .shapes import Partial, complete, declared, from_user, guess_inputs, merged, to_user
 
-__all__ = ["NodeStorage", "adjusted_call", "declared_stype", "dtypes_of", "leaves_open", "shapes_of", "storage_of"]
+__all__ = ["InferredGraph", "NodeStorage", "adjusted_call", "declared_stype", "dtypes_of", "leaves_open", "shapes_of",
+           "storage_of"]
 
 #: Sizes that stand for unknown ones when an operator's shapes are tried; what follows them is unknown too.
 _PROBES = (5_040, 7_560)
@@ -103,11 +104,10 @@ class _Knowledge:
         if _creates_unknown(call):
             return [from_user(call.attrs["shape"], node.name)]
         try:
-            made = call.infer_shape([tuple(shape) for shape in ins])
+            return infer_shapes(call, [tuple(shape) for shape in ins])
         except ShapeError as error:
             raise ShapeError(f"{_calls(node)} cannot take {self.described(node)}: {error.message}",
                              hint=error.hint) from None
-        return None if made is None else [tuple(shape) for shape in made] if call.outputs > 1 else [tuple(made)]
 
 
 def _creates_unknown(call: Call) -> bool:
@@ -136,12 +136,12 @@ def _tried(call: Call, ins: list[Partial]) -> list[Partial] | None:
     found = []
     for probe in _PROBES:
         try:
-            made = call.infer_shape([tuple(probe if size is None else size for size in shape or ()) for shape in ins])
+            made = infer_shapes(call, [tuple(probe if size is None else size for size in shape or ()) for shape in ins])
         except SparsekitError:
             return None
         if made is None:
             return None
-        found.append([tuple(shape) for shape in made] if call.outputs > 1 else [tuple(made)])
+        found.append(made)
     return [tuple(one if one == other else None for one, other in zip(*pair, strict=True)) if len(pair[0]) == len(pair[1])
             else None for pair in zip(*found, strict=True)]
 
@@ -229,12 +229,11 @@ def _carry_types(node: SymbolNode, known: dict[Entry, Any]) -> None:
                 known[entry] = ins[place] = np.dtype(np.float32) if half else alike
     if all(dtype is not None for dtype in ins) and (node, 0) not in known:
         try:
-            made = op.dtype(ins, call.attrs)
+            made = infer_dtypes(call, ins)
         except (TypeError, ValueError, SyntaxError, OverflowError) as error:
             raise DTypeError(f"{_calls(node)} has no element type: {error}.", hint="check its dtype, as 'float32'.") from None
-        made = made if isinstance(made, (list, tuple)) else [made] * call.outputs
         for place, dtype in enumerate(made):
-            known[node, place] = np.dtype(dtype)
+            known[node, place] = dtype
 
 
 # storage types
@@ -278,18 +277,16 @@ def storage_of(heads: Iterable[Entry], given: dict[SymbolNode, str], shapes: dic
         if node.call is None:
             known[node, 0] = given.get(node) or declared_stype(node) or "default"
             continue
-        call = node.call.settled([(shapes or {}).get(entry) for entry in node.inputs])
         stypes = tuple(known[entry] for entry in node.inputs)
         try:
-            rule, fallback, cast = resolve(call.op, stypes, call.attrs)
+            storage = infer_storage(node.call, stypes, [(shapes or {}).get(entry) for entry in node.inputs])
         except StorageTypeError as error:
             sources = ", ".join(f"{name} from {entry[0].name}" for name, entry in
                                 zip(node.input_names(), node.inputs, strict=False))
             raise StorageTypeError(f"{_calls(node)} with {sources}: {error.message}", hint=error.hint) from None
-        outputs = tuple(cast if cast and not place else rule.stype(place) for place in range(call.outputs))
-        for place, stype in enumerate(outputs):
+        for place, stype in enumerate(storage.outputs):
             known[node, place] = stype
-        found.append(NodeStorage(node, stypes, outputs, fallback, cast))
+        found.append(NodeStorage(node, stypes, *storage))
     return known, found
 
 
@@ -299,3 +296,27 @@ def declared_stype(node: SymbolNode) -> str | None:
     return None if code is None else attr_text.stype_of(code)
 
 
+class InferredGraph:
+    """Shapes, element types and storage types of a whole graph, from those of variables.
+
+    Only where nothing else follows is a variable float32.
+    """
+
+    def __init__(self, heads: Sequence[Entry], shapes: dict[SymbolNode, Partial], dtypes: dict[SymbolNode, Any],
+                 stypes: dict[SymbolNode, str]) -> None:
+        self.nodes = order(heads)
+        self.shapes = shapes_of(heads, shapes)
+        self.dtypes = dtypes_of(heads, dtypes)
+        missing = {node: np.dtype(np.float32) for node in self.nodes if node.call is None and (node, 0) not in self.dtypes}
+        if missing:
+            self.dtypes = dtypes_of(heads, {**missing, **dtypes})
+        self.stypes, self.storages = storage_of(heads, stypes, self.shapes)
+        self.entries = [(node, place) for node in self.nodes for place in range(1 if node.call is None else node.call.outputs)]
+
+    def spec(self, entry: Entry) -> Spec:
+        """All that is known of one array."""
+        return Spec(to_user(self.shapes.get(entry)), self.dtypes.get(entry, np.dtype(np.float32)), self.stypes[entry])
+
+    def specs(self) -> dict[Entry, Spec]:
+        """The same of all of them."""
+        return {entry: self.spec(entry) for entry in self.entries}

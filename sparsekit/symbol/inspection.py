@@ -19,8 +19,8 @@ from ..core.spec import Spec
 from ..ndarray.ndarray import NDArray
 from .attr_text import STYPE_CODES
 from .gradients import gradient_stypes
-from .inference import NodeStorage, dtypes_of, shapes_of, storage_of
-from .node import Entry, SymbolNode, order
+from .inference import InferredGraph, NodeStorage
+from .node import Entry, SymbolNode
 from .shapes import Partial, complete, from_user, to_user
 
 __all__ = ["figure", "graph_data", "known_of"]
@@ -80,21 +80,14 @@ def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Any = No
     return displays.call("graph_figure", graph_data(heads, given, hide, gradients), title=title)
 
 
-class _Graph:
+class _Graph(InferredGraph):
     """All that is known of a graph's arrays."""
 
     def __init__(self, heads: Sequence[Entry], given: Known) -> None:
         shapes, dtypes, stypes, self.sizes = known_of(given)
-        self.nodes = order(heads)
-        self.shapes = shapes_of(heads, shapes)
-        self.dtypes = dtypes_of(heads, dtypes)
-        # Only where nothing else follows is a variable float32, as it is when bound.
-        missing = {node: np.dtype(np.float32) for node in self.nodes if node.call is None and (node, 0) not in self.dtypes}
-        if missing:
-            self.dtypes = dtypes_of(heads, {**missing, **dtypes})
-        self.stypes, storages = storage_of(heads, stypes, self.shapes)
+        super().__init__(heads, shapes, dtypes, stypes)
         self._check_axes()
-        self.storages = {storage.node: storage for storage in storages}
+        self.storage = {storage.node: storage for storage in self.storages}
 
     def _check_axes(self) -> None:
         for node in self.nodes:
@@ -105,10 +98,9 @@ class _Graph:
     def gradients(self, heads: Sequence[Entry], wanted: Container[SymbolNode]
                   ) -> tuple[dict[SymbolNode, str], dict[SymbolNode, list[dict[str, Any]]]]:
         """The storage types of gradients, and what gradient rules make dense; nothing unless all shapes are known."""
-        entries = [(node, place) for node in self.nodes for place in range(1 if node.call is None else node.call.outputs)]
-        if not all(complete(self.shapes.get(entry)) and entry in self.dtypes for entry in entries):
+        if not all(complete(self.shapes.get(entry)) and entry in self.dtypes for entry in self.entries):
             return {}, {}
-        specs = {entry: Spec(to_user(self.shapes[entry]), self.dtypes[entry], self.stypes[entry]) for entry in entries}
+        specs = self.specs()
         fallbacks: dict[SymbolNode, list[tuple[Op, tuple[Spec, ...]]]] = {}
         refused: dict[SymbolNode, DensificationError] = {}
         stypes = gradient_stypes(heads, specs, fallbacks, wanted, refused)
@@ -155,7 +147,7 @@ class _Graph:
 
 def _dense_result(node: SymbolNode, graph: _Graph) -> dict[str, Any] | None:
     """A dense result of sparse inputs that no fallback makes: dense by nature, or a product that the limit does not allow."""
-    call, storage = node.call, graph.storages.get(node)
+    call, storage = node.call, graph.storage.get(node)
     if call is None or storage is None or storage.cast or call.op.mutates or call.op.lane == "convert":
         return None
     dense = [graph.shapes.get(entry) for entry, stype in zip(node.inputs, storage.inputs, strict=True) if stype == "default"]
@@ -239,7 +231,7 @@ def graph_data(heads: Sequence[Entry], given: Known, hide: Any = None, gradients
 
 def _plain(node: SymbolNode, graph: _Graph, numbers: dict[SymbolNode, int], gradient: str | None,
            backward: list[dict[str, Any]]) -> dict[str, Any]:
-    storage = graph.storages.get(node)
+    storage = graph.storage.get(node)
     found: dict[str, Any] = {
         "name": node.name, "op": None if node.call is None else node.call.op.label,
         "inputs": [[numbers[source], place, name] for name, (source, place) in

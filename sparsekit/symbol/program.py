@@ -1,78 +1,118 @@
-"""A symbol's graph as a list of steps, which run through the one way that operators run."""
+"""A symbol's graph, lowered to the programs that hybridized blocks run.
+
+Operators that hold graphs or call Python run between programs, as do those whose shapes depend on values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..core import hooks
+from ..base.errors import SparsekitError
+from ..core import hooks, program
 from ..core.dispatch import invoke
 from ..core.op import Call
-from ..ndarray.functions import invoke_update
+from ..core.trace import TRACE, Tracer, TracingError
+from ..ndarray.functions import F, invoke_update
 from ..ops.update.update import Update
-from .inference import adjusted_call
+from .inference import adjusted_call, leaves_open, shapes_of
 from .node import Entry, SymbolNode, order
-from .shapes import Partial
 
-__all__ = ["Program", "Step"]
+__all__ = ["Program", "Watch"]
+
+#: ``watch(node, inputs, outputs)`` is shown the arrays of every operator.
+Watch = Callable[[SymbolNode, Sequence[Any], Sequence[Any]], None]
+
+#: Programs that are kept of one segment, and calls for one set of shapes; then all are forgotten.
+REMEMBERED = 64
 
 
-class Step(NamedTuple):
-    """One operator: what it reads and writes among the places of values, and what nobody reads afterwards."""
+class _Lowered(NamedTuple):
+    """The program of a segment for arrays of one kind each.
 
-    node: SymbolNode
-    call: Call
-    function: Callable[..., Any]
-    inputs: tuple[int, ...]
-    output: int
-    done: tuple[int, ...]
+    Attributes
+    ----------
+    shown : dict of int to list
+        By the number of operators that have run: the nodes that are done then, with the slots of their inputs and outputs.
+    """
+
+    program: program.Program
+    shown: dict[int, list[tuple[SymbolNode, list[int], list[int]]]]
+
+
+class _Segment:
+    """Operators that run as one program, or one that runs by itself.
+
+    Attributes
+    ----------
+    alone : bool
+    inputs, outputs : list of entry
+        What it reads from outside, and what is read of it outside.
+    done : list of entry
+        What nothing reads afterwards.
+    lowered : dict
+        The programs, by the kinds of the inputs.
+    """
+
+    __slots__ = ("alone", "done", "inputs", "lowered", "nodes", "outputs")
+
+    def __init__(self, nodes: list[SymbolNode], alone: bool) -> None:
+        self.nodes, self.alone = nodes, alone
+        inside = set(nodes)
+        self.inputs = list(dict.fromkeys(entry for node in nodes for entry in node.inputs if entry[0] not in inside))
+        if alone:
+            self.inputs = list(nodes[0].inputs)
+        self.outputs: list[Entry] = []
+        self.done: list[Entry] = []
+        self.lowered: dict[Any, _Lowered] = {}
 
 
 class Program:
-    """The steps of a graph.
+    """What runs a graph.
 
     Parameters
     ----------
     heads : sequence of entries
-    shapes : dict, optional
-        Inferred shapes, for operators that leave sizes open.
+    part : bool
+        Whether the graph is a part of another, so that gradients are summed in the order of the operators of the whole.
 
     Attributes
     ----------
     variables : list of SymbolNode
         Where each value comes from that the caller gives, in this order.
+    operators : list of SymbolNode
     """
 
-    def __init__(self, heads: Sequence[Entry], shapes: dict[Entry, Partial] | None = None) -> None:
+    def __init__(self, heads: Sequence[Entry], part: bool = False) -> None:
         nodes = order(heads)
+        self.heads, self._part = list(heads), part or any(node.call is None for node, _ in heads)
         self.variables = [node for node in nodes if node.call is None]
-        places: dict[SymbolNode, int] = {node: place for place, node in enumerate(self.variables)}
-        self.count = len(self.variables)
-        last: dict[int, int] = {}
-        operators = [node for node in nodes if node.call is not None]
-        for number, node in enumerate(operators):
-            places[node] = self.count
-            self.count += node.visible
-            for source, place in node.inputs:
-                last[places[source] + place] = number
-        self.heads = [places[node] + place for node, place in heads]
-        kept = {*range(len(self.variables)), *self.heads}
-        done: dict[int, list[int]] = {}
-        for place, number in last.items():
-            if place not in kept:
-                done.setdefault(number, []).append(place)
-        self.steps = [self._step(node, places, tuple(done.get(number, ())), shapes or {})
-                      for number, node in enumerate(operators)]
+        self.operators = [node for node in nodes if node.call is not None]
+        self._alone = {node for node in self.operators if hasattr(node.call.op, "invoke")}  # type: ignore[union-attr]
+        self._segments = self._split()
+        self._open = leaves_open(heads)
+        self._adjusted: dict[Any, dict[SymbolNode, Call]] = {}
 
-    def _step(self, node: SymbolNode, places: dict[SymbolNode, int], done: tuple[int, ...],
-              shapes: dict[Entry, Partial]) -> Step:
-        call: Any = node.call
-        function = getattr(call.op, "invoke", None) or (invoke_update if isinstance(call.op, Update) else invoke)
-        inputs = tuple(places[source] + place for source, place in node.inputs)
-        return Step(node, adjusted_call(call, shapes.get((node, 0))), function, inputs, places[node], done)
+    def __reduce__(self) -> Any:
+        return Program, (self.heads, self._part)  # a copy is lowered by itself
 
-    def run(self, given: Sequence[Any], ctx: Any, watch: Callable[[Step, tuple[Any, ...], list[Any]], None] | None = None
-            ) -> list[Any]:
+    def _split(self) -> list[_Segment]:
+        """The operators in as few segments as can be."""
+        groups: list[list[SymbolNode]] = []
+        for before, node in zip((None, *self.operators), self.operators, strict=False):
+            if before is None or node in self._alone or before in self._alone:
+                groups.append([])
+            groups[-1].append(node)
+        segments = [_Segment(nodes, nodes[0] in self._alone) for nodes in groups]
+        read = dict.fromkeys(self.heads)
+        for segment in reversed(segments):
+            segment.done = [entry for entry in dict.fromkeys(segment.inputs) if entry not in read]
+            inside = set(segment.nodes)
+            segment.outputs = [entry for entry in read if entry[0] in inside]
+            read.update(dict.fromkeys(segment.inputs))
+        return segments
+
+    def run(self, given: Sequence[Any], ctx: Any, watch: Watch | None = None) -> list[Any]:
         """Compute the heads from the values of the variables; recorded if autograd records.
 
         Parameters
@@ -82,25 +122,121 @@ class Program:
         ctx : Context
             Where operators without inputs create.
         watch : callable, optional
-            ``watch(step, inputs, outputs)`` sees every operator's arrays.
         """
-        held: list[Any] = [*given, *[None] * (self.count - len(given))]
+        held: dict[Entry, Any] = {(node, 0): array for node, array in zip(self.variables, given, strict=True)}
+        shapes = tuple([tuple(array.shape) for array in given]) if self._open else ()
+        if ctx is TRACE:
+            for _ in self._noted(self.operators, held, shapes):
+                pass
+            return [held[head] for head in self.heads]
+        segments, at = self._segments, 0
+        while at < len(segments):
+            segment = segments[at]
+            arrays = [held[entry] for entry in segment.inputs]
+            try:
+                if segment.alone:
+                    self._run_alone(segment.nodes[0], arrays, held, ctx, shapes, watch)
+                else:
+                    lowered = self._lowered(segment, arrays, ctx, shapes)
+                    made = lowered.program(arrays, watch and _watching(lowered, watch))
+                    held.update(zip(segment.outputs, made, strict=True))
+            except _ReadsValues as reads:
+                self._alone.add(reads.node)
+                segments = self._segments = self._split()
+                continue
+            for entry in segment.done:
+                held.pop(entry, None)
+            at += 1
+        return [held[head] for head in self.heads]
+
+    def _call(self, node: SymbolNode, shapes: Any) -> Call:
+        """The call of a node, with the sizes that it leaves open."""
+        call: Any = node.call
+        if not self._open:
+            return call
+        if shapes not in self._adjusted:
+            if len(self._adjusted) >= REMEMBERED:
+                self._adjusted.clear()
+            known = shapes_of(self.heads, dict(zip(self.variables, shapes, strict=True)))
+            self._adjusted[shapes] = {one: adjusted_call(one.call, known.get((one, 0)))  # type: ignore[arg-type]
+                                      for one in self.operators}
+        return self._adjusted[shapes][node]
+
+    def _run_alone(self, node: SymbolNode, arrays: list[Any], held: dict[Entry, Any], ctx: Any, shapes: Any,
+                   watch: Watch | None) -> None:
+        layer, hooks.state.layer = hooks.state.layer, node.name
+        try:
+            made = _called(self._call(node, shapes), arrays, ctx)
+            if watch is not None:
+                watch(node, arrays, made)
+        finally:
+            hooks.state.layer = layer
+        held.update({(node, place): array for place, array in enumerate(made)})
+
+    def _noted(self, nodes: Iterable[SymbolNode], held: dict[Entry, Any], shapes: Any) -> Iterable[SymbolNode]:
+        """Call operators on traced arrays, one after the other."""
         state = hooks.state
         layer = state.layer
         try:
-            for step in self.steps:
-                node, call, function, inputs, output, done = step
+            for node in nodes:
                 state.layer = node.name
-                arrays = tuple([held[place] for place in inputs])
-                made = function(call, arrays, None, ctx)
-                if type(made) is list:
-                    held[output:output + len(made)] = made
-                else:
-                    held[output] = made
-                if watch is not None:
-                    watch(step, arrays, made if type(made) is list else [made])
-                for place in done:
-                    held[place] = None
+                made = _called(self._call(node, shapes), [held[entry] for entry in node.inputs], TRACE)
+                held.update({(node, place): array for place, array in enumerate(made)})
+                yield node
         finally:
             state.layer = layer
-        return [held[place] for place in self.heads]
+
+    def _lowered(self, segment: _Segment, arrays: list[Any], ctx: Any, shapes: Any) -> _Lowered:
+        """The program of a segment for such arrays."""
+        state = hooks.state
+        key = (ctx, shapes, state.training, state.recording, *[program.kind_of(array) for array in arrays])
+        found = segment.lowered.get(key)
+        if found is None:
+            if len(segment.lowered) >= REMEMBERED:
+                segment.lowered.clear()
+            found = segment.lowered[key] = self._lower(segment, arrays, ctx, shapes)
+        return found
+
+    def _lower(self, segment: _Segment, arrays: list[Any], ctx: Any, shapes: Any) -> _Lowered:
+        if any(array._ctx is not ctx for array in arrays):
+            places = ", ".join(dict.fromkeys(str(array._ctx) for array in arrays))
+            raise SparsekitError(f"The arrays of a symbol live on different contexts: {places}.",
+                                 hint="bring them together with as_in_context(ctx).")
+        tracer = Tracer(ctx, hooks.state.recording)
+        shown: dict[int, list[tuple[SymbolNode, list[int], list[int]]]] = {}
+        at = 0
+        with tracer.at_work():
+            held = {entry: tracer.lift(array, object()) for entry, array in zip(segment.inputs, arrays, strict=True)}
+            try:
+                for node in self._noted(segment.nodes, held, shapes):
+                    at += 1
+                    shown.setdefault(len(tracer.steps), []).append((
+                        node, [held[entry]._store.slot for entry in node.inputs],
+                        [held[node, place]._store.slot for place in range(node.visible)]))
+            except TracingError:
+                raise _ReadsValues(segment.nodes[at]) from None
+        results = [held[entry] for entry in segment.outputs]
+        return _Lowered(program.Program(tracer, results, F, self._part or len(self._segments) > 1), shown)
+
+
+class _ReadsValues(Exception):
+    """A node needs values to say what it gives."""
+
+    def __init__(self, node: SymbolNode) -> None:
+        super().__init__(node)
+        self.node = node
+
+
+def _called(call: Call, arrays: Sequence[Any], ctx: Any) -> list[Any]:
+    """The outputs of an operator."""
+    function = getattr(call.op, "invoke", None) or (invoke_update if isinstance(call.op, Update) else invoke)
+    made = function(call, tuple(arrays), None, ctx)
+    return made if type(made) is list else [made]
+
+
+def _watching(lowered: _Lowered, watch: Watch) -> Callable[[int, Callable[[int], Any]], None]:
+    def look(number: int, array_of: Callable[[int], Any]) -> None:
+        for node, inputs, outputs in lowered.shown.get(number, ()):
+            watch(node, tuple(map(array_of, inputs)), list(map(array_of, outputs)))
+
+    return look

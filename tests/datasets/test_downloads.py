@@ -26,7 +26,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import DataFileError, DownloadError, ShapeError, UnknownNameError
-from sparsekit.base.progress import Progress, size_text
+from sparsekit.base.progress import Progress
 from sparsekit.datasets import archives, download, fetch_libsvm, fetch_movielens, libsvm_file, libsvm_sets, movielens
 from sparsekit.datasets.archives import open_member, unpack
 from sparsekit.datasets.download import Source, data_home, fetch
@@ -399,25 +399,47 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress(monkeypatch):
-    log, terminal = io.StringIO(), Terminal()
-    for stream, expected in ((log, ""), (terminal, "\rname [######")):
-        shown = Progress("name", 4000, True, stream)
-        shown._last -= 5
-        shown.advance(1000)
-        assert stream.getvalue().startswith(expected)
-        assert bool(stream.getvalue()) == bool(expected)
-        shown.close()
-    assert log.getvalue().startswith("name [######..................] 1.0 kB of 4.0 kB, ")
-    assert log.getvalue().count("\n") == 1
-    assert terminal.getvalue().endswith("\r")
-    silent = io.StringIO()
-    shown = Progress("name", None, False, silent)
-    shown.advance(10)
-    assert shown.text(shown._start + 1) == "name: 10 B, 10 B/s"
+def test_progress_on_a_terminal():
+    terminal = Terminal()
+    shown = Progress("name", 4000, done=500, stream=terminal)
+    shown._last -= 5
+    shown.advance(500)
+    assert "name:  25%|" in terminal.getvalue()
+    assert "1.00k/4.00k" in terminal.getvalue()
     shown.close()
-    assert silent.getvalue() == ""
-    assert [size_text(10**power) for power in (0, 3, 6, 9, 12)] == ["1 B", "1.0 kB", "1.0 MB", "1.0 GB", "1.0 TB"]
+    assert not terminal.getvalue().rstrip("\r").rpartition("\r")[2].strip()
+
+
+def test_progress_in_a_log():
+    log = io.StringIO()
+    shown = Progress("name", 4000, stream=log)
+    shown._last -= 5
+    shown.advance(1000)
+    assert log.getvalue() == ""
+    shown._last -= 10
+    shown.advance(1000)
+    shown.advance(500)
+    shown.close(logged=True)
+    assert log.getvalue() == "name: 2.00 kB of 4.00 kB\nname: 2.50 kB of 4.00 kB\n"
+
+
+def test_progress_that_is_not_to_be_shown():
+    for silent in (io.StringIO(), Terminal()):
+        shown = Progress("name", None, shown=False, stream=silent)
+        shown._last -= 20
+        shown.advance(10)
+        assert shown.text() == "name: 10 B"
+        shown.close(logged=True)
+        assert silent.getvalue() == ""
+
+
+def test_a_terminal_without_tqdm_shows_no_progress(monkeypatch, tmp_path, server):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("sparsekit.base.progress.REDRAW", -1.0)
+    assert fetch(Source(f"{server.url}/file", "file"), tmp_path).path.read_bytes() == BODY
+    assert terminal.getvalue() == ""
 
 
 def zipped(**members):

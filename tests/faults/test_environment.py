@@ -27,7 +27,7 @@ header, data = ctypes.create_string_buffer(struct.pack("<Ii", 0x20080522, 0)), c
 assert libc.capset(header, data) == 0, os.strerror(ctypes.get_errno())
 """
 
-#: Two kernels, whose results are checked; every warning is printed.
+#: Three kernels, of which the last is made of others; their results are checked, and every warning is printed.
 COMPUTE = """
 import sys, warnings
 import numpy as np
@@ -37,6 +37,10 @@ def compute(kind):
     array = mx.nd.array(dense, dtype=dense.dtype).tostype("csr")
     for axis in (0, 1):
         assert np.array_equal(array.sum(axis=axis).asnumpy(), dense.sum(axis)), axis
+    if dense.dtype.kind == "f":
+        weight = mx.nd.zeros((4, 4), dtype=dense.dtype)
+        mx.nd.sgd_update(weight, mx.nd.array(dense, dtype=dense.dtype), lr=0.5, out=weight)
+        assert np.array_equal(weight.asnumpy(), -0.5 * dense)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     for kind in sys.argv[1:] or ["float32"]:

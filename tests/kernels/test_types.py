@@ -28,13 +28,21 @@ def declared(name: str) -> dict[str, list[str]]:
     """The methods of a Protocol of ``kernels/types.py``, with the names of their parameters."""
     module = ast.parse((KERNELS / "types.py").read_text(encoding="utf-8"))
     found = next(node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name)
-    return {node.name: parameters(node)[1:] for node in found.body if isinstance(node, ast.FunctionDef)}
+    steps = {node.target.id: ["a step"] for node in found.body if isinstance(node, ast.AnnAssign)
+             and isinstance(node.target, ast.Name) and getattr(node.annotation, "id", "") == "Step"}
+    return steps | {node.name: parameters(node)[1:] for node in found.body if isinstance(node, ast.FunctionDef)}
+
+
+def is_step(node: ast.FunctionDef) -> bool:
+    """Whether a kernel is called as ``Step`` says, or made such by ``over_rows``."""
+    return (any(ast.unparse(one).startswith("over_rows(") for one in node.decorator_list)
+            or parameters(node)[:5] == ["weight", "data", "indices", "moves", "numbers"])
 
 
 def written(device: str) -> dict[str, list[str]]:
     """The kernels of one device that ``FILES`` lists, with the names of their parameters."""
     return {
-        node.name: parameters(node)
+        node.name: ["a step"] if is_step(node) else parameters(node)
         for file, names in FILES.items()
         for node in ast.parse((KERNELS / device / f"{file}.py").read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and node.name in names

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["add", "eight_bytes", "pause", "prefetch", "put_up", "read", "run_piece", "write", "zero_bits"]
+__all__ = ["add", "eight_bytes", "leading", "pause", "prefetch", "put_up", "read", "run_piece", "write", "zero_bits"]
 
 # Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
@@ -23,6 +23,11 @@ def prefetch(array, place):
 def eight_bytes(text, place):
     """``text[place:place + 8]`` of uint8 as one uint64, the first byte lowest; unchecked, so have the room."""
     return text[int(place):int(place) + 8].view("<u8").astype("u8")[0]
+
+
+def leading(array, count):
+    """The first ``count`` elements as a tuple, read at once; unchecked, and ``count`` is a constant."""
+    return tuple(array[:count])
 
 
 def zero_bits(word):

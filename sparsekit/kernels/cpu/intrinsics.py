@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
+from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from . import intrinsic_names
 
@@ -155,6 +156,10 @@ def _eight_bytes(text, place):
     return lambda text, place: eight_bytes(text, place)
 
 
+def _leading(array, count):
+    return lambda array, count: to_fixed_tuple(array, count)  # type: ignore[call-arg]  # the compiler's own comes first
+
+
 def _zero_bits(word):
     return lambda word: zero_bits(word)
 
@@ -188,6 +193,7 @@ def register() -> None:
     for word, compiled in {
             intrinsic_names.prefetch: _fetch,
             intrinsic_names.eight_bytes: _eight_bytes,
+            intrinsic_names.leading: _leading,
             intrinsic_names.zero_bits: _zero_bits,
             intrinsic_names.add: _add,
             intrinsic_names.read: _read,

@@ -126,7 +126,7 @@ class Kernel:
     """A function compiled by numba when it is first called; compile time is reported apart."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self._function, self._options = function, options
+        self.py_func, self.targetoptions = function, options  # numba's names: it looks here for what it may write into a caller
         functools.update_wrapper(self, function)
 
     def __getattr__(self, name: str) -> Any:
@@ -151,10 +151,10 @@ class Kernel:
         if module.config.DISABLE_JIT:
             return self._interpreted
         kept: Any = load("sparsekit.kernels.cpu.kept")  # with what only a compiled kernel needs
-        made = module.njit(**{"nogil": True, **self._options, "cache": False})(self._function)
-        if self._options.get("cache", True):
-            made._cache = kept.Kept(self._function)
-        compile_signature, name = made.compile, self._function.__name__
+        made = module.njit(**{"nogil": True, **self.targetoptions, "cache": False})(self.py_func)
+        if self.targetoptions.get("cache", True):
+            made._cache = kept.Kept(self.py_func)
+        compile_signature, name = made.compile, self.py_func.__name__
 
         def compile_and_tell(signature: Any) -> Any:
             if any(isinstance(kind, module.types.Array) and not kind.mutable for kind in signature):
@@ -171,7 +171,7 @@ class Kernel:
         if any(getattr(value, "dtype", None) == _HALF for value in arguments):
             return widened(self, arguments)
         with np.errstate(all="ignore"):  # compiled code checks none of it
-            return self._function(*arguments)
+            return self.py_func(*arguments)
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile for these types if that has not been done, and run."""
@@ -191,7 +191,7 @@ class Kernel:
             if not (isinstance(error, NotImplementedError) or type(error).__module__.startswith("numba")):
                 raise
             kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)
-            raise DTypeError(f"The kernel {self._function.__name__} takes no arguments of types {kinds}.",
+            raise DTypeError(f"The kernel {self.py_func.__name__} takes no arguments of types {kinds}.",
                              hint="cast the values to float32 or float64 with astype().") from None
 
 

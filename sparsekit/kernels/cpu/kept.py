@@ -21,6 +21,7 @@ from typing import Any
 
 from ...base.files import written
 from ...base.warn import warn_user
+from .jit import Kernel
 
 __all__ = ["Kept", "folders", "warn_if_not_kept"]
 
@@ -59,6 +60,18 @@ def _sources(file: str) -> bytes:
     return found.digest()
 
 
+def _made_of(function: Callable[..., Any]) -> bytes | None:
+    """What a kernel's code is made of: sources, and the kernels and numbers that it holds; None if it holds anything else."""
+    found = _sources(function.__code__.co_filename)
+    for cell in function.__closure__ or ():
+        held = cell.cell_contents
+        inner = _made_of(held.py_func) if isinstance(held, Kernel) else repr(held).encode() if type(held) is int else None
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
 class _Trouble:
     """Why this process could not keep kernels, and whether it has warned."""
 
@@ -93,13 +106,14 @@ class Kept:
         if any(isinstance(kind, numba.types.Dispatcher) for kind in getattr(signature, "args", signature)):
             return None  # a kernel as an argument is known to its process only
         code, config = self._function.__code__, numba.config
-        if self._function.__closure__:
+        sources = _made_of(self._function)
+        if sources is None:
             return None
         name = f"{self._function.__module__.rpartition('.')[2]}.{self._function.__qualname__}-{code.co_firstlineno}"
         kinds = hashlib.sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()[:16]
         made = repr((numba.__version__, sys.version, getattr(config, "OPT", None), getattr(config, "BOUNDSCHECK", None),
                      name, kinds)).encode()
-        stamp = hashlib.sha256(made + code.co_code + _sources(code.co_filename)).digest()
+        stamp = hashlib.sha256(made + code.co_code + sources).digest()
         return "{}.{}.{}.nbc".format(re.sub(r"[^\w.-]", "", name), sys.implementation.cache_tag, kinds), stamp
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:

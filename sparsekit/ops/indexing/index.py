@@ -182,7 +182,8 @@ def _chosen(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 @where.forward("default, default, default -> default")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+def chosen(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+    """The elements or rows of one of two dense arrays, as a dense condition says."""
     condition = condition != 0
     if condition.ndim < x.ndim:
         condition = condition.reshape(condition.shape + (1,) * (x.ndim - condition.ndim))

@@ -100,12 +100,12 @@ step, where MXNet made a csr array dense for a step other than 1.""")
 
 
 @slice_op.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _slice_dense(k: Any, x: Any, attrs: Any) -> Any:
     return x[_index(box(x.shape, attrs))].copy()
 
 
 @slice_op.forward("csr -> csr")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _slice_csr(k: Any, x: Any, attrs: Any) -> Any:
     rows, columns = box(x.shape, attrs)
     if columns == IndexRange(0, 1, x.shape[1]):
         return csr_row_steps(k, x, rows)
@@ -113,7 +113,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @slice_op.forward("row_sparse -> row_sparse")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _slice_row_sparse(k: Any, x: Any, attrs: Any) -> Any:
     rows, *rest = box(x.shape, attrs)
     made = row_sparse_row_steps(x, rows, k.xp)
     shape = (made.shape[0], *(steps.size for steps in rest))
@@ -210,10 +210,10 @@ slice_axis = Op("slice_axis", "data", axis=REQUIRED, begin=REQUIRED, end=REQUIRE
                                 ([samples.grid()], {"axis": -1, "begin": -4, "end": None})],
                 doc="The part of one axis from ``begin`` to ``end``; negative positions count from the end.")
 
-for _rule in tuple(slice_op.rules):
-    @slice_axis.forward(f"{_rule.inputs[0]} -> {_rule.inputs[0]}")
-    def _(k: Any, x: Any, attrs: Any, _function: Any = _rule.function) -> Any:
-        return _function(k, x, _as_box(tuple(x.shape), attrs))
+for _stype, _slice in (("default", _slice_dense), ("csr", _slice_csr), ("row_sparse", _slice_row_sparse)):
+    @slice_axis.forward(f"{_stype} -> {_stype}")
+    def _(k: Any, x: Any, attrs: Any, _slice: Any = _slice) -> Any:
+        return _slice(k, x, _as_box(tuple(x.shape), attrs))
 
 
 @slice_axis.gradient

@@ -331,7 +331,7 @@ window = Op("_channel_window_sum", "data", size=REQUIRED, shape=infer.unchanged,
 
 
 @window.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _window_sum(k: Any, x: Any, attrs: Any) -> Any:
     half, channels = attrs["size"] // 2, x.shape[1]
     sums = k.xp.concatenate([k.xp.zeros_like(x[:, :1]), k.xp.cumsum(x, axis=1, dtype=x.dtype)], axis=1)
     places = k.xp.arange(channels)
@@ -363,7 +363,7 @@ def _response(F: Any, data: Any, attrs: dict[str, Any]) -> Any:
 def _(k: Any, data: Any, attrs: Any) -> Any:
     floating("LRN", data)
     x = wide(data)
-    total = window.rules[0].function(k, x * x, {"size": attrs["nsize"]})
+    total = _window_sum(k, x * x, {"size": attrs["nsize"]})
     base = total * x.dtype.type(attrs["alpha"] / attrs["nsize"]) + x.dtype.type(attrs["knorm"])
     return (x * base ** x.dtype.type(-attrs["beta"])).astype(data.dtype, copy=False)
 

@@ -155,7 +155,8 @@ def _lines(x: Any, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
 
 
 @others.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def product_of_others(k: Any, x: Any, attrs: Any) -> Any:
+    """For each element the product of all others along the axes."""
     flat, back = _lines(x, attrs["axes"])
     before, after = k.xp.ones_like(flat), k.xp.ones_like(flat)
     k.xp.cumprod(flat[:, :-1], axis=1, out=before[:, 1:])

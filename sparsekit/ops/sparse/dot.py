@@ -39,7 +39,8 @@ def _transpose_if(array: Any, turn: bool, left: bool) -> Any:
 
 
 @dot.forward("default, default -> default", forward_stype=_ANY_HINT)
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def dense_product(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    """The dot product of dense arrays."""
     left, right = _transpose_if(left, attrs["transpose_a"], True), _transpose_if(right, attrs["transpose_b"], False)
     if left.ndim == right.ndim == 2:
         return k.xp.matmul(left, right, out=out)

@@ -13,6 +13,7 @@ import numpy as np
 from ...core.op import find
 from ...storage import CSR
 from ..limits import check_room, dense_inside
+from .dot import dense_product
 from .sparse_indexing import csr_columns, csr_rows, renumbered, transposed
 
 __all__ = ["csr_times_csr"]
@@ -72,7 +73,7 @@ def _matrix(k: Any, array: Any, turn: bool) -> Any:
 
 def _plain(k: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
     """The dense product, for operands that are not matrices."""
-    return dot.rules[0].function(k, dense_inside(k, left, "dot"), dense_inside(k, right, "dot"), attrs)
+    return dense_product(k, dense_inside(k, left, "dot"), dense_inside(k, right, "dot"), attrs)
 
 
 @dot.forward("row_sparse, default -> default", transpose_a=False, forward_stype=ANY)

@@ -15,7 +15,7 @@ from .. import samples
 from ..elementwise.unary import on_data
 from ..indexing.slices import Only
 from ..limits import check_room, dense_inside, dense_of
-from ..reduce.reduce import addable, axes_in, mean_of, squares
+from ..reduce.reduce import addable, axes_in, mean_of, product_of_others, squares
 from ..reduce.sorting import check_places
 from .sparse_indexing import transposed
 from .sparse_rows import reshaped_csr
@@ -162,7 +162,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 @find("_others").forward("csr|row_sparse -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    return find("_others").rules[0].function(k, dense_of(k, x, "the gradient of prod"), attrs)
+    return product_of_others(k, dense_of(k, x, "the gradient of prod"), attrs)
 
 
 def _place_in_csr(k: Any, x: CSR, axes: tuple[int, ...], largest: bool) -> Any:

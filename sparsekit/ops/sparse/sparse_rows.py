@@ -14,6 +14,7 @@ from ...storage import CSR, RowSparse, convert, densify
 from ...storage.convert import row_ids
 from ..elementwise.binary import add_csr, add_row_sparse, index_type
 from ..elementwise.unary import on_data
+from ..indexing.index import chosen
 from ..indexing.positions import whole
 from ..indexing.slices import Only
 from ..limits import check_room, dense_inside, dense_of
@@ -136,10 +137,7 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
         true = true.reshape(true.shape + (1,) * (x.ndim - true.ndim))
         out[condition.indices] = k.xp.where(true, x[condition.indices], out[condition.indices])
         return out
-    return row_of_three(k, dense_inside(k, condition, "where"), x, y, attrs)
-
-
-row_of_three = where.rules[0].function
+    return chosen(k, dense_inside(k, condition, "where"), x, y, attrs)
 
 
 def _truth(k: Any, condition: Any, store: Any) -> Any:

@@ -287,7 +287,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     node = None
     if state.recording and call.recorded:
         entries = [array._entry for array in inputs]
-        for place in call.op.flat:
+        for place in call.op.nondifferentiable:
             if place < count:
                 entries[place] = None
         if entries.count(None) != count:
@@ -333,7 +333,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
 def recorded(call: Call, inputs: tuple[Any, ...], results: Sequence[Any], ctx: Context) -> Any:
     """The arrays that ``invoke`` would return if it recorded and the kernel returned these results."""
     entries: Any = [array._entry for array in inputs]
-    for place in call.op.flat:
+    for place in call.op.nondifferentiable:
         if place < len(inputs):
             entries[place] = None
     node = None

@@ -312,7 +312,7 @@ def _no_gradient(node: Node, again: str = "") -> GradientError:
     inputs = call.op.inputs if not call.op.variadic else call.op.inputs * len(node.values or ())
     stypes = ", ".join(f"{name} ({array.stype})" for name, array in zip(inputs, node.values or (), strict=False))
     return GradientError(f"The operator {call.op.label!r} has no gradient{again}, for {stypes} or any other storage types.",
-                         hint=f"{call.op.instead or 'call .detach() on its result, or work under autograd.pause()'}.")
+                         hint=f"{call.op.gradient_hint or 'call .detach() on its result, or work under autograd.pause()'}.")
 
 
 def _deliver(node: Node, gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> None:

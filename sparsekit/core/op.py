@@ -6,10 +6,11 @@ the fallback, ``nd``, the gradient, the profiler's label and the test sweep.
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -208,13 +209,15 @@ def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callab
 
 
 class Op:
-    """The record of one operator.
+    """The record of one operator, which is complete when it is made: only rule rows and the gradient's function are added.
 
     Parameters
     ----------
     name : str
     inputs : str
         Names of the array inputs; a final ``?`` marks one that may be left out, ``*name`` takes any number.
+    attrs : mapping, optional
+        Attributes with their defaults; ``REQUIRED`` for those without.
     shape : callable
         ``shape(shapes, attrs)`` gives the output shape (a list of them if there are several outputs), or
         raises ``ShapeError``.
@@ -230,8 +233,11 @@ class Op:
         ``cost(attrs, inputs, outputs)`` gives useful and dense-equivalent floating-point operations.
     mutates : tuple of int or callable
         Inputs that the operator writes to; ``mutates(attrs)`` if the attributes decide.
-    flat : tuple of int
+    nondifferentiable : tuple of int
         Inputs that no gradient ever flows to, such as indices.
+    saves : tuple of str, optional
+        What the gradient's function reads: names of inputs, and ``"out"`` for the results; everything by default.  The
+        inputs are kept for the backward pass if any of them is named, the results if they are; ``None`` arrives otherwise.
     sparse_output : str, optional
         Attribute that may name the storage type of the result.
     outputs : int or callable
@@ -243,8 +249,10 @@ class Op:
     asked : str
         Why a dense result of sparse inputs does not count as an implicit conversion, for all rows; see ``Rule``.
         Products, and steps that write to their inputs, have a reason of their own.
-    instead : str
+    gradient_hint : str
         For an operator without gradient: what to use where one is needed.
+    settle : callable, optional
+        ``settle(call, shapes)`` gives the call whose rows run, where they depend on how many axes the inputs have.
     joined : slice, optional
         Inputs whose values meet in one element type, ``joint_type`` of all of them.  A row with a sparse input gets them
         in that type; dense rows are numpy's functions, which do the same, or use ``joining``.  Where numpy's would
@@ -253,38 +261,79 @@ class Op:
         Whether a kernel draws random numbers: the same inputs need not give the same twice.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
-    **attrs
-        Attributes with their defaults; ``REQUIRED`` for those without.
+
+    Raises
+    ------
+    SparsekitError
+        If the name is taken, or an attribute of the record is set later.
+    UnknownNameError
+        If ``saves`` names what is neither an input nor ``"out"``.
     """
 
+    name: str
+    doc: str
+    label: str
+    lane: str | None
+    inputs: tuple[str, ...]
+    needed: int
+    variadic: bool
+    attrs: dict[str, Any]
+    aliases: tuple[str, ...]
+    shape: Callable[..., Any]
+    dtype: Callable[..., Any]
+    sample: Callable[[], Iterable[Any]]
+    cost: Callable[..., tuple[int, int]]
+    settle: Callable[[Call, Sequence[Any]], Call] | None
+    mutates: Any
+    outputs: Any
+    visible: Any
+    sparse_output: str | None
+    nondifferentiable: tuple[int, ...]
+    gradient_hint: str
+    gradient_function: Callable[..., Any] | None
+    saves_inputs: bool
+    saves_outputs: bool
+    unlimited: bool
+    joined: slice | None
+    asked: str
+    random: bool
+    rules: list[Rule]
+    _calls: dict[Any, Call]
+    _module: dict[str, Any]
+
     def __init__(
-        self, name: str, inputs: str, *, shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same,
-        sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
-        cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (),
-        aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
-        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, joined: slice | None = None,
-        asked: str | None = None, random: bool = False, listed: bool = True, **attrs: Any,
+        self, name: str, inputs: str, *, attrs: Mapping[str, Any] | None = None, shape: Callable[..., Any],
+        dtype: Callable[..., Any] = infer.same, sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
+        cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (), aliases: tuple[str, ...] = (),
+        sparse_output: str | None = None, outputs: Any = 1, visible: Any = None, nondifferentiable: tuple[int, ...] = (),
+        saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
+        asked: str | None = None, random: bool = False, listed: bool = True,
+        settle: Callable[[Call, Sequence[Any]], Call] | None = None,
     ) -> None:
         words = inputs.split()
-        self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
-        self.label = label(name)
-        self.variadic = bool(words) and words[0].startswith("*")
-        self.inputs = tuple(word.strip("*?") for word in words)
-        self.needed = sum(not word.endswith("?") for word in words)
-        self.attrs, self.sparse_output, self.flat, self.random = attrs, sparse_output, flat, random
-        self.outputs, self.visible, self.instead, self.unlimited = outputs, visible, instead, unlimited
-        self.asked = asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else ""
-        self.shape, self.dtype, self.sample, self.joined = shape, dtype, sample, joined
-        self.rules: list[Rule] = []
-        self.settle: Callable[[Call, Sequence[Any]], Call] | None = None
-        self.gradient_function: Callable[..., Any] | None = None
-        self.saves_inputs = self.saves_outputs = True
-        self._calls: dict[Any, Call] = {}
-        self._module = _module_being_run()
+        names = tuple([word.strip("*?") for word in words])
+        for saved in saves or ():
+            if saved not in names and saved != "out":
+                raise UnknownNameError.of(f"input or result of {name}", saved, (*names, "out"))
+        vars(self).update(
+            name=name, doc=doc, label=label(name), lane=lane, inputs=names,
+            needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
+            attrs=dict(attrs or ()), aliases=aliases, shape=shape, dtype=dtype, sample=sample, cost=cost, settle=settle,
+            mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
+            nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
+            saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
+            unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
+            if mutates else "", random=random, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
             if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in vars(self):
+            raise SparsekitError(f"{name} of the operator {self.name} cannot be set after its declaration.",
+                                 hint=f"give it to the constructor: Op(…, {name}=…).")
+        super().__setattr__(name, value)
 
     def _is_left_over(self) -> bool:
         """Whether an interrupted import declared the operator, and the module is imported again."""
@@ -323,13 +372,9 @@ class Op:
     def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the gradient: ``function(F, g, *inputs, out, attrs, want)`` gives one gradient an input.
 
-        Parameters whose name starts with ``_`` are not used, so their arrays are not kept for the
-        backward pass; ``None`` arrives in their place.
+        ``None`` arrives in the place of what ``saves`` leaves out.
         """
-        names = _parameters(function)[2:-2]
-        used = [not name.startswith("_") for name in names]
-        self.saves_inputs, self.saves_outputs = any(used[:-1]), used[-1] if used else False
-        self.gradient_function = function
+        vars(self)["gradient_function"] = function
         self._changed()
         return function
 
@@ -428,6 +473,12 @@ class Op:
     def find_rule(self, stypes: tuple[str, ...], attrs: dict[str, Any]) -> Rule | None:
         """The first row that fits, or None: then the call falls back to the dense row."""
         return next((rule for rule in self.rules if rule.takes(stypes) and rule.applies(attrs)), None)
+
+    def with_rules(self, rules: list[Rule]) -> Op:
+        """The operator with these rows alone, for calls that the others do not fit; the registry keeps the whole one."""
+        found = copy.copy(self)
+        vars(found).update(rules=rules, settle=None, _calls={})
+        return found
 
     def __repr__(self) -> str:
         return f"<Op {self.name}: {len(self.rules)} rule rows>"

@@ -62,7 +62,7 @@ def gradient_of(op: Op) -> str:
         return "yes"
     if op.mutates:
         return "no: it writes to its inputs"
-    return f"no: {op.instead}" if op.instead else "no"
+    return f"no: {op.gradient_hint}" if op.gradient_hint else "no"
 
 
 def condition(rule: Rule) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.errors import GradientError, HybridizeWarning
+from ..base.nested import Opaque, flatten, restore
 from ..core import hooks
 from ..core.program import Program, kind_of
 from ..core.trace import ControlFlow, Tracer, TracingError, current
@@ -19,7 +20,7 @@ from ..ndarray.ndarray import NDArray
 from .parameter import Parameter
 from .watch import Watch
 
-__all__ = ["Programs", "cuda_graphs", "restore", "tracing"]
+__all__ = ["Programs", "cuda_graphs", "tracing"]
 
 #: Programs that a block keeps; then it forgets them all.
 REMEMBERED = 64
@@ -41,44 +42,6 @@ def tracing(block: Any) -> bool:
 _SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, np.dtype, np.generic, Context, Enum)
 
 
-class Opaque(Exception):
-    """An argument or a result that is not an array, a setting, or a container of these."""
-
-
-def _flatten(value: Any, arrays: list[Any]) -> Any:
-    """Flatten a value: append its arrays to a list, and return its structure, which is hashable.
-
-    Raises
-    ------
-    Opaque
-        If the value contains another mutable object.
-    """
-    if isinstance(value, NDArray):
-        arrays.append(value)
-        return len(arrays)
-    kind = type(value)
-    if kind is list or isinstance(value, tuple):
-        return kind, tuple([_flatten(item, arrays) for item in value])
-    if isinstance(value, dict):
-        return kind, tuple([(name, _flatten(item, arrays)) for name, item in value.items()])
-    if isinstance(value, slice):
-        return kind, tuple([_flatten(item, arrays) for item in (value.start, value.stop, value.step)])
-    if isinstance(value, _SETTINGS):
-        return None, value, kind, repr(value) if kind is float else None  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-    raise Opaque(kind.__name__)
-
-
-def restore(structure: Any, arrays: Sequence[Any]) -> Any:
-    """Rebuild what ``_flatten`` took apart, with these arrays."""
-    if isinstance(structure, int):
-        return arrays[structure - 1]
-    kind, items = structure[:2]
-    if kind is None:
-        return items
-    if issubclass(kind, dict):
-        return kind((name, restore(item, arrays)) for name, item in items)
-    made = [restore(item, arrays) for item in items]
-    return made if kind is list else kind(*made) if hasattr(kind, "_fields") or kind is slice else kind(made)
 
 
 def _array_of(source: Any, ctx: Any) -> Any:
@@ -132,7 +95,7 @@ class Programs:
         """Call ``block.forward(*args)``, by a program if one was made for such arguments, and make it otherwise."""
         arrays: list[Any] = []
         try:
-            structure = tuple([_flatten(value, arrays) for value in args])
+            structure = tuple([flatten(value, NDArray, arrays, _SETTINGS) for value in args])
         except Opaque as error:
             made = block.forward(*args)
             if str(error) != "Symbol":
@@ -177,7 +140,7 @@ class Programs:
             with tracer.at_work():
                 given = [tracer.lift(array, object()) for array in arrays]
                 made = block.forward(*restore((tuple, structure), given))
-            shape = _flatten(made, results)
+            shape = flatten(made, NDArray, results, _SETTINGS)
             if tracer.refused is not None:
                 raise tracer.refused
         except Opaque as error:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import symbol
 from ..base.errors import DTypeError, ParameterError, ShapeError
+from ..base.nested import restore
 from ..core.trace import aside
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -20,7 +21,7 @@ from ..symbol.shapes import complete, from_user, to_user
 from .block import HybridBlock
 from .parameter import ParameterDict
 from .parameter_base import DeferredInitializationError
-from .symbolic import flatten, restore
+from .symbolic import flatten
 
 __all__ = ["SymbolBlock"]
 
@@ -50,17 +51,11 @@ class SymbolBlock(HybridBlock):
     def __init__(self, outputs: Any, inputs: Any, params: ParameterDict | None = None) -> None:
         super().__init__(prefix="")
         self._prefix, self._name, self._params = "", "symbolblock", ParameterDict("", params)
-        given, self._in_format = flatten(inputs, Symbol, "inputs")
-        if isinstance(inputs, Symbol) and len(inputs) > 1:
-            given = list(inputs)
-            self._in_format = [None] * len(given)
-        elif isinstance(inputs, (list, tuple)) and len(inputs) == 1:
-            self._in_format = self._in_format[0]
-        made, self._out_format = flatten(outputs, Symbol, "outputs")
-        if isinstance(outputs, (list, tuple)) and len(outputs) == 1:
-            self._out_format = self._out_format[0]
+        several = isinstance(inputs, Symbol) and len(inputs) > 1
+        given, self._in_format = flatten(list(inputs) if several else _alone(inputs), Symbol, "inputs")
+        made, self._out_format = flatten(_alone(outputs), Symbol, "outputs")
         if len(made) == 1 and len(made[0]) > 1:
-            self._out_format = [None] * len(made[0])
+            _, self._out_format = flatten(list(made[0]), Symbol, "outputs")
         self._symbol = made[0] if len(made) == 1 else Group(made)
         self._inputs = [self._check_input(one) for one in given]
         if len(set(self._inputs)) < len(self._inputs):
@@ -152,7 +147,7 @@ class SymbolBlock(HybridBlock):
             made = list(self._symbol(**dict(zip(self._inputs, items, strict=True))))
         else:
             made = self._compute(items)
-        return restore(iter(made), self._out_format)
+        return restore(self._out_format, made)
 
     def _compute(self, items: list[NDArray]) -> list[NDArray]:
         ctx = items[0]._ctx
@@ -213,3 +208,7 @@ def _number(node: SymbolNode, key: str) -> float | None:
     value = node.attrs.get(key)
     return None if value is None else float(parse(value, 1.0, f"{node.name}.{key}"))
 
+
+def _alone(value: Any) -> Any:
+    """What a list of one holds; any other value as it is."""
+    return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value

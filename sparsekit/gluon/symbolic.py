@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import threading
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 from .. import symbol
+from ..base import nested
 from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..ndarray.files import save as save_arrays
 from ..ndarray.ndarray import NDArray
@@ -17,10 +17,9 @@ from ..symbol.inference import shapes_of
 from ..symbol.inspection import figure
 from ..symbol.node import order
 from ..symbol.shapes import complete, from_user, to_user
-from .hybrid import restore as arrange
 from .utils import shape_is_known
 
-__all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "restore", "trace"]
+__all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "trace"]
 
 
 def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
@@ -31,22 +30,12 @@ def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
     DTypeError
         If it holds anything else.
     """
-    if isinstance(value, kind):
-        return [value], None
-    if not isinstance(value, (list, tuple)):
-        raise DTypeError(f"{what} has a {type(value).__name__} where a {kind.__name__} is expected.",
-                         hint=f"give {kind.__name__}s, or lists of them.")
-    found, structure = [], []
-    for item in value:
-        inner, shape = flatten(item, kind, what)
-        found += inner
-        structure.append(shape)
-    return found, structure
-
-
-def restore(items: Iterator[Any], structure: Any) -> Any:
-    """The structure with these items; lists wherever there were lists or tuples."""
-    return next(items) if structure is None else [restore(items, inner) for inner in structure]
+    found: list[Any] = []
+    try:
+        return found, nested.flatten(value, kind, found)
+    except nested.Opaque as error:
+        raise DTypeError(f"{what} has a {error} where a {kind.__name__} is expected.",
+                         hint=f"give {kind.__name__}s, or lists of them.") from None
 
 
 def holds_symbols(value: Any) -> bool:
@@ -178,7 +167,7 @@ def trace(block: Any) -> Symbol:
         names = ["data"] if count == 1 else [f"data{place}" for place in range(count)]
     inputs = [symbol.Variable(name) for name in names]
     try:
-        made = block(*(inputs if arguments is None else arrange((tuple, arguments), inputs)))
+        made = block(*(inputs if arguments is None else nested.restore((tuple, arguments), inputs)))
     except SparsekitError:
         raise
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:

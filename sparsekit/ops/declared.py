@@ -50,6 +50,11 @@ LATER = {
         "_linalg_syrk linalg_syrk _linalg_potrf linalg_potrf _linalg_potri linalg_potri _linalg_trmm linalg_trmm _linalg_trsm "
         "linalg_trsm _linalg_inverse linalg_inverse _linalg_det linalg_det _linalg_slogdet linalg_slogdet _linalg_gelqf "
         "linalg_gelqf _linalg_syevd linalg_syevd _apart",
+    "compat.ops.multi_update":
+        "multi_sgd_update multi_sgd_mom_update multi_mp_sgd_update multi_mp_sgd_mom_update preloaded_multi_sgd_update "
+        "preloaded_multi_sgd_mom_update preloaded_multi_mp_sgd_update preloaded_multi_mp_sgd_mom_update _multi_adamw_update "
+        "_multi_lamb_update _multi_mp_adamw_update _multi_mp_lamb_update multi_sum_sq multi_lars all_finite multi_all_finite "
+        "reset_arrays",
     "compat.ops.pdf":
         "_random_pdf_uniform random_pdf_uniform _random_pdf_uniform_backward _random_pdf_normal random_pdf_normal "
         "_random_pdf_normal_backward _random_pdf_gamma random_pdf_gamma _random_pdf_gamma_backward _random_pdf_exponential "
@@ -61,12 +66,6 @@ LATER = {
     "compat.ops.triangle":
         "_linalg_extractdiag linalg_extractdiag _linalg_makediag linalg_makediag _linalg_extracttrian linalg_extracttrian "
         "_linalg_maketrian linalg_maketrian _triangle _mirrored _linalg_sumlogdiag linalg_sumlogdiag khatri_rao",
-    "compat.ops.update_lists":
-        "_multi_adamw_update _multi_lamb_update _multi_mp_adamw_update _multi_mp_lamb_update",
-    "compat.ops.update_many":
-        "multi_sgd_update multi_sgd_mom_update multi_mp_sgd_update multi_mp_sgd_mom_update preloaded_multi_sgd_update "
-        "preloaded_multi_sgd_mom_update preloaded_multi_mp_sgd_update preloaded_multi_mp_sgd_mom_update multi_sum_sq multi_lars "
-        "all_finite multi_all_finite reset_arrays",
 }
 
 for _module, _names in LATER.items():

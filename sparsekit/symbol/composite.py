@@ -42,11 +42,12 @@ class Composite(Op, ABC):
     """
 
     def __init__(self, name: str, inputs: Sequence[str], suffixes: Sequence[str], states: Sequence[int] = ()) -> None:
-        super().__init__(name, "", shape=self._shapes, dtype=self._dtypes, sample=tuple, doc="", cost=cost.none, listed=False,
-                         mutates=tuple(states), flat=tuple(states), outputs=len(suffixes))
-        self.inputs, self.needed, self.suffixes = tuple(inputs), len(inputs), tuple(suffixes)
+        super().__init__(name, "", shape=self._shapes, dtype=self._dtypes, sample=tuple, doc="", cost=cost.none,
+                         listed=False, mutates=tuple(states), nondifferentiable=tuple(states), outputs=len(suffixes))
+        vars(self).update(inputs=tuple(inputs), needed=len(inputs))  # names that users give, of any characters
+        self.suffixes = tuple(suffixes)
         self.graphs: list[Graph] = []
-        self.gradient_function = self._gradients
+        self.gradient(self._gradients)
 
     # methods that subclasses override
 

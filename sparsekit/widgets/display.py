@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ class Display:
 
     Parameters
     ----------
-    svg : str
-        The picture, a whole SVG document.
+    svg : str or callable
+        The picture, a whole SVG document, or a function that draws it when it is first looked at.
     alt : str
         What the picture shows, as a finding in words.
     columns : sequence of str
@@ -44,13 +44,20 @@ class Display:
     """
 
     def __init__(
-        self, svg: str, alt: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
+        self, svg: str | Callable[[], str], alt: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
     ) -> None:
-        self.svg = svg
+        self._svg = svg
         self.alt = alt
         self.columns = tuple(columns)
         self.rows = rows
         self.caption = caption
+
+    @property
+    def svg(self) -> str:
+        """The picture, a whole SVG document."""
+        if not isinstance(self._svg, str):
+            self._svg = self._svg()
+        return self._svg
 
     @property
     def image(self) -> str:

@@ -64,8 +64,8 @@ def kernel_calls(source, file):
             if not isinstance(node, ast.Call):
                 continue
             callee = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            ignoring = callee == "ignore_fp_errors" and any(_is_kernel(one, names) for one in node.args)
-            if _is_kernel(node.func, names) or ignoring:
+            handed_on = callee == "ignore_fp_errors" and any(_is_kernel(one, names) for one in node.args)
+            if _is_kernel(node.func, names) or handed_on:
                 found.append(f"{file}:{function.name}")
     return found
 

@@ -168,9 +168,10 @@ def _cost(attrs: dict[str, Any], inputs: list[Meta], outputs: list[Meta]) -> tup
 
 
 ctc_loss = CTCLoss(
-    "CTCLoss", "data label data_lengths? label_lengths?", cost=_cost, use_data_lengths=False, use_label_lengths=False,
-    blank_label="first", shape=_shape, dtype=lambda dtypes, attrs: dtypes[0], outputs=2, visible=1, sample=_sample, flat=(1,),
-    aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
+    "CTCLoss", "data label data_lengths? label_lengths?",
+    attrs={"use_data_lengths": False, "use_label_lengths": False, "blank_label": "first"}, shape=_shape,
+    dtype=lambda dtypes, attrs: dtypes[0], outputs=2, visible=1, sample=_sample, cost=_cost, nondifferentiable=(1,),
+    saves=("data_lengths", "label_lengths", "out"), aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
     doc="""The negative log-likelihood of each label under all its alignments with the data (time, batch, classes).
 
 Labels (batch, labels) are classes; the data are taken through a softmax first.  ``blank_label='first'`` keeps class 0
@@ -186,6 +187,6 @@ def _(k: Any, data: Any, label: Any, *rest: Any) -> Any:
 
 
 @ctc_loss.gradient
-def _(F: Any, g: Any, _data: Any, _label: Any, data_lengths: Any, label_lengths: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, label: Any, data_lengths: Any, label_lengths: Any, out: Any, attrs: Any, want: Any) -> Any:
     given = F.broadcast_mul(F.ones_like(out[1]), F.Reshape(g, shape=(1, -1, 1)))
     return (F._masked(given, out[1]), None, want[2] and F.zeros_like(data_lengths), want[3] and F.zeros_like(label_lengths))

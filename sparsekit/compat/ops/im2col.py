@@ -74,14 +74,13 @@ _IMAGE = np.sin(np.arange(60, dtype=np.float32)).reshape(1, 2, 5, 6)
 _SPREAD = {"kernel": (2, 3), "stride": (2, 1), "dilate": (1, 2), "pad": (1, 0)}
 
 im2col = Op(
-    "im2col", "data", shape=_columns_shape, cost=cost.none,
-    sample=lambda: [([_IMAGE], {"kernel": (2, 3)}), ([_IMAGE], _SPREAD), ([_IMAGE[0]], {"kernel": (2,)})],
+    "im2col", "data", attrs=_ATTRS, shape=_columns_shape, cost=cost.none,
+    sample=lambda: [([_IMAGE], {"kernel": (2, 3)}), ([_IMAGE], _SPREAD), ([_IMAGE[0]], {"kernel": (2,)})], saves=("data",),
     doc="""The blocks of an image that a kernel covers on its way, as columns.
 
 Data of shape (batch, channels, …), with 1 to 3 axes more, gives (batch, channels * kernel size, blocks).  ``stride`` is
 how far the kernel moves, ``dilate`` how far its points are apart, 1 by default, and ``pad`` how many zeros lie around the
 image, 0 by default.""")
-im2col.attrs = _ATTRS
 
 
 def _edges(window: _Window) -> list[tuple[int, int]]:
@@ -102,13 +101,12 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 col2im = Op(
-    "col2im", "data", shape=_image_shape, cost=cost.reduction,
+    "col2im", "data", attrs={"output_size": REQUIRED, **_ATTRS}, shape=_image_shape, cost=cost.reduction,
     sample=lambda: [([np.cos(np.arange(12 * count, dtype=np.float32)).reshape(1, 12, count)], {"output_size": (5, 6), **attrs})
-                    for count, attrs in ((16, {"kernel": (2, 3)}), (6, _SPREAD))],
+                    for count, attrs in ((16, {"kernel": (2, 3)}), (6, _SPREAD))], saves=(),
     doc="""An image of the sums of the columns that cover each of its points: the adjoint of ``im2col``.
 
 Columns of shape (batch, channels * kernel size, blocks) give (batch, channels, …), with the axes of ``output_size``.""")
-col2im.attrs = {"output_size": REQUIRED, **_ATTRS}
 
 
 @col2im.forward("default -> default")
@@ -129,8 +127,8 @@ def _same(attrs: dict[str, Any]) -> dict[str, Any]:
     return {name: attrs[name] for name in _ATTRS}
 
 
-im2col.gradient(lambda F, g, data, _out, attrs, want: F.col2im(g, output_size=tuple(data.shape[2:]), **_same(attrs)))
-col2im.gradient(lambda F, g, _data, _out, attrs, want: F.im2col(g, **_same(attrs)))
+im2col.gradient(lambda F, g, data, out, attrs, want: F.col2im(g, output_size=tuple(data.shape[2:]), **_same(attrs)))
+col2im.gradient(lambda F, g, data, out, attrs, want: F.im2col(g, **_same(attrs)))
 
 
 def _cut(shapes: Any, attrs: dict[str, Any]) -> tuple[int, int, int, int]:
@@ -154,13 +152,13 @@ def _crop_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 crop = Op(
-    "Crop", "*data", shape=_crop_shape, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
+    "Crop", "*data", attrs={"offset": (0, 0), "h_w": (0, 0), "center_crop": False, "num_args": None}, shape=_crop_shape,
+    dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
     sample=lambda: [([_IMAGE], {"h_w": (3, 4), "offset": (1, 2)}),
-                    ([_IMAGE, _IMAGE[:, :, :2, :3].copy()], {"center_crop": True})],
+                    ([_IMAGE, _IMAGE[:, :, :2, :3].copy()], {"center_crop": True})], saves=("data",),
     doc="""A part of images (batch, channels, height, width): ``h_w`` from ``offset`` on, or from the middle with ``center_crop``.
 
 With a second array its height and width are taken.  Deprecated in MXNet, where ``slice`` does the same.""")
-crop.attrs = {"offset": (0, 0), "h_w": (0, 0), "center_crop": False, "num_args": None}
 
 
 @crop.forward("default... -> default")
@@ -170,7 +168,7 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
 
 
 @crop.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     shapes = [tuple(array.shape) for array in data]
     top, left, height, width = _cut(shapes, attrs)
     edges = (0, 0, 0, 0, top, shapes[0][2] - top - height, left, shapes[0][3] - left - width)

@@ -27,10 +27,10 @@ def _syrk_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*shapes[0][:-2], size, size)
 
 
-syrk = Op("_linalg_syrk", "A", transpose=False, alpha=1.0, shape=_syrk_shape, dtype=real, aliases=("linalg_syrk",),
-          cost=cost.matrices(lambda rows, columns: rows * (rows + 1) * columns),
+syrk = Op("_linalg_syrk", "A", attrs={"transpose": False, "alpha": 1.0}, shape=_syrk_shape, dtype=real,
+          aliases=("linalg_syrk",), cost=cost.matrices(lambda rows, columns: rows * (rows + 1) * columns),
           sample=lambda: [([samples.grid(3, 4)], {"transpose": turned, "alpha": 0.5}) for turned in (False, True)],
-          doc="``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with ``transpose=True``.")
+          saves=("A",), doc="``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with ``transpose=True``.")
 
 
 @syrk.forward("default -> default")
@@ -40,7 +40,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @syrk.gradient
-def _(F: Any, g: Any, A: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
     both = g + turn(F, g)
     left, right = (A, both) if attrs["transpose"] else (both, A)
     return F.linalg_gemm2(left, right, alpha=attrs["alpha"])
@@ -67,7 +67,7 @@ def _solved(function: Callable[..., Any], what: str, hint: str) -> Any:
 
 potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A.  "
                       "The gradient is symmetric, as A is: of an A that is not, the symmetric part is taken.",
-                      cost=cost.matrices(lambda n, _: n**3 / 3 + n**2 / 2 + n / 6))
+                      saves=("out",), cost=cost.matrices(lambda n, _: n**3 / 3 + n**2 / 2 + n / 6))
 
 
 @potrf.forward("default -> default")
@@ -77,7 +77,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @potrf.gradient
-def _(F: Any, g: Any, _A: Any, L: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, A: Any, L: Any, attrs: Any, want: Any) -> Any:
     middle = F._mirrored(F.linalg_gemm2(L, F._triangle(g), transpose_a=True))
     return F.linalg_trsm(L, F.linalg_trsm(L, middle, rightside=True), transpose=True) * 0.5
 
@@ -106,10 +106,11 @@ def _triangular_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return shape
 
 
-def triangular(name: str, doc: str) -> Op:
+def triangular(name: str, doc: str, saves: tuple[str, ...]) -> Op:
     """Declare an operator of triangular matrices A and any B."""
-    return Op(f"_linalg_{name}", "A B", transpose=False, rightside=False, lower=True, alpha=1.0, shape=_triangular_shape,
-              dtype=real, cost=cost.triangular, aliases=(f"linalg_{name}",), doc=doc,
+    return Op(f"_linalg_{name}", "A B", attrs={"transpose": False, "rightside": False, "lower": True, "alpha": 1.0},
+              shape=_triangular_shape, dtype=real, cost=cost.triangular, aliases=(f"linalg_{name}",), doc=doc,
+              saves=saves,
               sample=lambda: [([matrix_sample(1), (samples.grid(3, 4, seed=2) if not right else samples.grid(4, 3, seed=2))],
                                {"transpose": turned, "rightside": right, "lower": lower, "alpha": 0.5})
                               for turned in (False, True) for right in (False, True) for lower in (True, False)]
@@ -121,7 +122,8 @@ def _triangle_of(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
     return made.swapaxes(-1, -2) if attrs["transpose"] else made
 
 
-trmm = triangular("trmm", "``alpha * op(A) B`` for the triangle of A, or ``alpha * B op(A)`` with ``rightside=True``.")
+trmm = triangular("trmm", "``alpha * op(A) B`` for the triangle of A, or ``alpha * B op(A)`` with ``rightside=True``.",
+                  ("A", "B"))
 
 
 @trmm.forward("default, default -> default")
@@ -147,13 +149,13 @@ def _by_triangle(F: Any, left: Any, right: Any, attrs: Any, alpha: float) -> Any
 
 
 @trmm.gradient
-def _(F: Any, g: Any, A: Any, B: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, A: Any, B: Any, out: Any, attrs: Any, want: Any) -> Any:
     return (want[0] and _by_triangle(F, g, B, attrs, attrs["alpha"]),
             want[1] and F.linalg_trmm(A, g, **{**attrs, "transpose": not attrs["transpose"]}))
 
 
 trsm = triangular("trsm", "The X with ``op(A) X = alpha * B`` for the triangle of A, or ``X op(A) = alpha * B`` with "
-                  "``rightside=True``.")
+                  "``rightside=True``.", ("A", "out"))
 
 
 @trsm.forward("default, default -> default")
@@ -166,7 +168,7 @@ def _(k: Any, x: Any, other: Any, attrs: Any) -> Any:
 
 
 @trsm.gradient
-def _(F: Any, g: Any, A: Any, _B: Any, X: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, A: Any, B: Any, X: Any, attrs: Any, want: Any) -> Any:
     back = F.linalg_trsm(A, g, **{**attrs, "transpose": not attrs["transpose"], "alpha": 1.0})
     return want[0] and _by_triangle(F, back, X, attrs, -1.0), want[1] and back * attrs["alpha"]
 
@@ -176,7 +178,7 @@ def _factored(n: int) -> float:
     return 2 * n**3 / 3 - n**2 / 2 + 5 * n / 6
 
 
-inverse = decomposition("inverse", "Inverses of square matrices; a singular one raises.",
+inverse = decomposition("inverse", "Inverses of square matrices; a singular one raises.", saves=("out",),
                         cost=cost.matrices(lambda n, _: _factored(n) + 4 * n**3 / 3 - n**2 + 5 * n / 3))
 
 
@@ -185,7 +187,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "the matrix has no inverse.")
 
 
-inverse.gradient(lambda F, g, _A, B, attrs, want: F.negative(F.linalg_gemm2(
+inverse.gradient(lambda F, g, A, B, attrs, want: F.negative(F.linalg_gemm2(
     F.linalg_gemm2(B, g, transpose_a=True), B, transpose_b=True)))
 
 
@@ -212,7 +214,7 @@ det.gradient(lambda F, g, A, out, attrs, want: _by_inverse(F, g * out, A))
 
 slogdet = decomposition("slogdet", "Signs, and logarithms of the absolute values, of the determinants of square matrices.  The "
                         "gradient needs the inverse.", lambda shapes, attrs: [_numbers(shapes, attrs)] * 2, outputs=2,
-                        cost=cost.matrices(lambda n, _: _factored(n) + 2 * n - 1))
+                        saves=("A",), cost=cost.matrices(lambda n, _: _factored(n) + 2 * n - 1))
 
 
 @slogdet.forward("default -> default...")
@@ -220,7 +222,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return tuple(k.xp.asarray(part, dtype=x.dtype).reshape(x.shape[:-2] or (1,)) for part in k.xp.linalg.slogdet(checked(x)))
 
 
-slogdet.gradient(lambda F, g, A, _out, attrs, want: F.zeros_like(A) if g[1] is None else _by_inverse(F, g[1], A))
+slogdet.gradient(lambda F, g, A, out, attrs, want: F.zeros_like(A) if g[1] is None else _by_inverse(F, g[1], A))
 
 
 def _wide(shapes: Any, attrs: dict[str, Any]) -> Any:
@@ -231,7 +233,7 @@ def _wide(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 
 gelqf = decomposition("gelqf", "``A = L Q`` for matrices with at least as many columns as rows: the list of Q, whose rows are "
-                      "orthonormal, and the lower triangular L.", _wide, outputs=2,
+                      "orthonormal, and the lower triangular L.", _wide, outputs=2, saves=("out",),
                       # Householder's reflections, and Q made of them; G. Golub, C. Van Loan, Matrix Computations, 5.2.
                       cost=cost.matrices(lambda rows, columns: 4 * columns * rows**2 - 4 * rows**3 / 3),
                       sample=lambda: [([np.random.default_rng(4).standard_normal((2, 3, 4)).astype(np.float32)], {})])
@@ -244,7 +246,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @gelqf.gradient
-def _(F: Any, g: Any, _A: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
     Q, L = out
     by_q = F.zeros_like(Q) if g[0] is None else g[0]
     by_l = F.zeros_like(L) if g[1] is None else F._triangle(g[1])
@@ -256,6 +258,7 @@ syevd = decomposition("syevd", "``A = Uᵀ diag(L) U`` for symmetric A: the list
                       "eigenvalues L, ascending.  The largest entry of each eigenvector is positive.  The gradient holds where "
                       "no two eigenvalues are equal; of an A that is not symmetric, the symmetric part is taken.",
                       lambda shapes, attrs: [_square_shape(shapes, attrs), tuple(shapes[0][:-1])], outputs=2,
+                      saves=("out",),
                       # The QR algorithm with vectors; G. Golub, C. Van Loan, Matrix Computations, 8.3.
                       cost=cost.matrices(lambda n, _: 9 * n**3))
 
@@ -270,7 +273,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @syevd.gradient
-def _(F: Any, g: Any, _A: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
     U, L = out
     middle = None if g[1] is None else F.linalg_makediag(g[1])
     if g[0] is not None:
@@ -282,7 +285,7 @@ def _(F: Any, g: Any, _A: Any, out: Any, attrs: Any, want: Any) -> Any:
 
 apart = Op("_apart", "L", shape=lambda shapes, attrs: (*shapes[0], shapes[0][-1]), cost=cost.each(2),
            sample=lambda: [([np.array([[1, 2, 4], [0.5, 1, 3]], np.float32)], {})],
-           doc="``1 / (L[i] - L[j])``, zero on the diagonal: how eigenvectors turn, from the eigenvalues.")
+           saves=("out",), doc="``1 / (L[i] - L[j])``, zero on the diagonal: how eigenvectors turn, from the eigenvalues.")
 
 
 @apart.forward("default -> default")

@@ -110,8 +110,8 @@ def _spread(name: str, sample: Any, parameters: Any) -> list[Any]:
 
 def _declare(name: str, density: Density) -> None:
     inputs = ("sample", *density.parameters)
-    op = Op(f"_random_pdf_{name}", " ".join(inputs), is_log=False, shape=_shape(name),
-            dtype=lambda dtypes, attrs: dtypes[0], flat=(0,) if name in COUNTING else (),
+    op = Op(f"_random_pdf_{name}", " ".join(inputs), attrs={"is_log": False}, shape=_shape(name),
+            dtype=lambda dtypes, attrs: dtypes[0], nondifferentiable=(0,) if name in COUNTING else (),
             aliases=(f"random_pdf_{name}",), sample=lambda: _samples(name, len(inputs)),
             doc=f"The density of {density.doc}.\n\nIts logarithm with ``is_log=True``.")
 
@@ -143,8 +143,6 @@ def _declare(name: str, density: Density) -> None:
         *stores, out, attrs, _want = rest
         g = g if attrs["is_log"] else F.elemwise_mul(g, out)
         return tuple(getattr(F, back.name)(g, *stores))
-
-    op.saves_inputs = op.saves_outputs = True
 
 
 def _folded(slope: Any, shape: tuple[int, ...], name: str) -> Any:

@@ -52,8 +52,8 @@ def _both() -> samples.Samples:
     return [([matrix_sample(batch=batch)], {"offset": offset}) for batch in (False, True) for offset in (0, 1, -1)]
 
 
-extract = Op("_linalg_extractdiag", "A", offset=0, shape=_diagonal_length, cost=cost.none, sample=_both,
-             aliases=("linalg_extractdiag",), doc="The diagonal ``offset`` of square matrices.")
+extract = Op("_linalg_extractdiag", "A", attrs={"offset": 0}, shape=_diagonal_length, cost=cost.none, sample=_both,
+             aliases=("linalg_extractdiag",), saves=(), doc="The diagonal ``offset`` of square matrices.")
 
 
 @extract.forward("default -> default")
@@ -61,7 +61,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return fresh(k.xp, k.xp.diagonal(x, attrs["offset"], -2, -1))
 
 
-extract.gradient(lambda F, g, _data, _out, attrs, want: F.linalg_makediag(g, offset=attrs["offset"]))
+extract.gradient(lambda F, g, data, out, attrs, want: F.linalg_makediag(g, offset=attrs["offset"]))
 
 
 def _with_diagonal(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -71,8 +71,8 @@ def _with_diagonal(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*shapes[0][:-1], size, size)
 
 
-make = Op("_linalg_makediag", "A", offset=0, shape=_with_diagonal, cost=cost.none, aliases=("linalg_makediag",),
-          sample=lambda: [([samples.grid(2, 3)], {"offset": offset}) for offset in (0, 1, -2)],
+make = Op("_linalg_makediag", "A", attrs={"offset": 0}, shape=_with_diagonal, cost=cost.none, aliases=("linalg_makediag",),
+          sample=lambda: [([samples.grid(2, 3)], {"offset": offset}) for offset in (0, 1, -2)], saves=(),
           doc="Square matrices with the last axis on their diagonal ``offset`` and zeros elsewhere.")
 
 
@@ -84,7 +84,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return out
 
 
-make.gradient(lambda F, g, _data, _out, attrs, want: F.linalg_extractdiag(g, offset=attrs["offset"]))
+make.gradient(lambda F, g, data, out, attrs, want: F.linalg_extractdiag(g, offset=attrs["offset"]))
 
 
 def _side(attrs: dict[str, Any]) -> bool:
@@ -112,8 +112,8 @@ def _triangles() -> samples.Samples:
             for batch in (False, True) for offset, lower in ((0, True), (0, False), (1, True), (-1, True))]
 
 
-flatten = Op("_linalg_extracttrian", "A", offset=0, lower=True, shape=_triangle_length, cost=cost.none, sample=_triangles,
-             aliases=("linalg_extracttrian",),
+flatten = Op("_linalg_extracttrian", "A", attrs={"offset": 0, "lower": True}, shape=_triangle_length, cost=cost.none,
+             sample=_triangles, aliases=("linalg_extracttrian",), saves=(),
              doc="The lower (or upper) triangle of square matrices as a vector, row by row.  With ``offset`` above 0 it is "
                  "the upper triangle from that diagonal on, below 0 the lower one.")
 
@@ -123,7 +123,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return fresh(k.xp, x[(..., *_corner(x.shape[-1], attrs))])
 
 
-flatten.gradient(lambda F, g, _data, _out, attrs, want: F.linalg_maketrian(g, offset=attrs["offset"], lower=attrs["lower"]))
+flatten.gradient(lambda F, g, data, out, attrs, want: F.linalg_maketrian(g, offset=attrs["offset"], lower=attrs["lower"]))
 
 
 def _triangle_size(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -135,10 +135,10 @@ def _triangle_size(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*shapes[0][:-1], size, size)
 
 
-unflatten = Op("_linalg_maketrian", "A", offset=0, lower=True, shape=_triangle_size, cost=cost.none,
+unflatten = Op("_linalg_maketrian", "A", attrs={"offset": 0, "lower": True}, shape=_triangle_size, cost=cost.none,
                aliases=("linalg_maketrian",),
                sample=lambda: [([samples.grid(2, 6)], {"offset": offset, "lower": lower})
-                               for offset, lower in ((0, True), (0, False), (1, True), (-1, True))],
+                               for offset, lower in ((0, True), (0, False), (1, True), (-1, True))], saves=(),
                doc="Square matrices with a vector as their triangle, the inverse of linalg_extracttrian.")
 
 
@@ -149,12 +149,12 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return out
 
 
-unflatten.gradient(lambda F, g, _data, _out, attrs, want: F.linalg_extracttrian(
+unflatten.gradient(lambda F, g, data, out, attrs, want: F.linalg_extracttrian(
     g, offset=attrs["offset"], lower=attrs["lower"]))
 
-triangle = Op("_triangle", "A", lower=True, shape=lambda shapes, attrs: square(shapes[0]) and shapes[0], cost=cost.none,
-              sample=lambda: [([matrix_sample(batch=True)], {"lower": lower}) for lower in (True, False)],
-              doc="Square matrices with zeros outside their lower (or upper) triangle.")
+triangle = Op("_triangle", "A", attrs={"lower": True}, shape=lambda shapes, attrs: square(shapes[0]) and shapes[0],
+              cost=cost.none, sample=lambda: [([matrix_sample(batch=True)], {"lower": lower}) for lower in (True, False)],
+              saves=(), doc="Square matrices with zeros outside their lower (or upper) triangle.")
 
 
 @triangle.forward("default -> default")
@@ -162,10 +162,10 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.tril(x) if attrs["lower"] else k.xp.triu(x)
 
 
-triangle.gradient(lambda F, g, _data, _out, attrs, want: F._triangle(g, lower=attrs["lower"]))
+triangle.gradient(lambda F, g, data, out, attrs, want: F._triangle(g, lower=attrs["lower"]))
 
 mirror = Op("_mirrored", "A", shape=lambda shapes, attrs: square(shapes[0]) and shapes[0], cost=cost.none,
-            sample=lambda: [([matrix_sample(3, batch=True)], {})],
+            sample=lambda: [([matrix_sample(3, batch=True)], {})], saves=(),
             doc="Symmetric matrices with the lower triangle of the given ones.")
 
 
@@ -174,11 +174,11 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.tril(x) + k.xp.swapaxes(k.xp.tril(x, -1), -1, -2)
 
 
-mirror.gradient(lambda F, g, _data, _out, attrs, want: F._triangle(g + turn(F, g)) - F.linalg_makediag(F.linalg_extractdiag(g)))
+mirror.gradient(lambda F, g, data, out, attrs, want: F._triangle(g + turn(F, g)) - F.linalg_makediag(F.linalg_extractdiag(g)))
 
 sums = Op("_linalg_sumlogdiag", "A", shape=lambda shapes, attrs: (square(shapes[0]) and tuple(shapes[0][:-2])) or (1,),
           dtype=real, cost=cost.matrices(lambda n, _: 2 * n - 1), aliases=("linalg_sumlogdiag",),
-          sample=lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)],
+          sample=lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)], saves=("A",),
           doc="The sum of the logarithms of the diagonal of square matrices.")
 
 
@@ -189,7 +189,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @sums.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     diagonal = F.linalg_extractdiag(data)
     spread = F.broadcast_div(F._view(g, shape=(*tuple(data.shape[:-2]), 1)), diagonal)
     return F.linalg_makediag(spread)
@@ -203,6 +203,7 @@ def _khatri_rao_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 khatri_rao = Op("khatri_rao", "*args", shape=_khatri_rao_shape, cost=cost.pairs,
                 sample=lambda: [([samples.grid(2, 3), samples.grid(4, 3, seed=1), samples.grid(3, 3, seed=2)], {})],
+                saves=("args",),
                 doc="The Khatri-Rao product: column by column, the Kronecker product of the matrices' columns.")
 
 
@@ -221,7 +222,7 @@ def _(k: Any, *stores: Any) -> Any:
 
 
 @khatri_rao.gradient
-def _(F: Any, g: Any, args: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, args: Any, out: Any, attrs: Any, want: Any) -> Any:
     shapes = [tuple(x.shape) for x in args]
     whole = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
     views = [F._view(x, shape=_apart(shapes, place)) for place, x in enumerate(args)]

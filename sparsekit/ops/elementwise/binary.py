@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -92,21 +91,22 @@ def add_stores(op: Op, factor: float) -> None:
         return _add_to_dense(k, k.xp.array(right, order="C") if factor > 0 else _negated(k.xp, right), left, 1)
 
 
-def elemwise(name: str, doc: str, aliases: tuple[str, ...] = (), **more: Any) -> Op:
+def elemwise(name: str, doc: str, aliases: tuple[str, ...] = (), saves: tuple[str, ...] = ("lhs", "rhs"), **more: Any) -> Op:
     """Declare an operator of two arrays of one shape."""
-    return Op(name, "lhs rhs", shape=infer.same_shape, sample=samples.pair(**more), doc=doc, aliases=aliases, joined=infer.EVERY)
+    return Op(name, "lhs rhs", shape=infer.same_shape, sample=samples.pair(**more), doc=doc, aliases=aliases, saves=saves,
+              joined=infer.EVERY)
 
 
-elemwise_add = elemwise("elemwise_add", "Sum of two arrays of one shape.", ("_add", "_plus", "_grad_add"))
+elemwise_add = elemwise("elemwise_add", "Sum of two arrays of one shape.", ("_add", "_plus", "_grad_add"), ())
 add_stores(elemwise_add, 1)
-elemwise_add.gradient(lambda F, g, _lhs, _rhs, _out, attrs, want: (g, g))
+elemwise_add.gradient(lambda F, g, lhs, rhs, out, attrs, want: (g, g))
 
-elemwise_sub = elemwise("elemwise_sub", "Difference of two arrays of one shape.", ("_sub", "_minus"))
+elemwise_sub = elemwise("elemwise_sub", "Difference of two arrays of one shape.", ("_sub", "_minus"), ())
 add_stores(elemwise_sub, -1)
-elemwise_sub.gradient(lambda F, g, _lhs, _rhs, _out, attrs, want: (g, want[1] and F.negative(g)))
+elemwise_sub.gradient(lambda F, g, lhs, rhs, out, attrs, want: (g, want[1] and F.negative(g)))
 
 elemwise_mul = elemwise("elemwise_mul", "Product of two arrays of one shape.", ("_mul",))
-elemwise_mul.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+elemwise_mul.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and F.elemwise_mul(g, rhs), want[1] and F.elemwise_mul(g, lhs)))
 
 
@@ -157,7 +157,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 elemwise_div = elemwise("elemwise_div", "Quotient of two arrays of one shape; absent entries of the divisor are zeros.",
                        ("_div",), low=0.5)
-elemwise_div.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+elemwise_div.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and F.elemwise_div(g, rhs),
     want[1] and F.negative(F.elemwise_div(F.elemwise_div(F.elemwise_mul(g, lhs), rhs), rhs))))  # rhs * rhs may be 0
 
@@ -178,10 +178,7 @@ def divide(xp: Any, left: Any, right: Any, out: Any = None) -> Any:
 @functools.lru_cache(256)
 def _without_csr(op: Op, rows: int) -> Op:
     """The operator without the rows that give csr arrays, cached by its number of rows."""
-    found = copy.copy(op)
-    found.rules = [rule for rule in op.rules if "csr" not in rule.outputs]
-    found.settle, found._calls = None, {}
-    return found
+    return op.with_rules([rule for rule in op.rules if "csr" not in rule.outputs])
 
 
 def _in_so_many_axes(call: Call, shapes: Sequence[Any]) -> Call:
@@ -192,20 +189,19 @@ def _in_so_many_axes(call: Call, shapes: Sequence[Any]) -> Call:
 
 
 def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] | None = None,
-                 low: float = -2.0) -> Op:
+                 saves: tuple[str, ...] = ("lhs", "rhs"), low: float = -2.0, **more: Any) -> Op:
     """Declare an operator of two arrays whose shapes broadcast, which is MXNet's operator of equal shapes too unless
     ``aliases`` are given.
     """
-    op = Op(name, "lhs rhs", shape=infer.broadcast, sample=samples.pair((4, 5), (1, 5), low=low), doc=doc,
-            aliases=(name.removeprefix("broadcast"),) if aliases is None else aliases, joined=infer.EVERY)
+    declared = {"sample": samples.pair((4, 5), (1, 5), low=low), "joined": infer.EVERY, **more}
+    op = Op(name, "lhs rhs", shape=infer.broadcast, doc=doc, saves=saves, settle=_in_so_many_axes,
+            aliases=(name.removeprefix("broadcast"),) if aliases is None else aliases, **declared)
 
     @op.forward("default, default -> default")
     def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
         return function(k.xp, left, right)
 
-    op.settle = _in_so_many_axes
-    if gradient is not None:
-        op.gradient(gradient)
+    op.gradient(gradient)
     return op
 
 
@@ -219,20 +215,20 @@ def _divide(xp: Any, left: Any, right: Any) -> Any:
 
 broadcast_add = broadcasting(
     "broadcast_add", lambda xp, left, right: left + right,
-    lambda F, g, lhs, rhs, _out, attrs, want: (want[0] and _sum_to(F, g, lhs), want[1] and _sum_to(F, g, rhs)),
+    lambda F, g, lhs, rhs, out, attrs, want: (want[0] and _sum_to(F, g, lhs), want[1] and _sum_to(F, g, rhs)),
     "Sum with broadcasting.", ("broadcast_plus",))
 broadcast_sub = broadcasting(
     "broadcast_sub", lambda xp, left, right: left - right,
-    lambda F, g, lhs, rhs, _out, attrs, want: (want[0] and _sum_to(F, g, lhs), want[1] and F.negative(_sum_to(F, g, rhs))),
+    lambda F, g, lhs, rhs, out, attrs, want: (want[0] and _sum_to(F, g, lhs), want[1] and F.negative(_sum_to(F, g, rhs))),
     "Difference with broadcasting.", ("broadcast_minus",))
 broadcast_mul = broadcasting(
     "broadcast_mul", lambda xp, left, right: left * right,
-    lambda F, g, lhs, rhs, _out, attrs, want: (want[0] and _sum_to(F, F.broadcast_mul(g, rhs), lhs),
+    lambda F, g, lhs, rhs, out, attrs, want: (want[0] and _sum_to(F, F.broadcast_mul(g, rhs), lhs),
                                                want[1] and _sum_to(F, F.broadcast_mul(g, lhs), rhs)),
     "Product with broadcasting.", ())
 broadcast_div = broadcasting(
     "broadcast_div", _divide,
-    lambda F, g, lhs, rhs, _out, attrs, want: (
+    lambda F, g, lhs, rhs, out, attrs, want: (
         want[0] and _sum_to(F, F.broadcast_div(g, rhs), lhs),
         want[1] and F.negative(_sum_to(F, F.broadcast_div(F.broadcast_div(F.broadcast_mul(g, lhs), rhs), rhs), rhs))),
     "Quotient with broadcasting.", (), low=0.5)
@@ -299,15 +295,14 @@ for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
         return _add_to_dense(k, _spread(k, left, shape), right, _factor)
 
 
-def _flat(F: Any, g: Any, lhs: Any, rhs: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _flat(F: Any, g: Any, lhs: Any, rhs: Any, out: Any, attrs: Any, want: Any) -> Any:
     return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)
 
 
 def comparison(name: str, function: Callable[..., Any], doc: str) -> None:
     """Declare a comparison, which gives 1 and 0 in the left element type."""
-    op = broadcasting(f"broadcast_{name}", lambda xp, left, right: function(xp, left, right).astype(left.dtype), _flat, doc)
-    op.dtype, op.joined = _left_dtype, None
-    op.cost = cost.elementwise
+    broadcasting(f"broadcast_{name}", lambda xp, left, right: function(xp, left, right).astype(left.dtype), _flat, doc,
+                 dtype=_left_dtype, joined=None)
 
 
 comparison("equal", lambda xp, a, b: a == b, "1 where equal, with broadcasting.")
@@ -320,10 +315,10 @@ comparison("logical_and", lambda xp, a, b: (a != 0) & (b != 0), "1 where both ar
 comparison("logical_or", lambda xp, a, b: (a != 0) | (b != 0), "1 where either is nonzero, with broadcasting.")
 comparison("logical_xor", lambda xp, a, b: (a != 0) ^ (b != 0), "1 where just one is nonzero, with broadcasting.")
 
-broadcasting("broadcast_maximum", lambda xp, a, b: xp.maximum(a, b), lambda F, g, lhs, rhs, _out, attrs, want: (
+broadcasting("broadcast_maximum", lambda xp, a, b: xp.maximum(a, b), lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and _sum_to(F, g * F.broadcast_greater_equal(lhs, rhs), lhs),
     want[1] and _sum_to(F, g * F.broadcast_lesser(lhs, rhs), rhs)), "Larger of two, with broadcasting.")
-broadcasting("broadcast_minimum", lambda xp, a, b: xp.minimum(a, b), lambda F, g, lhs, rhs, _out, attrs, want: (
+broadcasting("broadcast_minimum", lambda xp, a, b: xp.minimum(a, b), lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and _sum_to(F, g * F.broadcast_lesser_equal(lhs, rhs), lhs),
     want[1] and _sum_to(F, g * F.broadcast_greater(lhs, rhs), rhs)), "Smaller of two, with broadcasting.")
 
@@ -344,8 +339,8 @@ def _exponent_gradient(F: Any, g: Any, lhs: Any, rhs: Any, out: Any) -> Any:
 
 broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and _sum_to(F, g * rhs * F.broadcast_power(lhs, rhs - 1), lhs),
-    want[1] and _exponent_gradient(F, g, lhs, rhs, out)), "Power, with broadcasting.", low=0.5).sample = (
-        lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
+    want[1] and _exponent_gradient(F, g, lhs, rhs, out)), "Power, with broadcasting.", saves=("lhs", "rhs", "out"),
+    sample=lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
 
 
 def modulo(xp: Any, left: Any, right: Any) -> Any:
@@ -353,9 +348,9 @@ def modulo(xp: Any, left: Any, right: Any) -> Any:
     return xp.where(right == 0, 0, xp.mod(left, right))
 
 
-def _modulo_gradient(F: Any, g: Any, lhs: Any, rhs: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _modulo_gradient(F: Any, g: Any, lhs: Any, rhs: Any, out: Any, attrs: Any, want: Any) -> Any:
     if lhs.dtype.kind != "f" and rhs.dtype.kind != "f":
-        return _flat(F, g, lhs, rhs, _out, attrs, want)  # a remainder of integers is flat between its jumps
+        return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)  # a remainder of integers is flat between its jumps
     return (want[0] and _sum_to(F, g, lhs),
             want[1] and F.negative(_sum_to(F, F.broadcast_mul(g, F.floor(F.broadcast_div(lhs, rhs))), rhs)))
 
@@ -401,7 +396,7 @@ def backward_of(name: str, function: Callable[..., Any], second: Callable[..., A
             return RowSparse(function(k.xp, g.data[at], x.data[other]), indices, x.shape, check=False)
 
     own = find_gradient(name)
-    op.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+    op.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
         want[0] and own(F, g, rhs), want[1] and (F.zeros_like(g) if second is None else g * lhs * second(F, rhs))))
 
 
@@ -438,9 +433,8 @@ backward_of("_softrelu_backward", lambda xp, g, x: g * _sigmoid(xp, x),
             lambda F, x: F._sigmoid_backward(F.ones_like(x), F.sigmoid(x)),
             "``g * sigmoid(x)``: the gradient of softrelu.")
 
-add_n = Op("add_n", "*args", shape=infer.same_shape, cost=cost.summed, sample=samples.pair(), joined=infer.EVERY,
-           doc="Sum of any number of arrays of one shape.",
-           aliases=("ElementWiseSum",))
+add_n = Op("add_n", "*args", shape=infer.same_shape, cost=cost.summed, sample=samples.pair(), joined=infer.EVERY, saves=(),
+           doc="Sum of any number of arrays of one shape.", aliases=("ElementWiseSum",))
 
 
 @add_n.forward("default... -> default")
@@ -468,4 +462,4 @@ def _(k: Any, *stores: Any) -> Any:
     return out
 
 
-add_n.gradient(lambda F, g, _args, _out, attrs, want: [g] * len(want))
+add_n.gradient(lambda F, g, args, out, attrs, want: [g] * len(want))

@@ -19,7 +19,7 @@ __all__ = ["with_scalar"]
 
 
 def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str, *, keeps: Any = None,
-                values: tuple[float, ...] = (0.5, 2.0, -1.0), low: float = -2.0, aliases: tuple[str, ...] = ()) -> Op:
+                values: tuple[float, ...] = (0.5, 2.0, -1.0), low: float = -2.0, saves: tuple[str, ...] = ()) -> None:
     """Declare an operator of an array and the attribute ``scalar``.
 
     Parameters
@@ -27,8 +27,8 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
     keeps : None, True or tuple
         For which scalars zero stays zero, so that the storage type is kept: never, always, or those.
     """
-    op = Op(name, "data", shape=infer.unchanged, sample=samples.scalars(*values, low=low), doc=doc, aliases=aliases,
-            scalar=REQUIRED)
+    op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(*values, low=low), doc=doc,
+            saves=saves)
 
     def of(xp: Any, values: Any, attrs: Any) -> Any:
         return function(xp, values, _fitting(attrs["scalar"], values.dtype))
@@ -51,7 +51,6 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
             return filled(k, x, name, lambda values: of(k.xp, values, attrs).astype(x.dtype, copy=False))
 
     op.gradient(gradient)
-    return op
 
 
 def _fitting(scalar: Any, dtype: Any) -> Any:
@@ -89,45 +88,45 @@ def _power(xp: Any, x: Any, s: Any) -> Any:
     return power(xp, x, np.asarray(s)) if x.dtype.kind != "f" else xp.power(x, s)
 
 
-def _passes(F: Any, g: Any, _data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _passes(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return g
 
 
-def _flat(F: Any, g: Any, _data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _flat(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return F.zeros_like(g)
 
 
 with_scalar("_plus_scalar", lambda xp, x, s: x + s, _passes, "``data + scalar``.", keeps=(0,))
 with_scalar("_minus_scalar", lambda xp, x, s: x - s, _passes, "``data - scalar``.", keeps=(0,))
 with_scalar("_rminus_scalar", lambda xp, x, s: s - x,
-            lambda F, g, _data, _out, attrs, want: F.negative(g), "``scalar - data``.", keeps=(0,))
+            lambda F, g, data, out, attrs, want: F.negative(g), "``scalar - data``.", keeps=(0,))
 with_scalar("_mul_scalar", lambda xp, x, s: x * s,
-            lambda F, g, _data, _out, attrs, want: F._mul_scalar(g, scalar=attrs["scalar"]), "``data * scalar``.", keeps=True)
+            lambda F, g, data, out, attrs, want: F._mul_scalar(g, scalar=attrs["scalar"]), "``data * scalar``.", keeps=True)
 with_scalar("_div_scalar", lambda xp, x, s: divide(xp, x, xp.asarray(s, x.dtype)) if _whole(x, s) else x / s,
-            lambda F, g, _data, _out, attrs, want: F._div_scalar(g, scalar=attrs["scalar"]), "``data / scalar``.",
+            lambda F, g, data, out, attrs, want: F._div_scalar(g, scalar=attrs["scalar"]), "``data / scalar``.",
             keeps=Beyond("nonzero"))
 with_scalar("_rdiv_scalar", lambda xp, x, s: divide(xp, xp.asarray(s, x.dtype), x) if _whole(x, s) else s / x,
-            lambda F, g, data, out, attrs, want: F.negative(g * out / data), "``scalar / data``.", low=0.5)
+            lambda F, g, data, out, attrs, want: F.negative(g * out / data), "``scalar / data``.", low=0.5, saves=("data", "out"))
 with_scalar("_mod_scalar", modulo,
-            lambda F, g, data, _out, attrs, want: g if data.dtype.kind == "f" else F.zeros_like(g),
+            lambda F, g, data, out, attrs, want: g if data.dtype.kind == "f" else F.zeros_like(g),
             "``data % scalar``, with the divisor's sign; zero for a scalar of zero.",
-            keeps=Beyond("nonzero"))
+            keeps=Beyond("nonzero"), saves=("data",))
 with_scalar("_rmod_scalar", lambda xp, x, s: modulo(xp, s, x),
-            lambda F, g, data, _out, attrs, want: F.zeros_like(g) if data.dtype.kind != "f" else F.negative(
+            lambda F, g, data, out, attrs, want: F.zeros_like(g) if data.dtype.kind != "f" else F.negative(
                 g * F.floor(F._rdiv_scalar(data, scalar=attrs["scalar"]))),
-            "``scalar % data``.", low=0.5)
+            "``scalar % data``.", low=0.5, saves=("data",))
 with_scalar("_power_scalar", _power,
-            lambda F, g, data, _out, attrs, want: g * F._power_scalar(data, scalar=attrs["scalar"] - 1) * attrs["scalar"],
-            "``data ** scalar``.", keeps=Beyond("positive"), low=0.5)
+            lambda F, g, data, out, attrs, want: g * F._power_scalar(data, scalar=attrs["scalar"] - 1) * attrs["scalar"],
+            "``data ** scalar``.", keeps=Beyond("positive"), low=0.5, saves=("data",))
 with_scalar("_rpower_scalar", lambda xp, x, s: power(xp, xp.asarray(s, x.dtype), x),
-            lambda F, g, _data, out, attrs, want: g * out * float(np.log(attrs["scalar"])), "``scalar ** data``.",
-            values=(0.5, 2.0))
+            lambda F, g, data, out, attrs, want: g * out * float(np.log(attrs["scalar"])), "``scalar ** data``.",
+            values=(0.5, 2.0), saves=("out",))
 with_scalar("_maximum_scalar", lambda xp, x, s: xp.maximum(x, s),
-            lambda F, g, data, _out, attrs, want: g * F._greater_equal_scalar(data, scalar=attrs["scalar"]),
-            "Larger of data and scalar.", keeps=Beyond("not positive"))
+            lambda F, g, data, out, attrs, want: g * F._greater_equal_scalar(data, scalar=attrs["scalar"]),
+            "Larger of data and scalar.", keeps=Beyond("not positive"), saves=("data",))
 with_scalar("_minimum_scalar", lambda xp, x, s: xp.minimum(x, s),
-            lambda F, g, data, _out, attrs, want: g * F._lesser_equal_scalar(data, scalar=attrs["scalar"]),
-            "Smaller of data and scalar.", keeps=Beyond("not negative"))
+            lambda F, g, data, out, attrs, want: g * F._lesser_equal_scalar(data, scalar=attrs["scalar"]),
+            "Smaller of data and scalar.", keeps=Beyond("not negative"), saves=("data",))
 
 with_scalar("_equal_scalar", lambda xp, x, s: x == s, _flat, "1 where ``data == scalar``.", keeps=Beyond("nonzero"))
 with_scalar("_not_equal_scalar", lambda xp, x, s: x != s, _flat, "1 where ``data != scalar``.", keeps=(0,))

@@ -53,9 +53,9 @@ def _gathered(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (indices[1:] + data[indices[0]:]) or (1,)
 
 
-gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cost=cost.none, flat=(1,),
+gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cost=cost.none, nondifferentiable=(1,),
             sample=lambda: [([samples.grid(), *_places((4, 5))], {}),
-                            ([samples.grid(), np.array([[0, 3, 0, -1]], np.float32)], {})],
+                            ([samples.grid(), np.array([[0, 3, 0, -1]], np.float32)], {})], saves=("data", "indices"),
             doc="Elements, or sub-arrays, at the places ``indices``, whose first axis runs over the leading axes of "
                 "``data``.  Negative places count from the end; one outside raises RowIndexError.")
 
@@ -65,7 +65,7 @@ def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
     return x[places_of(k.xp, indices, x.shape)].reshape(_gathered([x.shape, indices.shape], attrs))
 
 
-gather.gradient(lambda F, g, data, indices, _out, attrs, want: (
+gather.gradient(lambda F, g, data, indices, out, attrs, want: (
     F._backward_gather_nd(g, indices, shape=tuple(data.shape)), None))
 
 
@@ -82,15 +82,13 @@ def _scatter_samples() -> samples.Samples:
             ([samples.grid(2, 5), np.array([[0, 3]], np.int64)], {"shape": (4, 5)})]
 
 
-scatter = Op("scatter_nd", "data indices", shape=_scattered, dtype=first_dtype, cost=cost.none, flat=(1,),
-             sample=_scatter_samples,
+scatter = Op("scatter_nd", "data indices", attrs={"shape": REQUIRED}, shape=_scattered, dtype=first_dtype, cost=cost.none,
+             nondifferentiable=(1,), sample=_scatter_samples, saves=("data", "indices"),
              doc="Zeros of ``shape`` with ``data`` at the places ``indices``; of values for one place the last stays.  A "
                  "place outside raises RowIndexError, where MXNet writes beyond its memory or drops the value.")
-scatter.attrs = {"shape": REQUIRED}
-gather_backward = Op("_backward_gather_nd", "data indices", shape=_scattered, dtype=first_dtype, cost=cost.reduction,
-                     flat=(1,), sample=_scatter_samples,
+gather_backward = Op("_backward_gather_nd", "data indices", attrs={"shape": REQUIRED}, shape=_scattered, dtype=first_dtype,
+                     cost=cost.reduction, nondifferentiable=(1,), sample=_scatter_samples, saves=("data", "indices"),
                      doc="As ``scatter_nd``, but values for one place are added: the gradient of ``gather_nd``.")
-gather_backward.attrs = {"shape": REQUIRED}
 
 
 @scatter.forward("default, default -> default")
@@ -122,16 +120,17 @@ def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
     return out
 
 
-scatter.gradient(lambda F, g, data, indices, _out, attrs, want: (
+scatter.gradient(lambda F, g, data, indices, out, attrs, want: (
     F._view(F.gather_nd(g, indices), shape=tuple(data.shape)), None))
-gather_backward.gradient(lambda F, g, data, indices, _out, attrs, want: (
+gather_backward.gradient(lambda F, g, data, indices, out, attrs, want: (
     F._view(F.gather_nd(g, indices), shape=tuple(data.shape)), None))
 
-scatter_set = Op("_scatter_set_nd", "lhs rhs indices", dtype=first_dtype, cost=cost.none, flat=(2,),
+scatter_set = Op("_scatter_set_nd", "lhs rhs indices", attrs={"shape": None}, dtype=first_dtype, cost=cost.none,
+                 nondifferentiable=(2,),
                  shape=lambda shapes, attrs: _scattered(shapes[1:], {"shape": attrs["shape"] or shapes[0]}) and shapes[0],
                  sample=lambda: [([samples.grid(), samples.grid(1, 3, seed=1)[0], *_places((4, 5))], {})],
+                 saves=("rhs", "indices"),
                  doc="``lhs`` with ``rhs`` at the places ``indices``; give ``out=lhs`` to change it in place.")
-scatter_set.attrs = {"shape": None}
 
 
 @scatter_set.forward("default, default, default -> default")
@@ -142,7 +141,7 @@ def _(k: Any, x: Any, values: Any, indices: Any, attrs: Any) -> Any:
     return out
 
 
-scatter_set.gradient(lambda F, g, _lhs, rhs, indices, _out, attrs, want: (
+scatter_set.gradient(lambda F, g, lhs, rhs, indices, out, attrs, want: (
     want[0] and F._scatter_set_nd(g, F.zeros_like(rhs), indices, shape=attrs["shape"]),
     want[1] and F._view(F.gather_nd(g, indices), shape=tuple(rhs.shape)), None))
 
@@ -153,8 +152,8 @@ def _rows(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (int(shapes[0][0]),)
 
 
-batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=cost.none, flat=(1,),
-                sample=lambda: [([samples.grid(), np.array([0, 4, 1, 2], np.int32)], {})],
+batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=cost.none, nondifferentiable=(1,),
+                sample=lambda: [([samples.grid(), np.array([0, 4, 1, 2], np.int32)], {})], saves=("a", "indices"),
                 doc="One element of each row of a matrix: ``a[i, indices[i]]``; places beyond the ends are clipped, with an "
                     "``IndexWarning``; fractions are cut off, and NaN is refused.")
 
@@ -165,12 +164,13 @@ def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
     return x[k.xp.arange(x.shape[0]), places]
 
 
-batch_take.gradient(lambda F, g, data, indices, _out, attrs, want: (
+batch_take.gradient(lambda F, g, data, indices, out, attrs, want: (
     F._pick_backward(g, F._view(indices, shape=(int(data.shape[0]),)), shape=tuple(data.shape)), None))
 
 fill = Op("fill_element_0index", "lhs mhs rhs", shape=lambda shapes, attrs: _rows(shapes, attrs) and shapes[0],
-          dtype=first_dtype, cost=cost.none, flat=(2,),
+          dtype=first_dtype, cost=cost.none, nondifferentiable=(2,),
           sample=lambda: [([samples.grid(), samples.grid(1, 4, seed=1)[0], np.array([0, 4, 1, 2], np.float32)], {})],
+          saves=("mhs", "rhs"),
           doc="``lhs`` with ``lhs[i, rhs[i]] = mhs[i]`` in each row i; a place outside raises RowIndexError.")
 
 
@@ -182,16 +182,16 @@ def _(k: Any, x: Any, values: Any, indices: Any, attrs: Any) -> Any:
     return out
 
 
-fill.gradient(lambda F, g, _lhs, mhs, rhs, _out, attrs, want: (
+fill.gradient(lambda F, g, lhs, mhs, rhs, out, attrs, want: (
     want[0] and F.fill_element_0index(g, F.zeros_like(mhs), rhs),
     want[1] and F._view(F.batch_take(g, rhs), shape=tuple(mhs.shape)), None))
 
-one_hot = Op("one_hot", "indices", cost=cost.none, dtype=infer.fixed,
-             shape=lambda shapes, attrs: (*shapes[0], int(attrs["depth"])),
+one_hot = Op("one_hot", "indices", attrs={"depth": REQUIRED, "on_value": 1.0, "off_value": 0.0, "dtype": "float32"},
+             cost=cost.none, dtype=infer.fixed, shape=lambda shapes, attrs: (*shapes[0], int(attrs["depth"])),
              sample=lambda: [([np.array([0.5, 2.25, 7.5, -1.5], np.float32)], {"depth": 4, "on_value": 2.0, "off_value": -1.0})],
+             saves=("indices",),
              doc="A vector of ``depth`` values for each index: ``on_value`` at that place, ``off_value`` elsewhere; only "
                  "``off_value`` for an index outside.")
-one_hot.attrs = {"depth": REQUIRED, "on_value": 1.0, "off_value": 0.0, "dtype": "float32"}
 
 
 @one_hot.forward("default -> default")
@@ -203,7 +203,7 @@ def _(k: Any, indices: Any, attrs: Any) -> Any:
     return out.reshape(*indices.shape, int(attrs["depth"]))
 
 
-one_hot.gradient(lambda F, g, indices, _out, attrs, want: F.zeros_like(indices))
+one_hot.gradient(lambda F, g, indices, out, attrs, want: F.zeros_like(indices))
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
@@ -218,10 +218,10 @@ def _raveled(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(shapes[0][1:]) or (1,)
 
 
-ravel = Op("ravel_multi_index", "data", shape=_raveled, cost=cost.none, aliases=("_ravel_multi_index",), flat=(0,),
+ravel = Op("ravel_multi_index", "data", attrs={"shape": REQUIRED}, shape=_raveled, cost=cost.none,
+           aliases=("_ravel_multi_index",), nondifferentiable=(0,),
            sample=lambda: [([np.array([[3, 6, 6], [4, 5, 1]], np.int64)], {"shape": (7, 6)})],
            doc="Places in the flattened array, for places along the axes of ``shape``, one row an axis.")
-ravel.attrs = {"shape": REQUIRED}
 
 
 @ravel.forward("default -> default")
@@ -231,11 +231,11 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.asarray(made).astype(x.dtype).reshape(_raveled([x.shape], attrs))
 
 
-unravel = Op("unravel_index", "data", shape=lambda shapes, attrs: (len(attrs["shape"]), *shapes[0]), cost=cost.none,
-             aliases=("_unravel_index",), flat=(0,), sample=lambda: [([np.array([22, 41, 37], np.int64)], {"shape": (7, 6)})],
+unravel = Op("unravel_index", "data", attrs={"shape": REQUIRED}, shape=lambda shapes, attrs: (len(attrs["shape"]), *shapes[0]),
+             cost=cost.none, aliases=("_unravel_index",), nondifferentiable=(0,),
+             sample=lambda: [([np.array([22, 41, 37], np.int64)], {"shape": (7, 6)})],
              doc="Places along the axes of ``shape``, one row an axis, for places in the flattened array.  The first size "
                  "may be -1.")
-unravel.attrs = {"shape": REQUIRED}
 
 
 @unravel.forward("default -> default")
@@ -254,7 +254,9 @@ def _copied(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 index_copy = Op("_contrib_index_copy", "old_tensor index_vector new_tensor", shape=_copied, dtype=first_dtype, cost=cost.none,
-                flat=(1,), sample=lambda: [([samples.grid(), np.array([3, 0], np.int64), samples.grid(2, 5, seed=1)], {})],
+                nondifferentiable=(1,),
+                sample=lambda: [([samples.grid(), np.array([3, 0], np.int64), samples.grid(2, 5, seed=1)], {})],
+                saves=("index_vector", "new_tensor"),
                 doc="``old_tensor`` with its rows ``index_vector`` replaced by those of ``new_tensor``; one outside raises "
                     "RowIndexError, where MXNet drops it.")
 
@@ -266,7 +268,7 @@ def _(k: Any, old: Any, index: Any, new: Any, attrs: Any) -> Any:
     return out
 
 
-index_copy.gradient(lambda F, g, _old, index, new, _out, attrs, want: (
+index_copy.gradient(lambda F, g, old, index, new, out, attrs, want: (
     want[0] and F._contrib_index_copy(g, index, F.zeros_like(new)), None,
     want[2] and F.gather_nd(g, F._view(index, shape=(1, int(index.shape[0]))))))
 
@@ -310,12 +312,13 @@ def _indexed_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return made if spare == data else _indexed(data, np.zeros((places[0], 0), np.int64), attrs["key"])
 
 
-index = Op("_index", "data places", key=REQUIRED, shape=_indexed_shape, dtype=first_dtype, cost=cost.none, flat=(1,),
+index = Op("_index", "data places", attrs={"key": REQUIRED}, shape=_indexed_shape, dtype=first_dtype, cost=cost.none,
+           nondifferentiable=(1,),
            sample=lambda: [([samples.grid(), np.array([[0, 3, 0]], np.int64)], {"key": (("array", 0),)}),
                            ([samples.grid(), np.array([[0, 3, 0], [1, 1, 4]], np.int64)],
                             {"key": (("array", 0), ("array", 1))}),
                            ([samples.grid(), np.array([[[0, -1], [2, 2]]], np.int64)],
-                            {"key": (("slice", 1, None, None), ("array", 0))})],
+                            {"key": (("slice", 1, None, None), ("array", 0))})], saves=("data", "places"),
            doc="Indexing by arrays, as numpy does it: ``places`` holds the index arrays, broadcast and stacked, and ``key`` "
                "says where among numbers and slices they stand.  A copy.")
 
@@ -330,15 +333,14 @@ def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
                             hint="indices run from -size to size - 1.") from None
 
 
-index.gradient(lambda F, g, data, places, _out, attrs, want: (
+index.gradient(lambda F, g, data, places, out, attrs, want: (
     F._index_add(g, places, key=attrs["key"], shape=tuple(data.shape)), None))
 
-index_add = Op("_index_add", "data places", shape=lambda shapes, attrs: attrs["shape"], dtype=first_dtype, flat=(1,),
-               cost=cost.reduction,
+index_add = Op("_index_add", "data places", attrs={"key": REQUIRED, "shape": REQUIRED},
+               shape=lambda shapes, attrs: attrs["shape"], dtype=first_dtype, nondifferentiable=(1,), cost=cost.reduction,
                sample=lambda: [([samples.grid(3, 5), np.array([[0, 3, 0]], np.int64)],
-                                {"key": (("array", 0),), "shape": (4, 5)})],
+                                {"key": (("array", 0),), "shape": (4, 5)})], saves=("data", "places"),
                doc="Values added into zeros where indexing by arrays took them from: its gradient.")
-index_add.attrs = {"key": REQUIRED, "shape": REQUIRED}
 
 
 @index_add.forward("default, default -> default")
@@ -348,7 +350,7 @@ def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
     return out
 
 
-index_add.gradient(lambda F, g, data, places, _out, attrs, want: (
+index_add.gradient(lambda F, g, data, places, out, attrs, want: (
     F._view(F._index(g, places, key=attrs["key"]), shape=tuple(data.shape)), None))
 
 
@@ -369,11 +371,13 @@ def _assigned(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 _BOX = {"begin": (0, 1), "end": (3, 5), "step": (2, 2)}
-assign = Op("_slice_assign", "lhs rhs", begin=REQUIRED, end=REQUIRED, step=(), shape=_assigned, dtype=first_dtype,
-            cost=cost.none, aliases=("_crop_assign",), sample=lambda: [([samples.grid(), samples.grid(2, 2, seed=1)], _BOX)],
+assign = Op("_slice_assign", "lhs rhs", attrs={"begin": REQUIRED, "end": REQUIRED, "step": ()}, shape=_assigned,
+            dtype=first_dtype, cost=cost.none, aliases=("_crop_assign",),
+            sample=lambda: [([samples.grid(), samples.grid(2, 2, seed=1)], _BOX)], saves=(),
             doc="``lhs`` with the part from ``begin`` to ``end`` replaced by ``rhs``; give ``out=lhs`` to change it in place.")
-assign_scalar = Op("_slice_assign_scalar", "data", scalar=0.0, begin=REQUIRED, end=REQUIRED, step=(), shape=_assigned,
-                   cost=cost.none, aliases=("_crop_assign_scalar",), sample=lambda: [([samples.grid()], {**_BOX, "scalar": 3.0})],
+assign_scalar = Op("_slice_assign_scalar", "data", attrs={"scalar": 0.0, "begin": REQUIRED, "end": REQUIRED, "step": ()},
+                   shape=_assigned, cost=cost.none, aliases=("_crop_assign_scalar",),
+                   sample=lambda: [([samples.grid()], {**_BOX, "scalar": 3.0})], saves=(),
                    doc="``data`` with the part from ``begin`` to ``end`` set to ``scalar``; give ``out=data`` to change it in "
                        "place.")
 
@@ -401,6 +405,6 @@ def _box_key(attrs: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(("slice", *part) for part in zip(attrs["begin"], attrs["end"], steps, strict=True))
 
 
-assign.gradient(lambda F, g, _lhs, _rhs, _out, attrs, want: (
+assign.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and F._slice_assign_scalar(g, **_box_attrs(attrs)), want[1] and F._getitem(g, key=_box_key(attrs))))
-assign_scalar.gradient(lambda F, g, _data, _out, attrs, want: F._slice_assign_scalar(g, **_box_attrs(attrs)))
+assign_scalar.gradient(lambda F, g, data, out, attrs, want: F._slice_assign_scalar(g, **_box_attrs(attrs)))

@@ -36,9 +36,9 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
                             hint="indices run from -size to size - 1.") from None
 
 
-getitem = Op("_getitem", "data", key=REQUIRED, shape=_shape, cost=cost.none,
+getitem = Op("_getitem", "data", attrs={"key": REQUIRED}, shape=_shape, cost=cost.none,
              sample=lambda: [([samples.grid()], {"key": (1, ("slice", None, None, 2))}), ([samples.grid()], {"key": (0, 3)}),
-                             ([samples.grid()], {"key": ("...", None, 1)})],
+                             ([samples.grid()], {"key": ("...", None, 1)})], saves=("data",),
              doc="Basic indexing of a dense array, by numbers, slices, None and Ellipsis.  What lies in one run of memory "
                  "is a view that writes through, anything else a copy, as in MXNet.")
 
@@ -53,12 +53,12 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return made if made.flags.c_contiguous else k.xp.ascontiguousarray(made)
 
 
-getitem.gradient(lambda F, g, data, _out, attrs, want: F._setitem_zeros(g, key=attrs["key"], shape=tuple(data.shape)))
+getitem.gradient(lambda F, g, data, out, attrs, want: F._setitem_zeros(g, key=attrs["key"], shape=tuple(data.shape)))
 
-placed = Op("_setitem_zeros", "data", cost=cost.none, shape=lambda shapes, attrs: attrs["shape"],
+placed = Op("_setitem_zeros", "data", attrs={"key": None, "shape": None}, cost=cost.none,
+            shape=lambda shapes, attrs: attrs["shape"],
             sample=lambda: [([samples.grid()[1, ::2].copy()], {"key": (1, ("slice", None, None, 2)), "shape": (4, 5)})],
-            doc="Values added into an array of zeros at an index: the gradient of indexing.")
-placed.attrs = {"key": None, "shape": None}
+            saves=("data",), doc="Values added into an array of zeros at an index: the gradient of indexing.")
 
 
 @placed.forward("default -> default")
@@ -69,7 +69,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return out
 
 
-placed.gradient(lambda F, g, data, _out, attrs, want: F._view(F._getitem(g, key=attrs["key"]), shape=tuple(data.shape)))
+placed.gradient(lambda F, g, data, out, attrs, want: F._view(F._getitem(g, key=attrs["key"]), shape=tuple(data.shape)))
 
 
 def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -80,9 +80,10 @@ def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return made
 
 
-pick = Op("pick", "data index", axis=-1, keepdims=False, mode=CLIP, shape=_picked_shape,
-          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, flat=(1,), aliases=("choose_element_0index",),
-          sample=lambda: [([samples.grid(), np.array([0, 1, 4, 3], np.float32)], {})],
+pick = Op("pick", "data index", attrs={"axis": -1, "keepdims": False, "mode": CLIP}, shape=_picked_shape,
+          dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, nondifferentiable=(1,),
+          aliases=("choose_element_0index",),
+          sample=lambda: [([samples.grid(), np.array([0, 1, 4, 3], np.float32)], {})], saves=("data", "index"),
           doc="One element of each slice along ``axis``, chosen by ``index``; indices beyond the ends are clipped or wrapped. "
               "Fractions are cut off, NaN is refused.  Clipping because ``mode`` is left out gives an ``IndexWarning``.")
 
@@ -106,14 +107,13 @@ def _(k: Any, x: Any, index: Any, attrs: Any) -> Any:
     return made if attrs["keepdims"] else made.reshape(_picked_shape([x.shape], attrs))
 
 
-pick.gradient(lambda F, g, data, index, _out, attrs, want: (
+pick.gradient(lambda F, g, data, index, out, attrs, want: (
     F._pick_backward(g, index, axis=attrs["axis"], mode=str(attrs["mode"]), shape=tuple(data.shape)), None))
 
-pick_backward = Op("_pick_backward", "data index", cost=cost.none, shape=lambda shapes, attrs: attrs["shape"],
-                   dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
+pick_backward = Op("_pick_backward", "data index", attrs={"axis": -1, "mode": "clip", "shape": None}, cost=cost.none,
+                   shape=lambda shapes, attrs: attrs["shape"], dtype=lambda dtypes, attrs: dtypes[0], nondifferentiable=(1,),
                    sample=lambda: [([np.ones(4, np.float32), np.array([0, 1, 4, 3], np.float32)], {"shape": (4, 5)})],
-                   doc="Values placed where ``pick`` took them from: its gradient.")
-pick_backward.attrs = {"axis": -1, "mode": "clip", "shape": None}
+                   saves=("index",), doc="Values placed where ``pick`` took them from: its gradient.")
 
 
 @pick_backward.forward("default, default -> default")
@@ -124,7 +124,7 @@ def _(k: Any, g: Any, index: Any, attrs: Any) -> Any:
     return out
 
 
-pick_backward.gradient(lambda F, g, _data, index, _out, attrs, want: (
+pick_backward.gradient(lambda F, g, data, index, out, attrs, want: (
     F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
 
 def _clip_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
@@ -135,8 +135,8 @@ def _clip_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-clip = Op("clip", "data", a_min=REQUIRED, a_max=REQUIRED, shape=_clip_shape,
-          sample=lambda: [([samples.grid()], {"a_min": -1.0, "a_max": 1.0})],
+clip = Op("clip", "data", attrs={"a_min": REQUIRED, "a_max": REQUIRED}, shape=_clip_shape,
+          sample=lambda: [([samples.grid()], {"a_min": -1.0, "a_max": 1.0})], saves=("data",),
           doc="Values bounded to a_min … a_max.")
 
 
@@ -161,15 +161,14 @@ for _stype in ("row_sparse", "csr"):
 
 
 @clip.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
 
 
-where = Op("where", "condition x y", flat=(0,), cost=cost.elementwise, joined=slice(1, 3),
-           dtype=lambda dtypes, attrs: infer.same(dtypes[1:], attrs),
-           shape=lambda shapes, attrs: _chosen(shapes, attrs),
+where = Op("where", "condition x y", nondifferentiable=(0,), cost=cost.elementwise, joined=slice(1, 3),
+           dtype=lambda dtypes, attrs: infer.same(dtypes[1:], attrs), shape=lambda shapes, attrs: _chosen(shapes, attrs),
            sample=lambda: [([samples.grid(), samples.grid(seed=1), samples.grid(seed=2)], {}),
-                           ([samples.grid()[:, 1], samples.grid(seed=1), samples.grid(seed=2)], {})],
+                           ([samples.grid()[:, 1], samples.grid(seed=1), samples.grid(seed=2)], {})], saves=("condition",),
            doc="``x`` where the condition is nonzero, else ``y``, all of one shape; a condition of one axis chooses rows.")
 
 
@@ -190,5 +189,5 @@ def chosen(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
     return k.xp.where(condition, x, y)
 
 
-where.gradient(lambda F, g, condition, _x, _y, _out, attrs, want: (
+where.gradient(lambda F, g, condition, x, y, out, attrs, want: (
     None, want[1] and F.where(condition, g, F.zeros_like(g)), want[2] and F.where(condition, F.zeros_like(g), g)))

@@ -52,9 +52,10 @@ def _samples(attrs: dict[str, Any]) -> Any:
     return make
 
 
-def _sequences(name: str, doc: str, shape: Any, sample: Any, **attrs: Any) -> Op:
-    return Op(name, "data sequence_length?", use_sequence_length=False, **attrs, axis=0, shape=shape, dtype=first_dtype,
-              sample=sample, cost=cost.none, doc=doc + _LAYOUT)
+def _sequences(name: str, doc: str, shape: Any, sample: Any, *, saves: tuple[str, ...] = ("sequence_length",),
+               **attrs: Any) -> Op:
+    return Op(name, "data sequence_length?", attrs={"use_sequence_length": False, **attrs, "axis": 0}, shape=shape,
+              dtype=first_dtype, sample=sample, cost=cost.none, doc=doc + _LAYOUT, saves=saves)
 
 
 def _no_gradient(F: Any, length: Any, wanted: Any) -> Any:
@@ -75,7 +76,7 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
     return out
 
 
-mask.gradient(lambda F, g, _data, length, _out, attrs, want: (
+mask.gradient(lambda F, g, data, length, out, attrs, want: (
     want[0] and (F.SequenceMask(g, length, use_sequence_length=True, axis=attrs["axis"]) if length is not None else g),
     _no_gradient(F, length, want[1])))
 
@@ -95,7 +96,7 @@ def _last_places(xp: Any, x: Any, rest: tuple[Any, ...], axis: int) -> Any:
 
 
 last = _sequences("SequenceLast", "The last entry of each sequence; the first one of an empty sequence, where MXNet reads "
-                  "outside the array.", _last_shape, _samples({}))
+                  "outside the array.", _last_shape, _samples({}), saves=("data", "sequence_length"))
 
 
 @last.forward("default, default? -> default")
@@ -104,18 +105,18 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
 
 
 @last.gradient
-def _(F: Any, g: Any, data: Any, length: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, length: Any, out: Any, attrs: Any, want: Any) -> Any:
     rest = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
     return want[0] and F._sequence_last_backward(g, *rest, **shared, shape=tuple(data.shape)), _no_gradient(F, length, want[1])
 
 
 last_backward = Op(
-    "_sequence_last_backward", "data sequence_length?", shape=lambda shapes, attrs: attrs["shape"], dtype=first_dtype,
-    cost=cost.none, sample=lambda: [([samples.grid(3, 4), np.array([1.25, 2.25, 0.25], np.float32)],
-                                     {"shape": (2, 3, 4), "use_sequence_length": True})],
+    "_sequence_last_backward", "data sequence_length?", attrs={"use_sequence_length": False, "axis": 0, "shape": None},
+    shape=lambda shapes, attrs: attrs["shape"], dtype=first_dtype, cost=cost.none,
+    sample=lambda: [([samples.grid(3, 4), np.array([1.25, 2.25, 0.25], np.float32)],
+                     {"shape": (2, 3, 4), "use_sequence_length": True})], saves=("sequence_length",),
     doc="Values put where the last entries came from, zeros elsewhere: the gradient of SequenceLast.")
-last_backward.attrs = {"use_sequence_length": False, "axis": 0, "shape": None}
 
 
 @last_backward.forward("default, default? -> default")
@@ -126,7 +127,7 @@ def _(k: Any, g: Any, *rest: Any) -> Any:
 
 
 @last_backward.gradient
-def _(F: Any, g: Any, _data: Any, length: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, length: Any, out: Any, attrs: Any, want: Any) -> Any:
     rest = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
     return want[0] and F.SequenceLast(g, *rest, **shared), _no_gradient(F, length, want[1])
@@ -144,7 +145,7 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
     return x[source, batch] if axis == 0 else x[batch[:, None], source.T]
 
 
-turned.gradient(lambda F, g, _data, length, _out, attrs, want: (
+turned.gradient(lambda F, g, data, length, out, attrs, want: (
     want[0] and F.SequenceReverse(g, *(() if length is None else (length,)), axis=attrs["axis"],
                                   use_sequence_length=attrs["use_sequence_length"]),
     _no_gradient(F, length, want[1])))

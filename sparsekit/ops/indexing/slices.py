@@ -87,12 +87,13 @@ def _box_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(steps.size for steps in box(tuple(shapes[0]), attrs))
 
 
-slice_op = Op("slice", "data", begin=REQUIRED, end=REQUIRED, step=(), shape=_box_shape, cost=cost.none, aliases=("crop",),
+slice_op = Op("slice", "data", attrs={"begin": REQUIRED, "end": REQUIRED, "step": ()}, shape=_box_shape, cost=cost.none,
+              aliases=("crop",),
               sample=lambda: [([samples.grid()], attrs) for attrs in (
                   {"begin": (1,), "end": (3,)}, {"begin": (1, 1), "end": (3, 4)},
                   {"begin": (None, 3), "end": (None, None), "step": (2, -2)},
                   {"begin": (3, 0), "end": (None, 5), "step": (-1, 2)},
-                  {"begin": (2, 1), "end": (2, 1)})],
+                  {"begin": (2, 1), "end": (2, 1)})], saves=("data",),
               doc="""The box from ``begin`` to ``end``, every ``step`` along each axis; None takes the whole of an axis.
 
 Positions count from the end when negative and are cut at the ends.  Slices of sparse arrays stay sparse with any
@@ -122,7 +123,7 @@ def _slice_row_sparse(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @slice_op.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return F._slice_backward(_in_type(F, g, want[0]), shape=tuple(data.shape), begin=attrs["begin"], end=attrs["end"],
                              step=attrs["step"])
 
@@ -145,12 +146,12 @@ def _around(shapes: Any, attrs: dict[str, Any]) -> Any:
     return attrs["shape"]
 
 
-slice_backward = Op("_slice_backward", "data", cost=cost.none, shape=_around,
+slice_backward = Op("_slice_backward", "data", attrs={"shape": REQUIRED, "begin": REQUIRED, "end": REQUIRED, "step": ()},
+                    cost=cost.none, shape=_around,
                     sample=lambda: [([samples.grid()[1:3, 1:4].copy()], {"shape": (4, 5), "begin": (1, 1), "end": (3, 4)}),
                                     ([samples.grid(seed=3)[:, :2].copy()],
-                                     {"shape": (4, 5), "begin": (3, 3), "end": (None, 0), "step": (-1, -2)})],
+                                     {"shape": (4, 5), "begin": (3, 3), "end": (None, 0), "step": (-1, -2)})], saves=(),
                     doc="Values put into an array of zeros where ``slice`` took them from: its gradient.")
-slice_backward.attrs = {"shape": REQUIRED, "begin": REQUIRED, "end": REQUIRED, "step": ()}
 
 
 @slice_backward.forward("default -> default")
@@ -174,7 +175,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return place_row_steps(RowSparse(data, x.indices, (x.shape[0], *attrs["shape"][1:]), check=False), rows, attrs["shape"], k.xp)
 
 
-slice_backward.gradient(lambda F, g, _data, _out, attrs, want: F.slice(
+slice_backward.gradient(lambda F, g, data, out, attrs, want: F.slice(
     g, begin=attrs["begin"], end=attrs["end"], step=attrs["step"]))
 
 # slice_axis
@@ -204,10 +205,10 @@ def _as_box(shape: tuple[int, ...], attrs: dict[str, Any]) -> dict[str, Any]:
     return {"begin": (None,) * axis + (start,), "end": (None,) * axis + (start + count,), "step": ()}
 
 
-slice_axis = Op("slice_axis", "data", axis=REQUIRED, begin=REQUIRED, end=REQUIRED, cost=cost.none,
+slice_axis = Op("slice_axis", "data", attrs={"axis": REQUIRED, "begin": REQUIRED, "end": REQUIRED}, cost=cost.none,
                 shape=lambda shapes, attrs: _box_shape(shapes, _as_box(tuple(shapes[0]), attrs)),
                 sample=lambda: [([samples.grid()], {"axis": 0, "begin": 1, "end": 3}),
-                                ([samples.grid()], {"axis": -1, "begin": -4, "end": None})],
+                                ([samples.grid()], {"axis": -1, "begin": -4, "end": None})], saves=("data",),
                 doc="The part of one axis from ``begin`` to ``end``; negative positions count from the end.")
 
 for _stype, _slice in (("default", _slice_dense), ("csr", _slice_csr), ("row_sparse", _slice_row_sparse)):
@@ -217,7 +218,7 @@ for _stype, _slice in (("default", _slice_dense), ("csr", _slice_csr), ("row_spa
 
 
 @slice_axis.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     shape = tuple(data.shape)
     return F._slice_backward(_in_type(F, g, want[0]), shape=shape, **_as_box(shape, attrs))
 
@@ -242,8 +243,8 @@ def _take_samples() -> samples.Samples:
         ([samples.grid(), np.array([3, 1], np.int64)], {"axis": 0, "mode": "raise"})]
 
 
-take = Op("take", "a indices", axis=0, mode=CLIP, shape=_taken_shape, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
-          cost=cost.none, sample=_take_samples,
+take = Op("take", "a indices", attrs={"axis": 0, "mode": CLIP}, shape=_taken_shape, dtype=lambda dtypes, attrs: dtypes[0],
+          nondifferentiable=(1,), cost=cost.none, sample=_take_samples, saves=("a", "indices"),
           doc="""The entries of one axis that ``indices`` names, in that order.
 
 Indices outside the axis are clipped to its ends (``mode="clip"``), wrapped round (``"wrap"``) or refused
@@ -285,7 +286,7 @@ def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
 
 
 @take.gradient
-def _(F: Any, g: Any, data: Any, indices: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, indices: Any, out: Any, attrs: Any, want: Any) -> Any:
     axis = axis_of(attrs["axis"], len(data.shape))
     sparse = axis == 0 and g.stype == "default" and want[0] is not None and want[0].stype == "row_sparse"
     g = g if sparse else _in_type(F, g, want[0])
@@ -303,13 +304,12 @@ def _taken_from(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return shape
 
 
-take_backward = Op("_take_backward", "data indices", cost=cost.reduction, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
-                   shape=_taken_from,
+take_backward = Op("_take_backward", "data indices", attrs={"shape": REQUIRED, "axis": 0, "mode": "clip", "sparse": False},
+                   cost=cost.reduction, dtype=lambda dtypes, attrs: dtypes[0], nondifferentiable=(1,), shape=_taken_from,
                    sample=lambda: [([samples.grid(3, 5), np.array([2, 0, 2], np.float32)], {"shape": (4, 5), "sparse": sparse})
                                    for sparse in (False, True)] + [
                        ([samples.grid(4, 3), np.array([2, 0, 2], np.float32)], {"shape": (4, 5), "axis": 1})],
-                   doc="Values added into an array of zeros where ``take`` took them from: its gradient.")
-take_backward.attrs = {"shape": REQUIRED, "axis": 0, "mode": "clip", "sparse": False}
+                   saves=("indices",), doc="Values added into an array of zeros where ``take`` took them from: its gradient.")
 
 
 def _rows_added(k: Any, g: Any, rows: Any, shape: tuple[int, ...], count: int) -> Any:
@@ -358,14 +358,15 @@ def _(k: Any, g: Any, indices: Any, attrs: Any) -> Any:
     return RowSparse(out, g.indices, shape, check=False)
 
 
-take_backward.gradient(lambda F, g, _data, indices, _out, attrs, want: (
+take_backward.gradient(lambda F, g, data, indices, out, attrs, want: (
     F.take(g, indices, axis=attrs["axis"], mode=attrs["mode"]), None))
 
 # single elements
 
-values_at = Op("_values_at", "data rows columns", cost=cost.none, flat=(1, 2), dtype=lambda dtypes, attrs: dtypes[0],
-               shape=lambda shapes, attrs: shapes[1],
+values_at = Op("_values_at", "data rows columns", cost=cost.none, nondifferentiable=(1, 2),
+               dtype=lambda dtypes, attrs: dtypes[0], shape=lambda shapes, attrs: shapes[1],
                sample=lambda: [([samples.grid(), np.array([3, 0, 0, 1]), np.array([4, 1, 1, 2])], {})],
+               saves=("data", "rows", "columns"),
                doc="The elements of a matrix at the places (rows[i], columns[i]); indices are int64 and inside the matrix.")
 
 
@@ -403,19 +404,19 @@ def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
 
 
 @values_at.gradient
-def _(F: Any, g: Any, data: Any, rows: Any, columns: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, rows: Any, columns: Any, out: Any, attrs: Any, want: Any) -> Any:
     stype = "csr" if want[0] is not None and want[0].stype == "csr" else "default"
     if stype == "default":
         check_gradient("picking values", data)
     return F._place_values(g, rows, columns, shape=tuple(data.shape), stype=stype), None, None
 
 
-place_values = Op("_place_values", "data rows columns", cost=cost.none, flat=(1, 2), dtype=lambda dtypes, attrs: dtypes[0],
-                  shape=lambda shapes, attrs: attrs["shape"],
+place_values = Op("_place_values", "data rows columns", attrs={"shape": REQUIRED, "stype": "default"}, cost=cost.none,
+                  nondifferentiable=(1, 2), dtype=lambda dtypes, attrs: dtypes[0], shape=lambda shapes, attrs: attrs["shape"],
                   sample=lambda: [([samples.grid()[0], np.array([3, 0, 0, 1, 2]), np.array([4, 1, 1, 2, 0])],
                                    {"shape": (4, 5), "stype": stype}) for stype in ("default", "csr")],
+                  saves=("rows", "columns"),
                   doc="Values added into a matrix of zeros at places: the gradient of picking them.")
-place_values.attrs = {"shape": REQUIRED, "stype": "default"}
 
 
 @place_values.forward("default, default, default -> default", stype="default")
@@ -430,4 +431,4 @@ def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> CSR:
     return csr_from_places(*_places(attrs["shape"], rows, columns), x.reshape(-1), attrs["shape"], k.xp)
 
 
-place_values.gradient(lambda F, g, _data, rows, columns, _out, attrs, want: (F._values_at(g, rows, columns), None, None))
+place_values.gradient(lambda F, g, data, rows, columns, out, attrs, want: (F._values_at(g, rows, columns), None, None))

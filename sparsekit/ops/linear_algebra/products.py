@@ -62,8 +62,9 @@ def _pairs(**more: Any) -> Callable[[], samples.Samples]:
     return make
 
 
-batch_dot = Op("batch_dot", "lhs rhs", transpose_a=False, transpose_b=False, forward_stype=None, sample=_pairs(),
-               shape=lambda shapes, attrs: _product_shape(tuple(shapes[0]), tuple(shapes[1]), attrs), cost=cost.product,
+batch_dot = Op("batch_dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None},
+               sample=_pairs(), shape=lambda shapes, attrs: _product_shape(tuple(shapes[0]), tuple(shapes[1]), attrs),
+               cost=cost.product, saves=("lhs", "rhs"),
                doc="Matrix products of two batches of matrices, (batch, rows, inner) and (batch, inner, columns).")
 
 
@@ -72,7 +73,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
     return product(k.xp, left, right, attrs)
 
 
-batch_dot.gradient(lambda F, g, lhs, rhs, _out, attrs, want: product_gradients(
+batch_dot.gradient(lambda F, g, lhs, rhs, out, attrs, want: product_gradients(
     lambda a, b, ta, tb: F.batch_dot(a, b, transpose_a=ta, transpose_b=tb), g, lhs, rhs, attrs, want))
 
 
@@ -103,11 +104,11 @@ def _gemm(xp: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
     return xp.ascontiguousarray(xp.moveaxis(made, -2, axis)) * left.dtype.type(attrs["alpha"])
 
 
-gemm2 = Op("_linalg_gemm2", "A B", transpose_a=False, transpose_b=False, alpha=1.0, axis=-2, shape=_gemm_shape, dtype=real,
-           cost=cost.product,
+gemm2 = Op("_linalg_gemm2", "A B", attrs={"transpose_a": False, "transpose_b": False, "alpha": 1.0, "axis": -2},
+           shape=_gemm_shape, dtype=real, cost=cost.product,
            sample=lambda: [*_pairs(alpha=0.5)(), ([samples.grid(2, 3)[:, None], samples.grid(3, 4, seed=1)[:, None]],
-                                                  {"axis": 0})],
-           aliases=("linalg_gemm2",), doc="``alpha * op(A) op(B)``, where ``axis`` holds the matrices' rows.")
+                                                  {"axis": 0})], aliases=("linalg_gemm2",), saves=("A", "B"),
+           doc="``alpha * op(A) op(B)``, where ``axis`` holds the matrices' rows.")
 
 
 @gemm2.forward("default, default -> default")
@@ -121,12 +122,12 @@ def _gemm_gradients(F: Any, g: Any, left: Any, right: Any, attrs: Any, want: Any
         g, left, right, attrs, want)
 
 
-gemm2.gradient(lambda F, g, A, B, _out, attrs, want: _gemm_gradients(F, g, A, B, attrs, want))
+gemm2.gradient(lambda F, g, A, B, out, attrs, want: _gemm_gradients(F, g, A, B, attrs, want))
 
-gemm = Op("_linalg_gemm", "A B C", transpose_a=False, transpose_b=False, alpha=1.0, beta=1.0, axis=-2, shape=_gemm_shape,
-          dtype=real, cost=cost.product, aliases=("linalg_gemm",),
+gemm = Op("_linalg_gemm", "A B C", attrs={"transpose_a": False, "transpose_b": False, "alpha": 1.0, "beta": 1.0, "axis": -2},
+          shape=_gemm_shape, dtype=real, cost=cost.product, aliases=("linalg_gemm",),
           sample=lambda: [([left, right, np.ones((2, 3, 2), np.float32)], attrs) for (left, right), attrs in
-                          _pairs(alpha=0.5, beta=2.0)()],
+                          _pairs(alpha=0.5, beta=2.0)()], saves=("A", "B"),
           doc="``alpha * op(A) op(B) + beta * C``, where ``axis`` holds the matrices' rows.")
 
 
@@ -138,5 +139,5 @@ def _(k: Any, left: Any, right: Any, added: Any, attrs: Any) -> Any:
     return out
 
 
-gemm.gradient(lambda F, g, A, B, _C, _out, attrs, want: (
+gemm.gradient(lambda F, g, A, B, C, out, attrs, want: (
     *_gemm_gradients(F, g, A, B, attrs, want), want[2] and g * attrs["beta"]))

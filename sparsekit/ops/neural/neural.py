@@ -37,10 +37,11 @@ def _fc_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 fully_connected = Op(
-    "FullyConnected", "data weight bias?", num_hidden=REQUIRED, no_bias=False, flatten=True, shape=_fc_shape,
+    "FullyConnected", "data weight bias?", attrs={"num_hidden": REQUIRED, "no_bias": False, "flatten": True}, shape=_fc_shape,
     cost=cost.fully_connected, unlimited=True,
     sample=lambda: [([samples.grid(), samples.grid(3, 5, seed=1), samples.grid(1, 3, seed=2)[0]], {"num_hidden": 3}),
                     ([samples.grid(), samples.grid(3, 5, seed=1)], {"num_hidden": 3, "no_bias": True})],
+    saves=("data", "weight", "bias"),
     doc="""``data · weightᵀ + bias``: data (batch, inputs), weight (num_hidden, inputs), bias (num_hidden,).
 
 Beyond MXNet, csr data has a kernel of its own.  The gradient of the weight is then dense; a weight of shape
@@ -86,7 +87,7 @@ def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
 
 
 @fully_connected.gradient
-def _(F: Any, g: Any, data: Any, weight: Any, bias: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, weight: Any, bias: Any, out: Any, attrs: Any, want: Any) -> Any:
     flat = data
     if data.stype == "default" and len(data.shape) != 2:
         inner = weight.shape[1]
@@ -109,7 +110,7 @@ def _bias_gradient(F: Any, g: Any, bias: Any) -> Any:
 
 ACTIVATIONS = ("relu", "sigmoid", "log_sigmoid", "tanh", "softrelu", "softsign")
 
-activation = Op("Activation", "data", act_type=REQUIRED, shape=infer.unchanged,
+activation = Op("Activation", "data", attrs={"act_type": REQUIRED}, shape=infer.unchanged,
                 sample=lambda: [([samples.grid()], {"act_type": kind}) for kind in ACTIVATIONS],
                 doc="The activation function named by ``act_type``: " + ", ".join(ACTIVATIONS) + ".")
 
@@ -195,8 +196,9 @@ def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ..
 
 
 leaky_relu = Op(
-    "LeakyReLU", "data gamma?", act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334, shape=_leaky_shape,
-    outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1, dtype=lambda dtypes, attrs: dtypes[0], random=True,
+    "LeakyReLU", "data gamma?", attrs={"act_type": "leaky", "slope": 0.25, "lower_bound": 0.125, "upper_bound": 0.334},
+    shape=_leaky_shape, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1,
+    dtype=lambda dtypes, attrs: dtypes[0], random=True,
     sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
                     ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
                     ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
@@ -248,7 +250,7 @@ def _gelu(k: Any, x: Any) -> Any:
     return out
 
 
-gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=samples.pair(),
+gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=samples.pair(), saves=("g", "data"),
                    doc="The gradient of gelu: ``g`` times the distribution function and ``data`` times the density at ``data``.")
 
 
@@ -264,7 +266,7 @@ def _(k: Any, g: Any, x: Any, attrs: Any, out: Any = None) -> Any:
 
 
 @gelu_backward.gradient
-def _(F: Any, g: Any, above: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, above: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     bell = F.exp(F.square(data) * -0.5) * (1 / math.sqrt(2 * math.pi))
     return (want[0] and F._gelu_backward(g, data),
             want[1] and g * above * bell * (F.square(data) * -1.0 + 2.0))
@@ -307,10 +309,10 @@ def _learnt_slope_gradients(F: Any, above: Any, below: Any, data: Any, gamma: An
     return given, want[1] and F.Reshape(summed, shape=tuple(gamma.shape))
 
 
-masked = Op("_masked", "data mask", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
-            sample=samples.pair(), doc="The data times a mask of its shape, through which no gradient flows.")
+masked = Op("_masked", "data mask", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], nondifferentiable=(1,),
+            sample=samples.pair(), saves=("mask",), doc="The data times a mask of its shape, through which no gradient flows.")
 masked.forward("default, default -> default")(lambda k, x, mask, attrs: (x * mask).astype(x.dtype, copy=False))
-masked.gradient(lambda F, g, _data, mask, _out, attrs, want: (F._masked(g, mask), None))
+masked.gradient(lambda F, g, data, mask, out, attrs, want: (F._masked(g, mask), None))
 
 DROPOUT_MODES = ("training", "always")
 
@@ -325,8 +327,9 @@ def _dropout_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return [shapes[0], shapes[0]]
 
 
-dropout = Op("Dropout", "data", p=0.5, mode="training", axes=(), cudnn_off=False, shape=_dropout_shape, outputs=2, visible=1,
-             random=True, sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})],
+dropout = Op("Dropout", "data", attrs={"p": 0.5, "mode": "training", "axes": (), "cudnn_off": False}, shape=_dropout_shape,
+             outputs=2, visible=1, random=True,
+             sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})], saves=("out",),
              doc="""Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always.
 
 Along ``axes`` one decision holds for all values.  Otherwise, the data as they are.""")
@@ -351,4 +354,4 @@ def _kept(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
     return xp.broadcast_to(xp.asarray(mask), x.shape)
 
 
-dropout.gradient(lambda F, g, _data, out, attrs, want: F._masked(g, out[1]))
+dropout.gradient(lambda F, g, data, out, attrs, want: F._masked(g, out[1]))

@@ -76,8 +76,10 @@ def _scaled(out: Any, share: Any, gamma: Any, beta: Any, view: View) -> Any:
 
 
 backward = Op(
-    "_normalize_backward", "g data gamma mean share constant?", outputs=3, cost=cost.each(13), shape=lambda shapes, attrs: [
-        shapes[1], shapes[2], shapes[2]], dtype=lambda dtypes, attrs: [dtypes[1], dtypes[2], dtypes[2]],
+    "_normalize_backward", "g data gamma mean share constant?", attrs={"view": REQUIRED, "fix_gamma": False}, outputs=3,
+    cost=cost.each(13),
+    shape=lambda shapes, attrs: [
+shapes[1], shapes[2], shapes[2]], dtype=lambda dtypes, attrs: [dtypes[1], dtypes[2], dtypes[2]],
     sample=lambda: [([samples.grid(seed=2), samples.grid(), np.arange(1, 6, dtype=np.float32),
                       np.zeros((1, 5), np.float32), np.ones((1, 5), np.float32)],
                      {"view": ((4, 5), (0,), 1)})],
@@ -85,7 +87,6 @@ backward = Op(
 
 ``mean`` and ``share`` (one over the deviation) are those of the forward pass; ``constant`` is 1 where they do not
 depend on the data, as with global statistics.""")
-backward.attrs = {"view": REQUIRED, "fix_gamma": False}
 
 
 @backward.forward("default, default, default, default, default, default? -> default, default, default")
@@ -131,7 +132,7 @@ def _first(g: Any) -> Any:
     return g[0] if isinstance(g, tuple) else g
 
 
-def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, epsilon: float, **attrs: Any) -> Op:
+def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, attrs: dict[str, Any]) -> Op:
     """Declare a normalization of each sample; the mean and the deviation are outputs, seen if ``output_mean_var``."""
     def shape(shapes: Any, attrs: dict[str, Any]) -> Any:
         view = view_of(shapes[0], attrs)
@@ -139,8 +140,9 @@ def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, e
         statistics = _statistics_shape(name, shapes[0], view)
         return [shapes[0], statistics, statistics]
 
-    op = Op(name, inputs, shape=shape, dtype=lambda dtypes, attrs: [dtypes[0]] * 3, outputs=3, sample=sample, doc=doc,
-            visible=lambda attrs: 3 if attrs.get("output_mean_var") else 1, eps=epsilon, cost=cost.each(7), **attrs)
+    op = Op(name, inputs, attrs=attrs, shape=shape, dtype=lambda dtypes, attrs: [dtypes[0]] * 3, outputs=3, sample=sample,
+            doc=doc, visible=lambda attrs: 3 if attrs.get("output_mean_var") else 1, cost=cost.each(7),
+            saves=("data", "gamma", "out"))
 
     @op.forward("default, default, default -> default...")
     def _(k: Any, data: Any, gamma: Any, beta: Any, attrs: Any) -> Any:
@@ -158,7 +160,7 @@ def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, e
             (out, data.shape), (mean, statistics), (deviation, statistics)))
 
     @op.gradient
-    def _(F: Any, g: Any, data: Any, gamma: Any, _beta: Any, out: Any, attrs: Any, want: Any) -> Any:
+    def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, out: Any, attrs: Any, want: Any) -> Any:
         g = _first(g)
         if g is None:
             return None, None, None
@@ -197,19 +199,20 @@ layer_norm = _each_its_own(
     "LayerNorm", "data gamma beta", _layer_view, lambda: [([_cube(), *_vectors(4)], {}), ([_cube(), *_vectors(3)], {"axis": 1})],
     """``(data - mean) / sqrt(variance + eps) * gamma + beta``, with mean and variance along ``axis``.
 
-With ``output_mean_var=True`` the mean and the deviation come too; no gradient flows through them.""", 1e-5)
-layer_norm.attrs = {"axis": -1, "eps": 1e-5, "output_mean_var": False}
+With ``output_mean_var=True`` the mean and the deviation come too; no gradient flows through them.""",
+    {"axis": -1, "eps": 1e-5, "output_mean_var": False})
 
 _each_its_own("InstanceNorm", "data gamma beta", _instance_view, lambda: [([_cube(), *_vectors(3)], {})],
-              "Normalizes each channel of each sample of data (batch, channels, space, …); gamma and beta (channels,).", 1e-3)
+              "Normalizes each channel of each sample of data (batch, channels, space, …); gamma and beta (channels,).",
+              {"eps": 1e-3})
 
 group_norm = _each_its_own(
     "GroupNorm", "data gamma beta", _group_view, lambda: [([_cube(), *_vectors(3)], {"num_groups": 3}),
                                                           ([_cube(), *_vectors(1)], {})],
     """Normalizes each group of channels of each sample; gamma and beta have a value for each group, as in MXNet 1.9.1.
 
-With ``output_mean_var=True`` the mean and the deviation (batch, num_groups) come too.""", 1e-5)
-group_norm.attrs = {"num_groups": 1, "eps": 1e-5, "output_mean_var": False}
+With ``output_mean_var=True`` the mean and the deviation (batch, num_groups) come too.""",
+    {"num_groups": 1, "eps": 1e-5, "output_mean_var": False})
 
 
 def _batch_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
@@ -232,12 +235,13 @@ def _batch_cost(attrs: dict[str, Any], inputs: Any, outputs: Any) -> tuple[int, 
 
 
 batch_norm = Op(
-    "BatchNorm", "data gamma beta moving_mean moving_var", mutates=(3, 4), flat=(3, 4), shape=_batch_shape,
-    dtype=_batch_dtypes, outputs=4, cost=_batch_cost, visible=lambda attrs: 3 if attrs["output_mean_var"] else 1,
-    aliases=("BatchNorm_v1",), eps=1e-3, momentum=0.9, fix_gamma=True, use_global_stats=False, output_mean_var=False, axis=1,
-    cudnn_off=False, min_calib_range=None, max_calib_range=None,
+    "BatchNorm", "data gamma beta moving_mean moving_var",
+    attrs={"eps": 1e-3, "momentum": 0.9, "fix_gamma": True, "use_global_stats": False, "output_mean_var": False, "axis": 1,
+           "cudnn_off": False, "min_calib_range": None, "max_calib_range": None},
+    mutates=(3, 4), nondifferentiable=(3, 4), shape=_batch_shape, dtype=_batch_dtypes, outputs=4, cost=_batch_cost,
+    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, aliases=("BatchNorm_v1",),
     sample=lambda: [([samples.grid(), *_vectors(5), np.zeros(5, np.float32), np.ones(5, np.float32)], {"fix_gamma": fixed})
-                    for fixed in (True, False)],
+                    for fixed in (True, False)], saves=("data", "gamma", "out"),
     doc="""Normalizes each channel by its mean and variance over the batch while training, by the moving ones otherwise.
 
 Training moves ``moving_mean`` and ``moving_var`` towards the batch's, by ``1 - momentum``, when the operator runs
@@ -268,7 +272,8 @@ def _(k: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: An
 
 
 @batch_norm.gradient
-def _(F: Any, g: Any, data: Any, gamma: Any, _beta: Any, _mean: Any, _var: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, out: Any, attrs: Any,
+      want: Any) -> Any:
     g = _first(g)
     if g is None:
         return None, None, None, None, None
@@ -298,7 +303,7 @@ def _length_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-lengths = Op("L2Normalization", "data", eps=1e-10, mode="instance", shape=_length_shape, cost=cost.each(3),
+lengths = Op("L2Normalization", "data", attrs={"eps": 1e-10, "mode": "instance"}, shape=_length_shape, cost=cost.each(3),
              sample=lambda: [([_cube()], {"mode": mode}) for mode in LENGTH_MODES],
              doc="""The data over its Euclidean length, ``sqrt(sum(data**2) + eps)``.
 
@@ -326,8 +331,8 @@ def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return F.broadcast_mul(g - F.broadcast_mul(out, total(g * out)), share)
 
 
-window = Op("_channel_window_sum", "data", size=REQUIRED, shape=infer.unchanged, cost=cost.each(2),
-            sample=lambda: [([_cube()], {"size": 3})], doc="Sums over a window of axis 1, centred on each place.")
+window = Op("_channel_window_sum", "data", attrs={"size": REQUIRED}, shape=infer.unchanged, cost=cost.each(2),
+            sample=lambda: [([_cube()], {"size": 3})], saves=(), doc="Sums over a window of axis 1, centred on each place.")
 
 
 @window.forward("default -> default")
@@ -339,7 +344,7 @@ def _window_sum(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.ascontiguousarray(made)
 
 
-window.gradient(lambda F, g, _data, _out, attrs, want: F._channel_window_sum(g, size=attrs["size"]))
+window.gradient(lambda F, g, data, out, attrs, want: F._channel_window_sum(g, size=attrs["size"]))
 
 
 def _response_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
@@ -349,10 +354,9 @@ def _response_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-response = Op("LRN", "data", nsize=REQUIRED, shape=_response_shape, cost=cost.each(7),
-              sample=lambda: [([_cube()], {"nsize": 3, "alpha": 0.5})],
+response = Op("LRN", "data", attrs={"alpha": 1e-4, "beta": 0.75, "knorm": 2.0, "nsize": REQUIRED}, shape=_response_shape,
+              cost=cost.each(7), sample=lambda: [([_cube()], {"nsize": 3, "alpha": 0.5})],
               doc="Local response normalization: over ``(knorm + alpha / nsize * squares)**beta``, summed nsize channels wide.")
-response.attrs = {"alpha": 1e-4, "beta": 0.75, "knorm": 2.0, "nsize": REQUIRED}
 
 
 def _response(F: Any, data: Any, attrs: dict[str, Any]) -> Any:
@@ -385,9 +389,10 @@ def _average_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 
 sparse_activation = Op(
-    "IdentityAttachKLSparseReg", "data moving_avg", mutates=(1,), flat=(1,), shape=_average_shape, outputs=2, visible=1,
-    dtype=lambda dtypes, attrs: [dtypes[0]] * 2, sparseness_target=0.1, penalty=0.001, momentum=0.9,
-    sample=lambda: [([1 / (1 + np.exp(-samples.grid())), np.full(5, 0.5, np.float32)], {"penalty": 0.5})],
+    "IdentityAttachKLSparseReg", "data moving_avg", attrs={"sparseness_target": 0.1, "penalty": 0.001, "momentum": 0.9},
+    mutates=(1,), nondifferentiable=(1,), shape=_average_shape, outputs=2, visible=1,
+    dtype=lambda dtypes, attrs: [dtypes[0]] * 2,
+    sample=lambda: [([1 / (1 + np.exp(-samples.grid())), np.full(5, 0.5, np.float32)], {"penalty": 0.5})], saves=("out",),
     doc="""The data itself, activations between 0 and 1, whose gradient keeps most of them small.
 
 To the gradient from above it adds that of ``penalty`` times the Kullback-Leibler divergence of each unit's activation,
@@ -406,7 +411,7 @@ def _(k: Any, data: Any, average: Any, attrs: Any) -> Any:
 
 
 @sparse_activation.gradient
-def _(F: Any, g: Any, _data: Any, _average: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, moving: Any, out: Any, attrs: Any, want: Any) -> Any:
     target, average = attrs["sparseness_target"], F.Reshape(out[1], shape=(1, -1))
     slope = F._rdiv_scalar(F._rminus_scalar(average, scalar=1.0), scalar=1 - target) - F._rdiv_scalar(average, scalar=target)
     return F.broadcast_add(_first(g), slope * attrs["penalty"]), None

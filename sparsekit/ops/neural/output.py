@@ -33,8 +33,8 @@ def _regression_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
 def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., Any], doc: str,
                count: cost.Cost = cost.none) -> Op:
     """Declare a regression output: ``gradient(F, out, label)`` times grad_scale over the outputs of a sample."""
-    op = Op(name, "data label", grad_scale=1.0, shape=_regression_shape, dtype=first_dtype, flat=(1,), sample=samples.pair(),
-            cost=count, doc=doc)
+    op = Op(name, "data label", attrs={"grad_scale": 1.0}, shape=_regression_shape, dtype=first_dtype, nondifferentiable=(1,),
+            sample=samples.pair(), cost=count, doc=doc)
 
     @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
     def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
@@ -42,7 +42,7 @@ def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., A
         return forward(k.xp, x)
 
     @op.gradient
-    def _(F: Any, g: Any, _data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+    def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
         outputs = max(1, math.prod(label.shape[1:]))
         label = label if tuple(label.shape) == tuple(out.shape) else F.Reshape(label, shape=tuple(out.shape))
         return gradient(F, out, label) * (attrs["grad_scale"] / outputs), None
@@ -98,8 +98,9 @@ SOFTMAX_OUTPUT = {"grad_scale": 1.0, "ignore_label": -1.0, "multi_output": False
                   "preserve_shape": False, "normalization": "null", "out_grad": False, "smooth_alpha": 0.0}
 
 softmax_output = Op(
-    "SoftmaxOutput", "data label", shape=_softmax_output_shape, dtype=first_dtype, flat=(1,), aliases=("Softmax",),
-    cost=cost.each(5), sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
+    "SoftmaxOutput", "data label", attrs=SOFTMAX_OUTPUT, shape=_softmax_output_shape, dtype=first_dtype, nondifferentiable=(1,),
+    aliases=("Softmax",), cost=cost.each(5), sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
+    saves=("label", "out"),
     doc="""Softmax of the data; the gradient is that of the cross entropy with the label, ``out - label``.
 
 The classes are on axis 1, with everything behind it (the default), on axis 1 only (``multi_output=True``) or on the
@@ -108,7 +109,6 @@ shape.  The gradient is scaled by ``grad_scale`` and, for classes, divided by th
 (``normalization='batch'``) or of those that are not ``ignore_label`` (``'valid'``); ``use_ignore=True`` leaves out
 the samples with that label, and a label that is no class takes nothing off.  ``smooth_alpha`` goes from the class to
 all others.  ``out_grad=True`` multiplies by the gradient from above (MXNet multiplies by the output).""")
-softmax_output.attrs = SOFTMAX_OUTPUT
 
 
 @softmax_output.forward("default, default -> default")
@@ -119,14 +119,14 @@ def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
 
 
 @softmax_output.gradient
-def _(F: Any, g: Any, _data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
     made = F._softmax_output_backward(out, label, **attrs)
     return F.elemwise_mul(made, g) if attrs["out_grad"] else made, None
 
 
-softmax_output_backward = Op("_softmax_output_backward", "result label", shape=infer.unchanged, dtype=first_dtype,
-                             sample=softmax_output.sample, doc="The gradient of SoftmaxOutput, from its output.")
-softmax_output_backward.attrs = SOFTMAX_OUTPUT
+softmax_output_backward = Op("_softmax_output_backward", "result label", attrs=SOFTMAX_OUTPUT, shape=infer.unchanged,
+                             dtype=first_dtype, sample=softmax_output.sample,
+                             doc="The gradient of SoftmaxOutput, from its output.")
 
 
 @softmax_output_backward.forward("default, default -> default")
@@ -164,14 +164,13 @@ def _svm_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 SVM_OUTPUT = {"margin": 1.0, "regularization_coefficient": 1.0, "use_linear": False}
 
-svm_output = Op("SVMOutput", "data label", shape=_svm_shape, dtype=first_dtype, flat=(1,), cost=cost.none,
-                sample=softmax_output.sample,
+svm_output = Op("SVMOutput", "data label", attrs=SVM_OUTPUT, shape=_svm_shape, dtype=first_dtype, nondifferentiable=(1,),
+                cost=cost.none, sample=softmax_output.sample, saves=("data", "label"),
                 doc="""The data itself; the gradient is that of the hinge loss of a support vector machine.
 
 The loss is squared, or with ``use_linear=True`` as it is: each score should be ``margin`` above zero for the label's
 class and below for the others.""")
-svm_output.attrs = SVM_OUTPUT
-svm_output.gradient(lambda F, g, data, label, _out, attrs, want: (F._svm_output_backward(data, label, **attrs), None))
+svm_output.gradient(lambda F, g, data, label, out, attrs, want: (F._svm_output_backward(data, label, **attrs), None))
 
 
 @svm_output.forward("default, default -> default")
@@ -180,9 +179,8 @@ def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
     return x.copy()
 
 
-svm_output_backward = Op("_svm_output_backward", "data label", shape=infer.unchanged, dtype=first_dtype,
+svm_output_backward = Op("_svm_output_backward", "data label", attrs=SVM_OUTPUT, shape=infer.unchanged, dtype=first_dtype,
                          sample=softmax_output.sample, doc="The gradient of SVMOutput, from its data.")
-svm_output_backward.attrs = SVM_OUTPUT
 
 
 @svm_output_backward.forward("default, default -> default")
@@ -199,11 +197,11 @@ def _make_loss_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-loss = Op("MakeLoss", "data", shape=_make_loss_shape, cost=cost.none, sample=samples.one(),
+loss = Op("MakeLoss", "data", attrs={"grad_scale": 1.0, "valid_thresh": 0.0, "normalization": "null"}, shape=_make_loss_shape,
+          cost=cost.none, sample=samples.one(), saves=("data",),
           doc="""The data itself, as a loss: its gradient is ``grad_scale`` whatever comes from above.
 
 It is divided by the batch size (``normalization='batch'``) or by the number of values above ``valid_thresh`` (``'valid'``).""")
-loss.attrs = {"grad_scale": 1.0, "valid_thresh": 0.0, "normalization": "null"}
 
 
 @loss.forward("default -> default")
@@ -220,12 +218,12 @@ for _stype in ("row_sparse", "csr"):
 
 
 @loss.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return F._make_loss_backward(data, **attrs)
 
 
-loss_backward = Op("_make_loss_backward", "data", shape=infer.unchanged, sample=samples.one(), doc="The gradient of MakeLoss.")
-loss_backward.attrs = dict(loss.attrs)
+loss_backward = Op("_make_loss_backward", "data", attrs=dict(loss.attrs), shape=infer.unchanged, sample=samples.one(),
+                   doc="The gradient of MakeLoss.")
 
 
 @loss_backward.forward("* -> default", asked=SHAPE_ONLY)
@@ -241,8 +239,8 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 sigmoid_cross_entropy = Op(
-    "_sigmoid_cross_entropy", "data label", shape=infer.same_shape, dtype=first_dtype,
-    sample=samples.pair(),
+    "_sigmoid_cross_entropy", "data label", shape=infer.same_shape, dtype=first_dtype, sample=samples.pair(),
+    saves=("data", "label"),
     doc="""Cross entropy of a yes-or-no label and a logit, elementwise: ``log(1 + exp(data)) - data * label``.
 
 Computed as ``max(data, 0) - data * label + log(1 + exp(-|data|))``, which never overflows.  The gradient for
@@ -260,14 +258,14 @@ def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
 
 
 @sigmoid_cross_entropy.gradient
-def _(F: Any, g: Any, data: Any, label: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
             want[1] and F.negative(F.elemwise_mul(g, data)))
 
 
 sigmoid_cross_entropy_backward = Op(
     "_sigmoid_cross_entropy_backward", "g data label", shape=infer.same_shape, dtype=lambda dtypes, attrs: dtypes[1],
-    sample=lambda: [([samples.grid(seed=2), samples.grid(), samples.grid(seed=1)], {})],
+    sample=lambda: [([samples.grid(seed=2), samples.grid(), samples.grid(seed=1)], {})], saves=("g", "data", "label"),
     doc="``g * (sigmoid(data) - label)``: the gradient of the cross entropy for its logit.")
 
 
@@ -281,7 +279,7 @@ def _(k: Any, g: Any, x: Any, label: Any, attrs: Any) -> Any:
 
 
 @sigmoid_cross_entropy_backward.gradient
-def _(F: Any, g: Any, given: Any, data: Any, label: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, given: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
             want[1] and F._sigmoid_backward(F.elemwise_mul(g, given), F.sigmoid(data)),
             want[2] and F.negative(F.elemwise_mul(g, given)))

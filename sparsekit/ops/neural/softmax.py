@@ -117,11 +117,11 @@ def _shape(shapes: Any, attrs: dict[str, Any], has_length: bool = False) -> Any:
     return data
 
 
-def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data") -> Op:
+def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data", sample: Any = None) -> Op:
     has_length = "length" in inputs
-    op = Op(name, inputs, shape=lambda shapes, attrs: _shape(shapes, attrs, has_length),
-            dtype=lambda dtypes, attrs: _kind(attrs, dtypes[0]), sample=samples.one(), cost=cost.each(5), doc=doc)
-    op.attrs = {"axis": -1, "temperature": None, "dtype": None, "use_length": False}
+    op = Op(name, inputs, attrs={"axis": -1, "temperature": None, "dtype": None, "use_length": False},
+            shape=lambda shapes, attrs: _shape(shapes, attrs, has_length), dtype=lambda dtypes, attrs: _kind(attrs, dtypes[0]),
+            sample=sample or samples.one(), cost=cost.each(5), saves=("out",), doc=doc)
 
     def forward(k: Any, x: Any, *rest: Any) -> Any:
         attrs = rest[-1]
@@ -160,9 +160,9 @@ def _softmax_rule(F: Any, g: Any, out: Any, attrs: dict[str, Any], want: Any, si
 
 def _backward(name: str, formula: Callable[..., Any], doc: str) -> Op:
     """Declare the gradient of a softmax as one operator of ``g`` and its output."""
-    op = Op(name, "g made", shape=infer.unchanged, cost=cost.each(4), sample=lambda: [
-        ([samples.grid(), samples.grid(seed=1, low=-2.0, high=-0.1)], {"axis": axis}) for axis in (-1, 0)], doc=doc)
-    op.attrs = {"axis": -1}
+    op = Op(name, "g made", attrs={"axis": -1}, shape=infer.unchanged, cost=cost.each(4),
+            saves=("g", "made"), doc=doc,
+            sample=lambda: [([samples.grid(), samples.grid(seed=1, low=-2.0, high=-0.1)], {"axis": axis}) for axis in (-1, 0)])
 
     @op.forward("default, default -> default")
     def _(k: Any, g: Any, made: Any, attrs: Any, out: Any = None) -> Any:
@@ -178,7 +178,7 @@ def _backward(name: str, formula: Callable[..., Any], doc: str) -> Op:
 
 _backward("_softmax_backward", lambda xp, g, out, axis: out * (g - (g * out).sum(axis=axis, keepdims=True)),
           "``out * (g - sum(g * out))`` along an axis: the gradient of softmax, from its output.").gradient(
-    lambda F, g, above, out, _made, attrs, want: (
+    lambda F, g, above, out, made, attrs, want: (
         want[0] and F._softmax_backward(g, out, axis=attrs["axis"]),
         want[1] and F.elemwise_sub(
             g * F.broadcast_sub(above, F.sum(above * out, axis=attrs["axis"], keepdims=True)),
@@ -186,25 +186,25 @@ _backward("_softmax_backward", lambda xp, g, out, axis: out * (g - (g * out).sum
 
 _backward("_log_softmax_backward", lambda xp, g, out, axis: g - xp.exp(out) * g.sum(axis=axis, keepdims=True),
           "``g - exp(out) * sum(g)`` along an axis: the gradient of log_softmax, from its output.").gradient(
-    lambda F, g, above, out, _made, attrs, want: (
+    lambda F, g, above, out, made, attrs, want: (
         want[0] and F.broadcast_sub(g, F.sum(g * F.exp(out), axis=attrs["axis"], keepdims=True)),
         want[1] and F.negative(F.broadcast_mul(g * F.exp(out), F.sum(above, axis=attrs["axis"], keepdims=True)))))
 
 
-softmax = _declare("softmax", False, 1, inputs="data length?", doc="""``exp(x) / sum(exp(x))`` along ``axis``.
+softmax = _declare("softmax", False, 1, inputs="data length?", sample=lambda: [
+    ([samples.grid()], {}), ([samples.grid()], {"axis": 0, "temperature": 2.0}),
+    ([samples.grid(), np.array([4.5, 1.5, 0, 0.5])], {"use_length": True})], doc="""``exp(x) / sum(exp(x))`` along ``axis``.
 
 ``temperature`` divides the data first.  With ``use_length=True`` only the first ``length`` values along the axis
 take part, and the others give 0: ``length`` has the data's shape without the axis.""")
-softmax.sample = lambda: [([samples.grid()], {}), ([samples.grid()], {"axis": 0, "temperature": 2.0}),
-                          ([samples.grid(), np.array([4.5, 1.5, 0, 0.5])], {"use_length": True})]
-softmax.gradient(lambda F, g, _data, _length, out, attrs, want: (
+softmax.gradient(lambda F, g, data, length, out, attrs, want: (
     _softmax_rule(F, g, out, attrs, want), want[1] and F.sum(F.zeros_like(g), axis=attrs["axis"])))
 
 softmin = _declare("softmin", False, -1, "Softmax of the negative data along ``axis``.")
-softmin.gradient(lambda F, g, _data, out, attrs, want: _softmax_rule(F, g, out, attrs, want, -1))
+softmin.gradient(lambda F, g, data, out, attrs, want: _softmax_rule(F, g, out, attrs, want, -1))
 
 log_softmax = _declare("log_softmax", True, 1, "Logarithm of the softmax along ``axis``.")
-log_softmax.gradient(lambda F, g, _data, out, attrs, want: _scaled(
+log_softmax.gradient(lambda F, g, data, out, attrs, want: _scaled(
     F._log_softmax_backward(g, out, axis=attrs["axis"], out=_buffer(want, attrs)), attrs, 1))
 
 MODES = ("instance", "channel")
@@ -219,8 +219,9 @@ def _activation_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-activation = Op("SoftmaxActivation", "data", mode="instance", shape=_activation_shape, cost=cost.each(5),
+activation = Op("SoftmaxActivation", "data", attrs={"mode": "instance"}, shape=_activation_shape, cost=cost.each(5),
                 sample=lambda: [([np.stack([samples.grid(), samples.grid(seed=1)])], {"mode": mode}) for mode in MODES],
+                saves=("out",),
                 doc="""Softmax over each sample's last axis (``mode='instance'``) or over axis 1 (``'channel'``).
 
 Deprecated in MXNet; ``softmax`` does the same.""")
@@ -236,7 +237,7 @@ def _activation_axis(attrs: dict[str, Any]) -> int:
     return 1 if attrs["mode"] == "channel" else -1
 
 
-activation.gradient(lambda F, g, _data, out, attrs, want: _softmax_rule(
+activation.gradient(lambda F, g, data, out, attrs, want: _softmax_rule(
     F, g, out, {"axis": _activation_axis(attrs), "temperature": None}, want))
 
 
@@ -249,8 +250,8 @@ def _cross_entropy_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 cross_entropy = Op("softmax_cross_entropy", "data label", shape=_cross_entropy_shape, dtype=lambda dtypes, attrs: dtypes[0],
-                   flat=(1,), cost=cost.each_taken(5),
-                   sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
+                   nondifferentiable=(1,), cost=cost.each_taken(5),
+                   sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})], saves=("data", "label"),
                    doc="""Cross entropy of the softmax of data (batch, classes) and labels (batch,), summed over the batch.""")
 
 
@@ -270,14 +271,15 @@ def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
 
 
 @cross_entropy.gradient
-def _(F: Any, g: Any, data: Any, label: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
     apart = F._label_apart(F.softmax(data), label)
     return F.broadcast_mul(apart, F.Reshape(g, shape=(1, 1))), None
 
 
-label_apart = Op("_label_apart", "data label", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
-                 cost=cost.summed, sample=cross_entropy.sample, doc="The data (batch, classes), less 1 at each row's label.")
-label_apart.gradient(lambda F, g, _data, _label, _out, attrs, want: (g, None))
+label_apart = Op("_label_apart", "data label", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0],
+                 nondifferentiable=(1,), cost=cost.summed, sample=cross_entropy.sample, saves=(),
+                 doc="The data (batch, classes), less 1 at each row's label.")
+label_apart.gradient(lambda F, g, data, label, out, attrs, want: (g, None))
 
 
 @label_apart.forward("default, default -> default")

@@ -75,18 +75,18 @@ def _drawn(k: Any, distribution: Distribution, size: tuple[int, ...], parameters
 
 def _declare_fixed(name: str, distribution: Distribution, aliases: tuple[str, ...]) -> None:
     """``_random_name``: no inputs, a shape; and ``_random_name_like``: the shape and type of an array."""
-    op = Op(f"_random_{name}", "", shape=_given, dtype=lambda dtypes, attrs: _kind(attrs), cost=cost.none, aliases=aliases,
-            sample=lambda: [([], {"shape": (2, 3)})], random=True, doc=distribution.doc)
-    op.attrs = {**distribution.parameters, "shape": None, "ctx": "", "dtype": "None"}
+    op = Op(f"_random_{name}", "", attrs={**distribution.parameters, "shape": None, "ctx": "", "dtype": "None"}, shape=_given,
+            dtype=lambda dtypes, attrs: _kind(attrs), cost=cost.none, aliases=aliases, sample=lambda: [([], {"shape": (2, 3)})],
+            random=True, saves=(), doc=distribution.doc)
 
     @op.forward(" -> default")
     def _(k: Any, attrs: Any) -> Any:
         return _drawn(k, distribution, _given((), attrs), _numbers(name, distribution, attrs), _kind(attrs))
 
-    op.gradient(lambda F, g, _out, attrs, want: ())
-    like = Op(f"_random_{name}_like", "data", shape=infer.unchanged, cost=cost.none, flat=(0,), sample=samples.one(),
-              random=True, doc=distribution.doc + "  As many as ``data`` holds, of its element type.")
-    like.attrs = dict(distribution.parameters)
+    op.gradient(lambda F, g, out, attrs, want: ())
+    like = Op(f"_random_{name}_like", "data", attrs=dict(distribution.parameters), shape=infer.unchanged, cost=cost.none,
+              nondifferentiable=(0,), sample=samples.one(), random=True,
+              doc=distribution.doc + "  As many as ``data`` holds, of its element type.")
 
     @like.forward("default -> default")
     def _(k: Any, data: Any, attrs: Any) -> Any:
@@ -106,11 +106,11 @@ def host(array: Any) -> Any:
 def _declare_sampled(name: str, distribution: Distribution) -> None:
     """``_sample_name``: arrays of parameters; ``shape`` values for each entry."""
     names = distribution.arrays or tuple(distribution.parameters)
-    op = Op(f"_sample_{name}", " ".join(names), shape=_sample_shape, dtype=lambda dtypes, attrs: _kind(attrs),
-            cost=cost.none, aliases=(f"sample_{name}",), flat=tuple(range(len(names))),
-            random=True, sample=lambda: [([np.full(3, 0.5, np.float32)] * len(names), {"shape": (2,)})],
+    op = Op(f"_sample_{name}", " ".join(names), attrs={"shape": (), "dtype": "None"}, shape=_sample_shape,
+            dtype=lambda dtypes, attrs: _kind(attrs), cost=cost.none, aliases=(f"sample_{name}",),
+            nondifferentiable=tuple(range(len(names))), random=True,
+            sample=lambda: [([np.full(3, 0.5, np.float32)] * len(names), {"shape": (2,)})],
             doc=distribution.doc + "\n\nParameters are arrays of one shape; ``shape`` values are drawn for each entry.")
-    op.attrs = {"shape": (), "dtype": "None"}
 
     @op.forward(f"{', '.join(['default'] * len(names))} -> default")
     def _(k: Any, *stores: Any) -> Any:
@@ -128,11 +128,11 @@ for _name, _distribution in DISTRIBUTIONS.items():
 
 WHOLE = ("int32", "int64")
 
-randint = Op("_random_randint", "", shape=_given, dtype=lambda dtypes, attrs: _kind(attrs, WHOLE, "int32"), cost=cost.none,
-             aliases=("random_randint",), random=True, sample=lambda: [([], {"low": 0, "high": 5, "shape": (2, 3)})],
+randint = Op("_random_randint", "", attrs={"low": REQUIRED, "high": REQUIRED, "shape": None, "ctx": "", "dtype": "None"},
+             shape=_given, dtype=lambda dtypes, attrs: _kind(attrs, WHOLE, "int32"), cost=cost.none,
+             aliases=("random_randint",), random=True, sample=lambda: [([], {"low": 0, "high": 5, "shape": (2, 3)})], saves=(),
              doc="Whole numbers drawn evenly from low up to, not including, high.")
-randint.attrs = {"low": REQUIRED, "high": REQUIRED, "shape": None, "ctx": "", "dtype": "None"}
-randint.gradient(lambda F, g, _out, attrs, want: ())
+randint.gradient(lambda F, g, out, attrs, want: ())
 
 
 @randint.forward(" -> default")
@@ -162,7 +162,8 @@ def _multinomial_dtype(dtypes: Any, attrs: dict[str, Any]) -> Any:
     return [kind, dtypes[0]] if attrs["get_prob"] else kind
 
 
-multinomial = Op("_sample_multinomial", "data", shape=_multinomial_shape, dtype=_multinomial_dtype, cost=cost.none,
+multinomial = Op("_sample_multinomial", "data", attrs={"shape": (), "get_prob": False, "dtype": "int32"},
+                 shape=_multinomial_shape, dtype=_multinomial_dtype, cost=cost.none,
                  outputs=lambda attrs: 2 if attrs["get_prob"] else 1, aliases=("sample_multinomial",), random=True,
                  sample=lambda: [([np.array([[0.25, 0.75, 0], [0, 0, 1]], np.float32)], {"shape": (4,), "get_prob": both})
                                  for both in (False, True)],
@@ -170,7 +171,6 @@ multinomial = Op("_sample_multinomial", "data", shape=_multinomial_shape, dtype=
 
 Probabilities that do not sum to 1 are taken as shares of their sum.  With ``get_prob=True`` the logarithms of the
 probabilities of what was drawn come too, and carry the gradient.""")
-multinomial.attrs = {"shape": (), "get_prob": False, "dtype": "int32"}
 
 
 @multinomial.forward("default -> default", get_prob=False)
@@ -223,7 +223,8 @@ def _(k: Any, g: Any, data: Any, drawn: Any, attrs: Any) -> Any:
 
 
 shuffle = Op("_shuffle", "data", shape=lambda shapes, attrs: [shapes[0], shapes[0][:1]], cost=cost.none, outputs=2, visible=1,
-             dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)], aliases=("shuffle",), sample=samples.one(), random=True,
+             dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)], aliases=("shuffle",), sample=samples.one(),
+             random=True, saves=("out",),
              doc="The data in a random order along the first axis; what is below it stays together.")
 
 
@@ -233,11 +234,11 @@ def _(k: Any, data: Any, attrs: Any) -> Any:
     return data[order], order
 
 
-shuffle.gradient(lambda F, g, _data, out, attrs, want: F._shuffle_backward(g, out[1]))
+shuffle.gradient(lambda F, g, data, out, attrs, want: F._shuffle_backward(g, out[1]))
 
-shuffle_backward = Op("_shuffle_backward", "g order", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], flat=(1,),
-                      sample=lambda: [([samples.grid(), np.array([2, 0, 3, 1], np.float32)], {})], cost=cost.none,
-                      doc="Puts rows back where ``shuffle`` took them from.")
+shuffle_backward = Op("_shuffle_backward", "g order", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0],
+                      nondifferentiable=(1,), sample=lambda: [([samples.grid(), np.array([2, 0, 3, 1], np.float32)], {})],
+                      cost=cost.none, doc="Puts rows back where ``shuffle`` took them from.")
 
 
 @shuffle_backward.forward("default, default -> default")
@@ -258,15 +259,15 @@ def _candidates_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
 
 
 unique_zipfian = Op(
-    "_sample_unique_zipfian", "", shape=_candidates_shape, dtype=lambda dtypes, attrs: [np.dtype(np.int64)] * 2, cost=cost.none,
-    outputs=2, random=True, sample=lambda: [([], {"range_max": 9, "shape": (2, 3)})],
+    "_sample_unique_zipfian", "", attrs={"range_max": REQUIRED, "shape": None}, shape=_candidates_shape,
+    dtype=lambda dtypes, attrs: [np.dtype(np.int64)] * 2, cost=cost.none, outputs=2, random=True,
+    sample=lambda: [([], {"range_max": 9, "shape": (2, 3)})], saves=(),
     doc="""Distinct classes drawn with a probability that falls like a logarithm, and how many trials that took.
 
 ``shape`` is (batches, samples of each).  Class ``c`` of ``range_max`` is drawn with the probability
 ``log((c + 2) / (c + 1)) / log(range_max + 1)``, again and again, until there are enough distinct ones; they come in the order
 in which they were first drawn.  With ``t`` trials, the class is expected ``1 - (1 - p) ** t`` times: what a sampled softmax
 corrects its logits by (Jean et al. 2015, https://arxiv.org/abs/1412.2007).""")
-unique_zipfian.attrs = {"range_max": REQUIRED, "shape": None}
 
 
 def _distinct(classes: int, count: int) -> tuple[Any, int]:
@@ -288,4 +289,4 @@ def _(k: Any, attrs: Any) -> Any:
     return k.xp.asarray(samples), k.xp.asarray(np.array([trials for _, trials in made], np.int64))
 
 
-unique_zipfian.gradient(lambda F, g, _out, attrs, want: ())
+unique_zipfian.gradient(lambda F, g, out, attrs, want: ())

@@ -129,9 +129,9 @@ _ATTRS: dict[str, Any] = {
     "lstm_state_clip_nan": False, "use_sequence_length": False}
 
 rnn = Recurrent(
-    "RNN", "data parameters state state_cell? sequence_length?", shape=_shape, dtype=_dtypes, cost=_cost, sample=_sample,
-    outputs=lambda attrs: 3 + _has_cell(attrs), visible=lambda attrs: 2 + _has_cell(attrs) if attrs["state_outputs"] else 1,
-    flat=(4,), random=True,
+    "RNN", "data parameters state state_cell? sequence_length?", attrs=_ATTRS, shape=_shape, dtype=_dtypes,
+    cost=_cost, sample=_sample, outputs=lambda attrs: 3 + _has_cell(attrs),
+    visible=lambda attrs: 2 + _has_cell(attrs) if attrs["state_outputs"] else 1, nondifferentiable=(4,), random=True,
     doc="""A recurrent network of several layers over sequences (time, batch, inputs).
 
 ``mode`` is ``rnn_relu``, ``rnn_tanh``, ``lstm`` or ``gru``.  ``state`` and, for an lstm, ``state_cell`` are the states before
@@ -148,7 +148,6 @@ With ``use_sequence_length``, ``sequence_length`` (batch,) says how many steps o
 is zero, the last states are those of the last step that counts, and the backward direction starts there.
 
 MXNet 1.9.1 does none of the last three on the CPU: it leaves lengths and bounds unheeded and refuses to train projections.""")
-rnn.attrs = _ATTRS
 
 
 def _active(xp: Any, lengths: Any, steps: int) -> Any:
@@ -254,14 +253,15 @@ def _backward_sample() -> Any:
 
 
 rnn_backward = Op(
-    "_rnn_backward", "*arrays", shape=_backward_shape, outputs=lambda attrs: 3 + _has_cell(attrs), sample=_backward_sample,
-    dtype=lambda dtypes, attrs: [_split(dtypes, attrs)[1][0]] * (3 + _has_cell(attrs)), cost=lambda attrs, inputs, outputs: (
+    "_rnn_backward", "*arrays", attrs={**_ATTRS, "data_grad": True}, shape=_backward_shape,
+    outputs=lambda attrs: 3 + _has_cell(attrs), sample=_backward_sample,
+    dtype=lambda dtypes, attrs: [_split(dtypes, attrs)[1][0]] * (3 + _has_cell(attrs)),
+    cost=lambda attrs, inputs, outputs: (
         2 * _cost(attrs, [{"shape": one["shape"]} for one in _split(inputs, attrs)[1]], outputs)[0],) * 2,
-    instead="gradients of gradients go through gluon.rnn's cells, with unroll()",
+    gradient_hint="gradients of gradients go through gluon.rnn's cells, with unroll()",
     doc="""Gradients of ``RNN``: of its data (empty unless ``data_grad``), parameters and first states.
 
 Takes the gradients of its results, its arrays, and what it left.""")
-rnn_backward.attrs = {**_ATTRS, "data_grad": True}
 
 
 @rnn_backward.forward("default... -> default...")

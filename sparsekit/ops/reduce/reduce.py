@@ -30,10 +30,11 @@ def axes_in(x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(axis for axis in range(len(x.shape)) if axis not in axes) if others else axes
 
 
-def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = ()) -> Op:
+def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, aliases: tuple[str, ...] = (), *,
+              saves: tuple[str, ...] = ("data",), shape: Callable[..., Any] = infer.reduced) -> Op:
     """Declare a reduction: ``function(xp, x, axes, keepdims)``; reducing everything gives shape (1,)."""
-    op = Op(name, "data", axis=None, keepdims=False, exclude=False, shape=infer.reduced, sample=_samples, doc=doc,
-            cost=cost.reduction, aliases=aliases)
+    op = Op(name, "data", attrs={"axis": None, "keepdims": False, "exclude": False}, shape=shape, sample=_samples, doc=doc,
+            cost=cost.reduction, aliases=aliases, saves=saves)
 
     @op.forward("default -> default")
     def _(k: Any, x: Any, attrs: Any) -> Any:
@@ -56,11 +57,11 @@ def _reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return math.prod([shape[axis] for axis in axes])
 
 
-def _sum_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _sum_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return _spread(F, g, data, attrs)
 
 
-def _mean_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _mean_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return _spread(F, g, data, attrs, 1.0 / max(1, _reduced_count(data.shape, axes_in(data, attrs))))
 
 
@@ -114,13 +115,13 @@ reduction("mean", _mean, _mean_gradient, """Mean of the elements along ``axis``,
 
 Integers are added up in 64 bits, and the mean is cut to the element type; MXNet adds them up in that type, where they wrap.""")
 reduction("prod", lambda xp, x, axes, keep: xp.prod(x, axis=axes, keepdims=keep, dtype=x.dtype),
-          lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F._others(data, axes=axes_in(data, attrs)),
+          lambda F, g, data, out, attrs, want: _spread(F, g, data, attrs) * F._others(data, axes=axes_in(data, attrs)),
           "Product of the elements along ``axis``, or of all.")
 reduction("nansum", lambda xp, x, axes, keep: _sum(xp, _without_nan(xp, x, 0), axes, keep),
-          lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F.broadcast_equal(data, data),
+          lambda F, g, data, out, attrs, want: _spread(F, g, data, attrs) * F.broadcast_equal(data, data),
           "Sum of the elements along ``axis``, or of all; nan counts as 0.")
 reduction("nanprod", lambda xp, x, axes, keep: xp.prod(_without_nan(xp, x, 1), axis=axes, keepdims=keep, dtype=x.dtype),
-          lambda F, g, data, _out, attrs, want: _spread(F, g, data, attrs) * F.broadcast_equal(data, data) * F._others(
+          lambda F, g, data, out, attrs, want: _spread(F, g, data, attrs) * F.broadcast_equal(data, data) * F._others(
               F.where(F.broadcast_equal(data, data), data, F.ones_like(data)), axes=axes_in(data, attrs)),
           "Product of the elements along ``axis``, or of all; nan counts as 1.")
 
@@ -136,13 +137,13 @@ def _something(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 reduction("max", lambda xp, x, axes, keep: xp.max(x, axis=axes, keepdims=keep), _extreme_gradient,
           "Largest element along ``axis``, or of all; nan if there is one.  Equal ones all get the gradient.",
-          ("max_axis",)).shape = _something
+          ("max_axis",), saves=("data", "out"), shape=_something)
 reduction("min", lambda xp, x, axes, keep: xp.min(x, axis=axes, keepdims=keep), _extreme_gradient,
           "Smallest element along ``axis``, or of all; nan if there is one.  Equal ones all get the gradient.",
-          ("min_axis",)).shape = _something
+          ("min_axis",), saves=("data", "out"), shape=_something)
 
-others = Op("_others", "data", axes=(), shape=infer.unchanged, cost=cost.reduction,
-            sample=lambda: [([samples.grid()], {"axes": axes}) for axes in ((0,), (1,), (0, 1))],
+others = Op("_others", "data", attrs={"axes": ()}, shape=infer.unchanged, cost=cost.reduction,
+            sample=lambda: [([samples.grid()], {"axes": axes}) for axes in ((0,), (1,), (0, 1))], saves=("data",),
             doc="For each element the product of all others along ``axes``: the gradient of a product, right at zeros too.")
 
 
@@ -164,12 +165,12 @@ def product_of_others(k: Any, x: Any, attrs: Any) -> Any:
     return back(before * after)
 
 
-others.gradient(lambda F, g, data, _out, attrs, want: F._others_along(data, g, axes=attrs["axes"]))
+others.gradient(lambda F, g, data, out, attrs, want: F._others_along(data, g, axes=attrs["axes"]))
 
 others_along = Op(
-    "_others_along", "data direction", axes=(), shape=infer.same_shape, cost=cost.reduction,
+    "_others_along", "data direction", attrs={"axes": ()}, shape=infer.same_shape, cost=cost.reduction,
     sample=lambda: [([samples.grid(), samples.grid(seed=1)], {"axes": axes}) for axes in ((0,), (1,), (0, 1))],
-    instead="take third derivatives of a product written out as multiplications",
+    gradient_hint="take third derivatives of a product written out as multiplications",
     doc="How the products of all others change along a direction: the second derivative of a product, right at zeros too.")
 
 
@@ -202,8 +203,8 @@ def _norm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return infer.reduced(shapes, attrs)
 
 
-norm = Op("norm", "data", ord=2, axis=None, out_dtype=None, keepdims=False, shape=_norm_shape, cost=cost.each_taken(2),
-          dtype=lambda dtypes, attrs: np.dtype(attrs["out_dtype"] or dtypes[0]),
+norm = Op("norm", "data", attrs={"ord": 2, "axis": None, "out_dtype": None, "keepdims": False}, shape=_norm_shape,
+          cost=cost.each_taken(2), dtype=lambda dtypes, attrs: np.dtype(attrs["out_dtype"] or dtypes[0]),
           sample=lambda: _samples() + [([samples.grid()], {"ord": 1, "axis": axis}) for axis in (None, 1)] + [
               ([samples.grid()], {"out_dtype": "float64"})],
           doc="The 1-norm or 2-norm of the elements along ``axis``, or of all, in the element type ``out_dtype``.")
@@ -231,11 +232,10 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 norm.gradient(_norm_gradient)
 
 
-spread = Op("_spread", "data", shape=infer.unchanged, cost=cost.none,
-            sample=lambda: [([samples.grid()[:, :1]], {"kept": (4, 1), "shape": (4, 5)})],
-            doc="Broadcast a reduced array back, times a factor: the gradient of a sum.")
-spread.attrs = {"kept": None, "shape": None, "factor": 1.0}
-spread.shape = lambda shapes, attrs: attrs["shape"]
+spread = Op("_spread", "data", attrs={"kept": None, "shape": None, "factor": 1.0}, cost=cost.none,
+            sample=lambda: [([samples.grid()[:, :1]], {"kept": (4, 1), "shape": (4, 5)})], saves=("data",),
+            doc="Broadcast a reduced array back, times a factor: the gradient of a sum.",
+            shape=lambda shapes, attrs: attrs["shape"])
 
 
 @spread.forward("default -> default")
@@ -246,15 +246,14 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @spread.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     summed = F._sum_to(g, shape=attrs["kept"]) * attrs["factor"]
     return F._view(summed, shape=tuple(data.shape))
 
 
-sum_to = Op("_sum_to", "data", shape=lambda shapes, attrs: attrs["shape"], cost=cost.reduction,
-            sample=lambda: [([samples.grid()], {"shape": (1, 5)})],
+sum_to = Op("_sum_to", "data", attrs={"shape": None}, shape=lambda shapes, attrs: attrs["shape"], cost=cost.reduction,
+            sample=lambda: [([samples.grid()], {"shape": (1, 5)})], saves=("data",),
             doc="Sum over whatever was broadcast, down to a shape: the gradient of broadcasting.")
-sum_to.attrs = {"shape": None}
 
 
 @sum_to.forward("default -> default")
@@ -268,7 +267,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @sum_to.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     shape = attrs["shape"]
     kept = (1,) * (len(data.shape) - len(shape)) + tuple(shape)
     return F._spread(g, kept=kept, shape=tuple(data.shape))

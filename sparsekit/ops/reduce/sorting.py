@@ -63,16 +63,15 @@ def ordering(op: Op, function: Callable[..., Any], differentiable: Callable[[dic
     return op
 
 
-put_along = Op("_put_along", "data places", shape=lambda shapes, attrs: attrs["shape"], cost=cost.none, flat=(1,),
-               dtype=lambda dtypes, attrs: dtypes[0],
+put_along = Op("_put_along", "data places", attrs={"axis": 0, "shape": None}, shape=lambda shapes, attrs: attrs["shape"],
+               cost=cost.none, nondifferentiable=(1,), dtype=lambda dtypes, attrs: dtypes[0],
                sample=lambda: [([samples.grid(2, 3), np.array([[3, 0, 1], [2, 1, 0]], np.int64)], {"shape": (2, 5), "axis": 1})],
-               doc="Values put along an axis of zeros at given places: the gradient of sorting.")
-put_along.attrs = {"axis": 0, "shape": None}
-take_along = Op("_take_along", "data places", shape=lambda shapes, attrs: shapes[1], cost=cost.none, flat=(1,),
-                dtype=lambda dtypes, attrs: dtypes[0],
+               saves=("places",), doc="Values put along an axis of zeros at given places: the gradient of sorting.")
+take_along = Op("_take_along", "data places", attrs={"axis": 0}, shape=lambda shapes, attrs: shapes[1], cost=cost.none,
+                nondifferentiable=(1,), dtype=lambda dtypes, attrs: dtypes[0],
                 sample=lambda: [([samples.grid(2, 5), np.array([[3, 0, 1], [2, 1, 0]], np.int64)], {"axis": 1})],
+                saves=("data", "places"),
                 doc="Values taken along an axis at given places: the gradient of putting them there.")
-take_along.attrs = {"axis": 0}
 
 
 @put_along.forward("default, default -> default")
@@ -87,8 +86,8 @@ def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
     return k.xp.take_along_axis(x, places.astype(np.int64, copy=False), attrs["axis"])
 
 
-put_along.gradient(lambda F, g, _data, places, _out, attrs, want: (F._take_along(g, places, axis=attrs["axis"]), None))
-take_along.gradient(lambda F, g, data, places, _out, attrs, want: (
+put_along.gradient(lambda F, g, data, places, out, attrs, want: (F._take_along(g, places, axis=attrs["axis"]), None))
+take_along.gradient(lambda F, g, data, places, out, attrs, want: (
     F._put_along(g, places, axis=attrs["axis"], shape=tuple(data.shape)), None))
 
 
@@ -101,8 +100,8 @@ def _sort(k: Any, x: Any, axis: int, attrs: Any) -> Any:
     return k.xp.take_along_axis(x, places, axis), places
 
 
-ordering(Op("sort", "data", axis=-1, is_ascend=True, outputs=2, visible=1, cost=cost.ordering, sample=_line_of_samples,
-            shape=lambda shapes, attrs: [_line(shapes[0], attrs)[0]] * 2,
+ordering(Op("sort", "data", attrs={"axis": -1, "is_ascend": True}, outputs=2, visible=1, cost=cost.ordering,
+            sample=_line_of_samples, shape=lambda shapes, attrs: [_line(shapes[0], attrs)[0]] * 2,
             dtype=lambda dtypes, attrs: [dtypes[0], np.dtype(np.int64)],
             doc="The elements in order along ``axis``, or of the flattened array for None."), _sort, lambda attrs: True)
 
@@ -113,10 +112,10 @@ def _argsort_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return shape
 
 
-argsort = Op("argsort", "data", shape=_argsort_shape, dtype=infer.fixed, cost=cost.ordering, sample=_line_of_samples,
+argsort = Op("argsort", "data", attrs={"axis": -1, "is_ascend": True, "dtype": "float32"}, shape=_argsort_shape,
+             dtype=infer.fixed, cost=cost.ordering, sample=_line_of_samples,
              doc="The places that put the elements in order along ``axis``, or of the flattened array for None.  They come "
                  "as float32 unless ``dtype`` says otherwise; equal elements keep their order.")
-argsort.attrs = {"axis": -1, "is_ascend": True, "dtype": "float32"}
 ordering(argsort, lambda k, x, axis, attrs: sorted_places(k.xp, x, axis, attrs["is_ascend"]).astype(attrs["dtype"]),
          lambda attrs: False)
 
@@ -162,7 +161,8 @@ def _top(k: Any, x: Any, axis: int, attrs: Any) -> Any:
     return values, fresh(k.xp, places) if kind == "value" else places.astype(attrs["dtype"])
 
 
-topk = Op("topk", "data", shape=_top_shape, dtype=_top_dtype, cost=cost.ordering,
+topk = Op("topk", "data", attrs={"axis": -1, "k": 1, "ret_typ": "indices", "is_ascend": False, "dtype": "float32"},
+          shape=_top_shape, dtype=_top_dtype, cost=cost.ordering,
           outputs=lambda attrs: 2 if attrs["ret_typ"] in ("value", "both") else 1,
           visible=lambda attrs: 2 if attrs["ret_typ"] == "both" else 1,
           sample=lambda: [([samples.grid()], {"k": 2, "ret_typ": kind, "axis": axis})
@@ -172,7 +172,6 @@ topk = Op("topk", "data", shape=_top_shape, dtype=_top_dtype, cost=cost.ordering
 ``ret_typ`` is ``"indices"`` (their places, float32 unless ``dtype`` says otherwise), ``"value"``, ``"both"``
 (a list of values and places) or ``"mask"`` (1 where an element is among them).  ``axis=None`` takes the
 flattened array.  Of equal elements the first come first.  The gradient goes to the values only.""")
-topk.attrs = {"axis": -1, "k": 1, "ret_typ": "indices", "is_ascend": False, "dtype": "float32"}
 
 
 ordering(topk, _top, lambda attrs: attrs["ret_typ"] in ("value", "both"))
@@ -188,8 +187,8 @@ def _found_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 def finding(name: str, function: str, doc: str) -> None:
     """Declare argmax or argmin."""
-    op = Op(name, "data", axis=None, keepdims=False, shape=_found_shape, cost=cost.reduction, doc=doc,
-            sample=lambda: [([samples.grid()], {"axis": axis, "keepdims": keep})
+    op = Op(name, "data", attrs={"axis": None, "keepdims": False}, shape=_found_shape, cost=cost.reduction, doc=doc,
+            saves=("data",), sample=lambda: [([samples.grid()], {"axis": axis, "keepdims": keep})
                             for axis in (None, 0, -1) for keep in (False, True)])
 
     @op.forward("default -> default")
@@ -198,7 +197,7 @@ def finding(name: str, function: str, doc: str) -> None:
         found = getattr(k.xp, function)(x, axis=attrs["axis"])
         return k.xp.asarray(found).astype(x.dtype).reshape(infer.reduced([x.shape], attrs))
 
-    op.gradient(lambda F, g, data, _out, attrs, want: F.zeros_like(data))
+    op.gradient(lambda F, g, data, out, attrs, want: F.zeros_like(data))
 
 
 finding("argmax", "argmax", "Place of the largest element along ``axis``, or in the flattened array; of equal elements the "
@@ -207,7 +206,7 @@ finding("argmin", "argmin", "Place of the smallest element along ``axis``, or in
         "first.  It comes in the array's own element type, and raises DTypeError if that cannot count so far.")
 
 channel = Op("argmax_channel", "data", shape=lambda shapes, attrs: infer.reduced(shapes, {"axis": 1, "keepdims": False}),
-             cost=cost.reduction, sample=samples.one(), doc="Place of the largest element along axis 1.")
+             cost=cost.reduction, sample=samples.one(), saves=("data",), doc="Place of the largest element along axis 1.")
 
 
 @channel.forward("default -> default")
@@ -216,13 +215,12 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
         infer.reduced([x.shape], {"axis": 1, "keepdims": False}))
 
 
-channel.gradient(lambda F, g, data, _out, attrs, want: F.zeros_like(data))
+channel.gradient(lambda F, g, data, out, attrs, want: F.zeros_like(data))
 
-cumsum = Op("cumsum", "a", shape=lambda shapes, attrs: _line(shapes[0], attrs)[0], cost=cost.elementwise,
-            dtype=lambda dtypes, attrs: np.dtype(attrs["dtype"]) if attrs["dtype"] else dtypes[0],
-            sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (None, 0, -1)],
+cumsum = Op("cumsum", "a", attrs={"axis": None, "dtype": None}, shape=lambda shapes, attrs: _line(shapes[0], attrs)[0],
+            cost=cost.elementwise, dtype=lambda dtypes, attrs: np.dtype(attrs["dtype"]) if attrs["dtype"] else dtypes[0],
+            sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (None, 0, -1)], saves=("a",),
             doc="Running sums along ``axis``, or of the flattened array for None.")
-cumsum.attrs = {"axis": None, "dtype": None}
 
 
 @cumsum.forward("default -> default")
@@ -231,7 +229,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @cumsum.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     axis = _line(tuple(data.shape), attrs)[1]
     summed = F.reverse(F.cumsum(F.reverse(g, axis=axis), axis=axis), axis=axis)
     if attrs["dtype"] not in (None, data.dtype.name):
@@ -240,7 +238,7 @@ def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
 
 
 histogram = Op(
-    "_histogram", "data bins?", bin_cnt=None, range=None, outputs=2, cost=cost.reduction, flat=(0,),
+    "_histogram", "data bins?", attrs={"bin_cnt": None, "range": None}, outputs=2, cost=cost.reduction, nondifferentiable=(0,),
     shape=lambda shapes, attrs: [(_bins(shapes, attrs) - 1,), (_bins(shapes, attrs),)],
     dtype=lambda dtypes, attrs: [np.dtype(np.int64), dtypes[0]],
     sample=lambda: [([samples.grid()], {"bin_cnt": 4, "range": (-2.0, 2.0)}),
@@ -269,7 +267,7 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
 
 
 moments = Op(
-    "moments", "data", axes=None, keepdims=False, outputs=2, cost=cost.each_taken(4),
+    "moments", "data", attrs={"axes": None, "keepdims": False}, outputs=2, cost=cost.each_taken(4),
     shape=lambda shapes, attrs: [infer.reduced(shapes, {"axis": attrs["axes"], "keepdims": attrs["keepdims"]})] * 2,
     sample=lambda: [([samples.grid()], {"axes": axes, "keepdims": keep})
                     for axes in (None, (0,), (1,)) for keep in (False, True)],

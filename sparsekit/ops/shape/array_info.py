@@ -20,17 +20,17 @@ def _int64(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
     return np.dtype(np.int64)
 
 
-def _zero_gradient(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _zero_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return F.zeros_like(data)
 
 
 shape_array = Op("shape_array", "data", shape=lambda shapes, attrs: (len(shapes[0]),), dtype=_int64, cost=cost.none,
-                 sample=samples.one(), doc="The sizes of the axes, as an int64 array.")
+                 sample=samples.one(), saves=("data",), doc="The sizes of the axes, as an int64 array.")
 shape_array.forward("* -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: k.xp.asarray(x.shape, dtype=np.int64))
 shape_array.gradient(_zero_gradient)
 
-size_array = Op("size_array", "data", shape=lambda shapes, attrs: (1,), dtype=_int64, cost=cost.none,
-                sample=samples.one(), doc="The number of elements, as an int64 array of one; absent zeros are counted.")
+size_array = Op("size_array", "data", shape=lambda shapes, attrs: (1,), dtype=_int64, cost=cost.none, sample=samples.one(),
+                saves=("data",), doc="The number of elements, as an int64 array of one; absent zeros are counted.")
 size_array.forward("* -> default", asked=SHAPE_ONLY)(lambda k, x, attrs: k.xp.asarray([math.prod(x.shape)], dtype=np.int64))
 size_array.gradient(_zero_gradient)
 
@@ -46,8 +46,10 @@ def _along(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (int(shapes[0][one_axis(attrs["axis"], len(shapes[0]))]),)
 
 
-arange_like = Op("_contrib_arange_like", "data", start=0.0, step=1.0, repeat=1, ctx=None, axis=None, shape=_along, cost=cost.none,
+arange_like = Op("_contrib_arange_like", "data", attrs={"start": 0.0, "step": 1.0, "repeat": 1, "ctx": None, "axis": None},
+                 shape=_along, cost=cost.none,
                  sample=lambda: [([samples.grid()], {"start": 1.0, "step": 0.5}), ([samples.grid()], {"axis": 1, "repeat": 2})],
+                 saves=("data",),
                  doc="Evenly spaced values, each ``repeat`` times, of the array's shape, or as many as ``axis`` is long.")
 
 
@@ -71,8 +73,8 @@ def _named(axes: Any, ndim: int) -> list[int]:
     return [one_axis(axis, ndim) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
 
 
-index_array = Op("_contrib_index_array", "data", axes=None, shape=_indexed, dtype=_int64, cost=cost.none, flat=(0,),
-                 sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"axes": (1,)})],
+index_array = Op("_contrib_index_array", "data", attrs={"axes": None}, shape=_indexed, dtype=_int64, cost=cost.none,
+                 nondifferentiable=(0,), sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"axes": (1,)})],
                  doc="For each element its place along every axis, or those named: an int64 array with one axis more.")
 
 
@@ -83,9 +85,9 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.ascontiguousarray(k.xp.moveaxis(chosen, 0, -1))
 
 
-allclose = Op("_contrib_allclose", "a b", rtol=1e-5, atol=1e-8, equal_nan=True, cost=cost.each_taken(5),
+allclose = Op("_contrib_allclose", "a b", attrs={"rtol": 1e-5, "atol": 1e-8, "equal_nan": True}, cost=cost.each_taken(5),
               shape=lambda shapes, attrs: (infer.same_shape(shapes, attrs) and ()) or (),
-              dtype=lambda dtypes, attrs: np.dtype(np.uint8), sample=samples.pair(), flat=(0, 1),
+              dtype=lambda dtypes, attrs: np.dtype(np.uint8), sample=samples.pair(), nondifferentiable=(0, 1),
               doc="1 if everywhere ``|a - b| <= atol + rtol |b|``, else 0: a uint8 array without axes.")
 
 
@@ -94,11 +96,10 @@ def _(k: Any, a: Any, b: Any, attrs: Any) -> Any:
     return k.xp.asarray(k.xp.allclose(a, b, attrs["rtol"], attrs["atol"], attrs["equal_nan"]), dtype=np.uint8)
 
 
-amp_cast = Op("amp_cast", "data", shape=infer.unchanged, cost=cost.none,
+amp_cast = Op("amp_cast", "data", attrs={"dtype": REQUIRED}, shape=infer.unchanged, cost=cost.none,
               sample=lambda: [([samples.grid()], {"dtype": "float64"})],
-              dtype=lambda dtypes, attrs: np.dtype(attrs["dtype"]) if dtypes[0].kind == "f" else dtypes[0],
+              dtype=lambda dtypes, attrs: np.dtype(attrs["dtype"]) if dtypes[0].kind == "f" else dtypes[0], saves=("data",),
               doc="The values in another float type; integers stay as they are.")
-amp_cast.attrs = {"dtype": REQUIRED}
 
 
 @amp_cast.forward("default -> default")
@@ -106,7 +107,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return x.astype(attrs["dtype"] if x.dtype.kind == "f" else x.dtype)
 
 
-amp_cast.gradient(lambda F, g, data, _out, attrs, want: F.Cast(g, dtype=data.dtype.name))
+amp_cast.gradient(lambda F, g, data, out, attrs, want: F.Cast(g, dtype=data.dtype.name))
 
 
 def _common(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
@@ -116,10 +117,10 @@ def _common(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
     return made if len(made) > 1 else made[0]
 
 
-multicast = Op("amp_multicast", "*data", num_outputs=REQUIRED, cast_narrow=False, dtype=_common, cost=cost.none,
+multicast = Op("amp_multicast", "*data", attrs={"num_outputs": REQUIRED, "cast_narrow": False}, dtype=_common, cost=cost.none,
                outputs=lambda attrs: attrs["num_outputs"],
                sample=lambda: [([samples.grid(), samples.grid(seed=1)], {"num_outputs": 2})],
-               shape=lambda shapes, attrs: _as_many(shapes, attrs),
+               shape=lambda shapes, attrs: _as_many(shapes, attrs), saves=("data",),
                doc="The arrays in the widest of their float types, or the narrowest; integers stay as they are.")
 
 
@@ -139,6 +140,6 @@ def _(k: Any, *stores: Any) -> Any:
 
 
 @multicast.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     given = g if isinstance(g, tuple) else (g,)
     return [F.zeros_like(x) if part is None else F.Cast(part, dtype=x.dtype.name) for x, part in zip(data, given, strict=True)]

@@ -34,9 +34,9 @@ def _joined_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1:])
 
 
-concat = Op("concat", "*data", dim=1, num_args=None, shape=_joined_shape, aliases=("Concat", "_rnn_param_concat"), cost=cost.none,
-            joined=infer.EVERY,
-            sample=lambda: [(arrays, {"dim": dim}) for arrays in _pairs() for dim in (0, 1, -1)],
+concat = Op("concat", "*data", attrs={"dim": 1, "num_args": None}, shape=_joined_shape, aliases=("Concat", "_rnn_param_concat"),
+            cost=cost.none, joined=infer.EVERY,
+            sample=lambda: [(arrays, {"dim": dim}) for arrays in _pairs() for dim in (0, 1, -1)], saves=("data",),
             doc="""Arrays joined along the axis ``dim``; all other sizes are equal.
 
 csr arrays give csr and row_sparse arrays row_sparse along every axis; a mixture of both gives csr.  Beyond MXNet,
@@ -148,7 +148,7 @@ def _write(k: Any, store: Any, part: Any) -> None:
 
 
 @concat.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     axis, made, start = _axis(data, attrs), [], 0
     for array, wanted in zip(data, want, strict=True):
         end = start + array.shape[axis]
@@ -170,8 +170,8 @@ def _stacked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*first[:axis], len(shapes), *first[axis:])
 
 
-stack = Op("stack", "*data", axis=0, num_args=None, shape=_stacked_shape, cost=cost.none, joined=infer.EVERY,
-           sample=lambda: [(arrays, {"axis": axis}) for arrays in _pairs() for axis in (0, 1, -1)],
+stack = Op("stack", "*data", attrs={"axis": 0, "num_args": None}, shape=_stacked_shape, cost=cost.none, joined=infer.EVERY,
+           sample=lambda: [(arrays, {"axis": axis}) for arrays in _pairs() for axis in (0, 1, -1)], saves=("data",),
            doc="""Arrays of one shape joined along a new axis.
 
 row_sparse arrays give row_sparse where their rows stay the first axis.  A csr array has two dimensions, so a stack of
@@ -195,7 +195,7 @@ def _(k: Any, *given: Any) -> Any:
 
 
 @stack.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     axis = _stack_axis(data[0].shape, attrs)
     if g.stype != "default":
         g = F.cast_storage(g, stype="default")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import ShapeError, expected
 from ...core import cost, infer
-from ...core.op import REQUIRED, SHAPE_ONLY, Op
+from ...core.op import REQUIRED, SHAPE_ONLY, Call, Op
 from ...storage import RowSparse
 from .. import samples
 from ..indexing.positions import whole
@@ -75,15 +76,15 @@ def _decoded(shape: list[int], codes: list[int]) -> list[int]:
     return sizes
 
 
-reshape = Op("Reshape", "data", shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), attrs["shape"], attrs["reverse"]),
-             aliases=("reshape",), cost=cost.none,
+reshape = Op("Reshape", "data", attrs={"shape": REQUIRED, "reverse": False},
+             shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), attrs["shape"], attrs["reverse"]), aliases=("reshape",),
+             cost=cost.none,
              sample=lambda: [([samples.grid()], {"shape": (5, -1)}), ([samples.grid()], {"shape": (-4, 2, -1, -2)}),
-                             ([samples.grid()], {"shape": (-1, 0), "reverse": True})],
+                             ([samples.grid()], {"shape": (-1, 0), "reverse": True})], saves=("data",),
              doc="""A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead.
 
 In ``shape``, 0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, and -4
 splits one into the two sizes that follow, of which one may be -1.  ``reverse=True`` reads from the right.""")
-reshape.attrs = {"shape": REQUIRED, "reverse": False}
 
 
 @reshape.forward("default -> default")
@@ -91,7 +92,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return x.reshape(target_shape(x.shape, attrs["shape"], attrs["reverse"])).copy()
 
 
-reshape.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
+reshape.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
 def _part(ndim: int, begin: int | None, end: int | None) -> tuple[int, int]:
@@ -114,8 +115,9 @@ def _likeness(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
                          hint="both must hold the same number of elements.")
     return made
 
-reshape_like = Op("reshape_like", "lhs rhs", lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None, shape=_likeness,
-                  dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, sample=samples.pair((4, 5), (5, 4)), flat=(1,),
+reshape_like = Op("reshape_like", "lhs rhs", attrs={"lhs_begin": None, "lhs_end": None, "rhs_begin": None, "rhs_end": None},
+                  shape=_likeness, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, sample=samples.pair((4, 5), (5, 4)),
+                  nondifferentiable=(1,), saves=("lhs",),
                   doc="A copy of the elements of ``lhs`` in the shape of ``rhs``, or with the axes from ``lhs_begin`` up to, "
                       "not including, ``lhs_end`` replaced by those from ``rhs_begin`` to ``rhs_end`` of ``rhs``.")
 
@@ -125,10 +127,10 @@ def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
     return x.reshape(_likeness([x.shape, like.shape], attrs)).copy()
 
 
-reshape_like.gradient(lambda F, g, lhs, _rhs, _out, attrs, want: (F._view(g, shape=tuple(lhs.shape)), None))
+reshape_like.gradient(lambda F, g, lhs, rhs, out, attrs, want: (F._view(g, shape=tuple(lhs.shape)), None))
 
 flatten = Op("Flatten", "data", aliases=("flatten",), cost=cost.none, sample=samples.one(),
-             shape=lambda shapes, attrs: (shapes[0][0], math.prod(shapes[0][1:])),
+             shape=lambda shapes, attrs: (shapes[0][0], math.prod(shapes[0][1:])), saves=("data",),
              doc="A matrix with the first axis kept and all others in one.")
 
 
@@ -142,7 +144,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return x.copy()
 
 
-flatten.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
+flatten.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
 def _order(ndim: int, axes: Any) -> tuple[int, ...]:
@@ -160,8 +162,15 @@ def _transposed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(shapes[0][axis] for axis in _order(len(shapes[0]), attrs["axes"]))
 
 
-transpose = Op("transpose", "data", axes=(), shape=_transposed, cost=cost.none,
-               sample=lambda: [([samples.grid()], {}), ([np.ones((2, 3, 4), np.float32)], {"axes": (-1, 0, 1)})],
+def _written_out(call: Call, shapes: Sequence[Any]) -> Call:
+    """The call with the order of the axes written out for arrays that are no matrices, which cannot be csr."""
+    if call.attrs["axes"] or shapes[0] is None or len(shapes[0]) == 2:
+        return call
+    return call.op.bind({**call.attrs, "axes": tuple(reversed(range(len(shapes[0]))))})
+
+
+transpose = Op("transpose", "data", attrs={"axes": ()}, shape=_transposed, cost=cost.none, settle=_written_out,
+               sample=lambda: [([samples.grid()], {}), ([np.ones((2, 3, 4), np.float32)], {"axes": (-1, 0, 1)})], saves=(),
                doc="A copy with the axes reversed, or in the order ``axes``.")
 
 
@@ -170,7 +179,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.array(x.transpose(_order(x.ndim, attrs["axes"])), order="C")
 
 
-transpose.gradient(lambda F, g, _data, _out, attrs, want: F.transpose(
+transpose.gradient(lambda F, g, data, out, attrs, want: F.transpose(
     g, axes=tuple(int(axis) for axis in np.argsort(_order(len(g.shape), attrs["axes"])))))
 
 
@@ -182,8 +191,8 @@ def _expanded(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     place = axis if axis >= 0 else axis + len(shape) + 1
     return (*shape[:place], 1, *shape[place:])
 
-expand_dims = Op("expand_dims", "data", axis=REQUIRED, cost=cost.none, shape=_expanded,
-                 sample=lambda: [([samples.grid()], {"axis": 1})], doc="A copy with a new axis of size 1.")
+expand_dims = Op("expand_dims", "data", attrs={"axis": REQUIRED}, cost=cost.none, shape=_expanded,
+                 sample=lambda: [([samples.grid()], {"axis": 1})], saves=("data",), doc="A copy with a new axis of size 1.")
 
 
 @expand_dims.forward("default -> default")
@@ -191,11 +200,12 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return x.reshape(_expanded([x.shape], attrs)).copy()
 
 
-expand_dims.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
+expand_dims.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
 retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
-            flat=(1,), aliases=("sparse_retain", "retain"), sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})],
+            nondifferentiable=(1,), aliases=("sparse_retain", "retain"),
+            sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})], saves=("indices",),
             doc="Only the given rows of a row_sparse array; all others become absent.")
 
 
@@ -218,5 +228,5 @@ def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
     return RowSparse(x.data.take(places[there], axis=0), rows[there].astype(stored.dtype, copy=False), x.shape, check=False)
 
 
-retain.gradient(lambda F, g, _data, indices, _out, attrs, want: (
+retain.gradient(lambda F, g, data, indices, out, attrs, want: (
     F._sparse_retain(F.cast_storage(g, stype="row_sparse"), indices), None))

@@ -30,8 +30,8 @@ def _tiled(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(size * count for size, count in zip(*_padded(shapes[0], attrs["reps"]), strict=True))
 
 
-tile = Op("tile", "data", reps=REQUIRED, shape=_tiled, cost=cost.none,
-          sample=lambda: [([samples.grid()], {"reps": reps}) for reps in (2, (2, 1, 3), ())],
+tile = Op("tile", "data", attrs={"reps": REQUIRED}, shape=_tiled, cost=cost.none,
+          sample=lambda: [([samples.grid()], {"reps": reps}) for reps in (2, (2, 1, 3), ())], saves=("data",),
           doc="The whole array repeated ``reps`` times along each axis; a number is for the last axis.")
 
 
@@ -41,7 +41,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @tile.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     shape, reps = _padded(tuple(data.shape), attrs["reps"])
     parts = tuple(size for pair in zip(reps, shape, strict=True) for size in pair)
     summed = F.sum(F._view(g, shape=parts), axis=tuple(range(0, len(parts), 2)))
@@ -57,8 +57,8 @@ def _repeated(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*shapes[0][:place], shapes[0][place] * attrs["repeats"], *shapes[0][place + 1:])
 
 
-repeat = Op("repeat", "data", repeats=REQUIRED, axis=None, shape=_repeated, cost=cost.none,
-            sample=lambda: [([samples.grid()], {"repeats": 2, "axis": axis}) for axis in (None, 0, -1)],
+repeat = Op("repeat", "data", attrs={"repeats": REQUIRED, "axis": None}, shape=_repeated, cost=cost.none,
+            sample=lambda: [([samples.grid()], {"repeats": 2, "axis": axis}) for axis in (None, 0, -1)], saves=("data",),
             doc="Each element repeated along ``axis``, or of the flattened array.")
 
 
@@ -68,7 +68,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @repeat.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     shape = tuple(data.shape) if attrs["axis"] is not None else (data.size,)
     place = one_axis(attrs["axis"] or 0, len(shape))
     parts = (*shape[: place + 1], attrs["repeats"], *shape[place + 1:])
@@ -98,8 +98,9 @@ def _larger(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(size + before + after for size, (before, after) in zip(shape, widths, strict=True))
 
 
-pad = Op("Pad", "data", mode=REQUIRED, pad_width=REQUIRED, constant_value=0.0, shape=_larger, cost=cost.none, aliases=("pad",),
-         sample=lambda: [([samples.grid()], {"mode": mode, "pad_width": (1, 2, 0, 3)}) for mode in _MODES],
+pad = Op("Pad", "data", attrs={"mode": REQUIRED, "pad_width": REQUIRED, "constant_value": 0.0}, shape=_larger, cost=cost.none,
+         aliases=("pad",), sample=lambda: [([samples.grid()], {"mode": mode, "pad_width": (1, 2, 0, 3)}) for mode in _MODES],
+         saves=("data",),
          doc="""Borders of ``pad_width`` (before and after, axis by axis) around an array.
 
 ``mode`` is ``"constant"`` (with ``constant_value``), ``"edge"`` (the border's own value) or ``"reflect"``
@@ -112,13 +113,13 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return k.xp.pad(x, _widths(x.ndim, attrs), mode=attrs["mode"], **more)
 
 
-pad.gradient(lambda F, g, data, _out, attrs, want: F._unpad(
+pad.gradient(lambda F, g, data, out, attrs, want: F._unpad(
     g, mode=attrs["mode"], pad_width=attrs["pad_width"], shape=tuple(data.shape)))
 
-unpad = Op("_unpad", "data", shape=lambda shapes, attrs: attrs["shape"], cost=cost.elementwise,
+unpad = Op("_unpad", "data", attrs={"mode": REQUIRED, "pad_width": REQUIRED, "shape": REQUIRED},
+           shape=lambda shapes, attrs: attrs["shape"], cost=cost.elementwise,
            sample=lambda: [([samples.grid()], {"mode": mode, "pad_width": (1, 1, 0, 2), "shape": (2, 3)}) for mode in _MODES],
-           doc="Borders folded back onto what they were copied from: the gradient of padding.")
-unpad.attrs = {"mode": REQUIRED, "pad_width": REQUIRED, "shape": REQUIRED}
+           saves=(), doc="Borders folded back onto what they were copied from: the gradient of padding.")
 
 
 @unpad.forward("default -> default")
@@ -134,7 +135,7 @@ def _(k: Any, g: Any, attrs: Any) -> Any:
     return fresh(k.xp, g)
 
 
-unpad.gradient(lambda F, g, _data, _out, attrs, want: F.Pad(g, mode=attrs["mode"], pad_width=attrs["pad_width"]))
+unpad.gradient(lambda F, g, data, out, attrs, want: F.Pad(g, mode=attrs["mode"], pad_width=attrs["pad_width"]))
 
 
 def _bounds(size: int, attrs: dict[str, Any]) -> list[int]:
@@ -183,7 +184,7 @@ def splitting(op: Op) -> Op:
         return parts if len(parts) > 1 else parts[0]
 
     @op.gradient
-    def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+    def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
         given = g if isinstance(g, tuple) else (g,)
         places = tuple(place for place, part in enumerate(given) if part is not None)
         axis = one_axis(attrs["axis"], len(data.shape))
@@ -194,23 +195,24 @@ def splitting(op: Op) -> Op:
     return op
 
 
-splitting(Op("SliceChannel", "data", num_outputs=REQUIRED, axis=1, squeeze_axis=False, shape=_parts, cost=cost.none,
-             outputs=lambda attrs: attrs["num_outputs"], aliases=("split",),
+splitting(Op("SliceChannel", "data", attrs={"num_outputs": REQUIRED, "axis": 1, "squeeze_axis": False}, shape=_parts,
+             cost=cost.none, outputs=lambda attrs: attrs["num_outputs"], aliases=("split",),
              sample=lambda: [([samples.grid()], {"num_outputs": 5}), ([samples.grid()], {"num_outputs": 2, "axis": 0}),
                              ([samples.grid()], {"num_outputs": 5, "squeeze_axis": True}),
-                             ([samples.grid()], {"num_outputs": 1})],
+                             ([samples.grid()], {"num_outputs": 1})], saves=("data",),
              doc="Equal parts along ``axis``, as a list of arrays; just the array if there is one part."))
 
-splitting(Op("_split_v2", "data", indices=(), axis=0, squeeze_axis=False, sections=0, shape=_parts, cost=cost.none,
-             outputs=lambda attrs: attrs["sections"] or max(1, len(attrs["indices"])),
+splitting(Op("_split_v2", "data", attrs={"indices": (), "axis": 0, "squeeze_axis": False, "sections": 0}, shape=_parts,
+             cost=cost.none, outputs=lambda attrs: attrs["sections"] or max(1, len(attrs["indices"])),
              sample=lambda: [([samples.grid()], {"indices": (0, 1, 3)}), ([samples.grid()], {"sections": 5, "axis": 1})],
+             saves=("data",),
              doc="Parts along ``axis``: ``sections`` equal ones, or those that begin at ``indices``, the first of which is 0."))
 
-unsplit = Op("_unsplit", "*parts", shape=lambda shapes, attrs: attrs["shape"], cost=cost.none,
+unsplit = Op("_unsplit", "*parts", attrs={"shape": REQUIRED, "axis": 0, "bounds": REQUIRED},
+             shape=lambda shapes, attrs: attrs["shape"], cost=cost.none,
              sample=lambda: [([samples.grid(), samples.grid(seed=1)],
-                              {"shape": (4, 12), "axis": 1, "bounds": ((0, 5), (7, 12))})],
+                              {"shape": (4, 12), "axis": 1, "bounds": ((0, 5), (7, 12))})], saves=("parts",),
              doc="Parts put back where they were cut from, zeros elsewhere: the gradient of splitting.")
-unsplit.attrs = {"shape": REQUIRED, "axis": 0, "bounds": REQUIRED}
 
 
 @unsplit.forward("default... -> default")
@@ -226,7 +228,7 @@ def _(k: Any, *stores: Any) -> Any:
 
 
 @unsplit.gradient
-def _(F: Any, g: Any, parts: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, parts: Any, out: Any, attrs: Any, want: Any) -> Any:
     before = (("slice", None, None, None),) * attrs["axis"]
     return [F._view(F._getitem(g, key=(*before, ("slice", low, high, None))), shape=tuple(part.shape))
             for part, (low, high) in zip(parts, attrs["bounds"], strict=True)]

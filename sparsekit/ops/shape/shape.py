@@ -38,9 +38,9 @@ def _viewed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return shape
 
 
-view = Op("_view", "data", shape=_viewed, cost=cost.none, sample=lambda: [([samples.grid()], {"shape": (2, 10)})],
+view = Op("_view", "data", attrs={"shape": REQUIRED}, shape=_viewed, cost=cost.none,
+          sample=lambda: [([samples.grid()], {"shape": (2, 10)})], saves=("data",),
           doc="The same elements in exactly this shape, sharing memory: ``NDArray.reshape``, and the gradient of reshaping.")
-view.attrs = {"shape": REQUIRED}
 
 
 @view.forward("default -> default")
@@ -48,7 +48,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return x.reshape(attrs["shape"])
 
 
-view.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
+view.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
 def _swapped(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -58,8 +58,8 @@ def _swapped(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-swap = Op("SwapAxis", "data", dim1=0, dim2=0, shape=_swapped, cost=cost.none, aliases=("swapaxes",),
-          sample=lambda: [([samples.grid()], {"dim1": 0, "dim2": -1}), ([samples.grid()], {})],
+swap = Op("SwapAxis", "data", attrs={"dim1": 0, "dim2": 0}, shape=_swapped, cost=cost.none, aliases=("swapaxes",),
+          sample=lambda: [([samples.grid()], {"dim1": 0, "dim2": -1}), ([samples.grid()], {})], saves=(),
           doc="Two axes interchanged; a copy.")
 
 
@@ -68,7 +68,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return fresh(k.xp, x.swapaxes(attrs["dim1"], attrs["dim2"]))
 
 
-swap.gradient(lambda F, g, _data, _out, attrs, want: F.SwapAxis(g, dim1=attrs["dim1"], dim2=attrs["dim2"]))
+swap.gradient(lambda F, g, data, out, attrs, want: F.SwapAxis(g, dim1=attrs["dim1"], dim2=attrs["dim2"]))
 
 
 def _squeezed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -82,8 +82,8 @@ def _squeezed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(size for axis, size in enumerate(shape) if axis not in axes) or (1,)
 
 
-squeeze = Op("squeeze", "data", axis=None, shape=_squeezed, cost=cost.none,
-             sample=lambda: [([samples.grid()[:1]], {}), ([samples.grid()[:, :1]], {"axis": (1,)})],
+squeeze = Op("squeeze", "data", attrs={"axis": None}, shape=_squeezed, cost=cost.none,
+             sample=lambda: [([samples.grid()[:1]], {}), ([samples.grid()[:, :1]], {"axis": (1,)})], saves=("data",),
              doc="Axes of size 1 dropped: all of them, or those named, which must have size 1.  At least one axis stays.")
 
 
@@ -92,7 +92,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return fresh(k.xp, x).reshape(_squeezed([x.shape], attrs))
 
 
-squeeze.gradient(lambda F, g, data, _out, attrs, want: F._view(g, shape=tuple(data.shape)))
+squeeze.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
 
 
 def _same_if_axes(shapes: Any, attrs: dict[str, Any]) -> Any:
@@ -100,8 +100,8 @@ def _same_if_axes(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shapes[0]
 
 
-flip = Op("reverse", "data", axis=REQUIRED, shape=_same_if_axes, cost=cost.none, aliases=("flip",),
-          sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (0, (0, 1))],
+flip = Op("reverse", "data", attrs={"axis": REQUIRED}, shape=_same_if_axes, cost=cost.none, aliases=("flip",),
+          sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (0, (0, 1))], saves=(),
           doc="The order of elements turned around along one or several axes.")
 
 
@@ -110,7 +110,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return fresh(k.xp, k.xp.flip(x, infer.axes_of(attrs["axis"], x.ndim)))
 
 
-flip.gradient(lambda F, g, _data, _out, attrs, want: F.reverse(g, axis=attrs["axis"]))
+flip.gradient(lambda F, g, data, out, attrs, want: F.reverse(g, axis=attrs["axis"]))
 
 
 def _broadcast_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -124,29 +124,28 @@ def _broadcast_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int,
     return out
 
 
-def spreading(op: Op, target: Any) -> Op:
-    """Declare the kernel and the gradient of an operator that broadcasts its first input to ``target(shapes, attrs)``."""
-    op.shape = target
+def spreading(op: Op) -> None:
+    """Declare the kernel and the gradient of an operator that broadcasts its first input to its result's shape."""
 
     def kernel(k: Any, x: Any, *rest: Any) -> Any:
         shapes = [x.shape, *[other.shape for other in rest[:-1]]]
-        return fresh(k.xp, k.xp.broadcast_to(x, target(shapes, rest[-1])))
+        return fresh(k.xp, k.xp.broadcast_to(x, op.shape(shapes, rest[-1])))
 
     if len(op.inputs) == 1:
         op.forward("default -> default")(lambda k, x, attrs: kernel(k, x, attrs))
-        op.gradient(lambda F, g, data, _out, attrs, want: F._sum_to(g, shape=tuple(data.shape)))
+        op.gradient(lambda F, g, data, out, attrs, want: F._sum_to(g, shape=tuple(data.shape)))
     else:
         op.forward("default, * -> default", asked=SHAPE_ONLY)(lambda k, x, like, attrs: kernel(k, x, like, attrs))
-        op.gradient(lambda F, g, data, _like, _out, attrs, want: (F._sum_to(g, shape=tuple(data.shape)), None))
-    return op
+        op.gradient(lambda F, g, data, like, out, attrs, want: (F._sum_to(g, shape=tuple(data.shape)), None))
 
 
-broadcast_to = Op("broadcast_to", "data", shape=infer.unchanged, cost=cost.none,
+broadcast_to = Op("broadcast_to", "data", attrs={"shape": ()}, cost=cost.none,
+                  shape=lambda shapes, attrs: _broadcast_to(tuple(shapes[0]), _tuple(attrs["shape"])),
                   sample=lambda: [([samples.grid()[:1]], {"shape": (3, 0)}), ([samples.grid()[0]], {"shape": (3, 5)})],
+                  saves=("data",),
                   doc="Axes of size 1 repeated up to ``shape``, where 0 keeps a size.  Missing leading axes are added, "
                       "which MXNet's operator refuses and its method does.")
-broadcast_to.attrs = {"shape": ()}
-spreading(broadcast_to, lambda shapes, attrs: _broadcast_to(tuple(shapes[0]), _tuple(attrs["shape"])))
+spreading(broadcast_to)
 
 
 def _tuple(value: Any) -> tuple[int, ...]:
@@ -166,9 +165,9 @@ def _along_axes(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-spreading(Op("broadcast_axis", "data", axis=(), size=(), shape=infer.unchanged, cost=cost.none, aliases=("broadcast_axes",),
-             sample=lambda: [([samples.grid()[:1]], {"axis": 0, "size": 3})],
-             doc="Axes of size 1 repeated to the sizes given."), _along_axes)
+spreading(Op("broadcast_axis", "data", attrs={"axis": (), "size": ()}, shape=_along_axes, cost=cost.none,
+             aliases=("broadcast_axes",), sample=lambda: [([samples.grid()[:1]], {"axis": 0, "size": 3})], saves=("data",),
+             doc="Axes of size 1 repeated to the sizes given."))
 
 
 def _like(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -187,10 +186,11 @@ def _like(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return _broadcast_to(left, tuple(wanted))
 
 
-spreading(Op("broadcast_like", "lhs rhs", lhs_axes=None, rhs_axes=None, shape=_like, dtype=first_dtype, cost=cost.none,
-             flat=(1,), sample=lambda: [([samples.grid()[:1], samples.grid(seed=1)], {}),
-                                        ([samples.grid()[:, :1], samples.grid(seed=1)], {"lhs_axes": 1, "rhs_axes": 0})],
-             doc="``lhs`` broadcast to the shape of ``rhs``, or along ``lhs_axes`` to the sizes of ``rhs_axes``."), _like)
+spreading(Op("broadcast_like", "lhs rhs", attrs={"lhs_axes": None, "rhs_axes": None}, shape=_like, dtype=first_dtype,
+             cost=cost.none, nondifferentiable=(1,),
+             sample=lambda: [([samples.grid()[:1], samples.grid(seed=1)], {}),
+                             ([samples.grid()[:, :1], samples.grid(seed=1)], {"lhs_axes": 1, "rhs_axes": 0})], saves=("lhs",),
+             doc="``lhs`` broadcast to the shape of ``rhs``, or along ``lhs_axes`` to the sizes of ``rhs_axes``."))
 
 
 def _cut(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
@@ -211,8 +211,10 @@ def _starts(shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(("slice", 0, int(size), None) for size in shape)
 
 
-slice_like = Op("slice_like", "data shape_like", axes=(), shape=_cut, dtype=first_dtype, cost=cost.none, flat=(1,),
+slice_like = Op("slice_like", "data shape_like", attrs={"axes": ()}, shape=_cut, dtype=first_dtype, cost=cost.none,
+                nondifferentiable=(1,),
                 sample=lambda: [([samples.grid(), samples.grid(2, 3, seed=1)], {"axes": axes}) for axes in ((), (1,))],
+                saves=("data",),
                 doc="The first entries along every axis, or those named, as many as ``shape_like`` has there.")
 
 
@@ -221,7 +223,7 @@ def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
     return fresh(k.xp, x[tuple(slice(0, size) for size in _cut([x.shape, like.shape], attrs))])
 
 
-slice_like.gradient(lambda F, g, data, _like, _out, attrs, want: (
+slice_like.gradient(lambda F, g, data, like, out, attrs, want: (
     F._setitem_zeros(g, key=_starts(g.shape), shape=tuple(data.shape)), None))
 
 
@@ -239,8 +241,9 @@ def _diagonal(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*(size for axis, size in enumerate(shape) if axis not in (first, second)), length)
 
 
-diag = Op("diag", "data", k=0, axis1=0, axis2=1, shape=_diagonal, cost=cost.none,
+diag = Op("diag", "data", attrs={"k": 0, "axis1": 0, "axis2": 1}, shape=_diagonal, cost=cost.none,
           sample=lambda: [([samples.grid()], {"k": offset}) for offset in (0, 1, -1)] + [([samples.grid()[1]], {"k": 1})],
+          saves=("data",),
           doc="The diagonal ``k`` of two axes, which becomes the last axis; of a vector, the matrix with it on that diagonal.")
 
 
@@ -251,14 +254,14 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return fresh(k.xp, k.xp.diagonal(x, attrs["k"], attrs["axis1"], attrs["axis2"]))
 
 
-diag.gradient(lambda F, g, data, _out, attrs, want: (
+diag.gradient(lambda F, g, data, out, attrs, want: (
     F.diag(g, k=attrs["k"]) if len(data.shape) == 1 else F._on_diagonal(
         g, k=attrs["k"], axis1=attrs["axis1"], axis2=attrs["axis2"], shape=tuple(data.shape))))
 
-on_diagonal = Op("_on_diagonal", "data", shape=lambda shapes, attrs: attrs["shape"], cost=cost.none,
-                 sample=lambda: [([samples.grid()[1]], {"shape": (5, 6), "k": 0})],
+on_diagonal = Op("_on_diagonal", "data", attrs={"k": 0, "axis1": 0, "axis2": 1, "shape": REQUIRED},
+                 shape=lambda shapes, attrs: attrs["shape"], cost=cost.none,
+                 sample=lambda: [([samples.grid()[1]], {"shape": (5, 6), "k": 0})], saves=(),
                  doc="Values on a diagonal of zeros: the gradient of taking a diagonal.")
-on_diagonal.attrs = {"k": 0, "axis1": 0, "axis2": 1, "shape": REQUIRED}
 
 
 @on_diagonal.forward("default -> default")
@@ -271,7 +274,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return out
 
 
-on_diagonal.gradient(lambda F, g, _data, _out, attrs, want: F.diag(g, k=attrs["k"], axis1=attrs["axis1"], axis2=attrs["axis2"]))
+on_diagonal.gradient(lambda F, g, data, out, attrs, want: F.diag(g, k=attrs["k"], axis1=attrs["axis1"], axis2=attrs["axis2"]))
 
 
 def _blocks(shapes: Any, attrs: dict[str, Any], deeper: bool) -> tuple[int, ...]:
@@ -292,11 +295,11 @@ def _cube() -> Any:
     return np.arange(32, dtype=np.float32).reshape(1, 4, 2, 4) / 8
 
 
-deep = Op("space_to_depth", "data", block_size=REQUIRED, shape=lambda shapes, attrs: _blocks(shapes, attrs, True),
-          cost=cost.none, sample=lambda: [([_cube()], {"block_size": 2})],
+deep = Op("space_to_depth", "data", attrs={"block_size": REQUIRED}, shape=lambda shapes, attrs: _blocks(shapes, attrs, True),
+          cost=cost.none, sample=lambda: [([_cube()], {"block_size": 2})], saves=(),
           doc="Blocks of height and width moved into the depth, of an array (batch, depth, height, width).")
-wide = Op("depth_to_space", "data", block_size=REQUIRED, shape=lambda shapes, attrs: _blocks(shapes, attrs, False),
-          cost=cost.none, sample=lambda: [([_cube()], {"block_size": 2})],
+wide = Op("depth_to_space", "data", attrs={"block_size": REQUIRED}, shape=lambda shapes, attrs: _blocks(shapes, attrs, False),
+          cost=cost.none, sample=lambda: [([_cube()], {"block_size": 2})], saves=(),
           doc="Depth spread out into blocks of height and width, of an array (batch, depth, height, width).")
 
 
@@ -314,5 +317,5 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return fresh(k.xp, parts).reshape(_blocks([x.shape], attrs, False))
 
 
-deep.gradient(lambda F, g, _data, _out, attrs, want: F.depth_to_space(g, block_size=attrs["block_size"]))
-wide.gradient(lambda F, g, _data, _out, attrs, want: F.space_to_depth(g, block_size=attrs["block_size"]))
+deep.gradient(lambda F, g, data, out, attrs, want: F.depth_to_space(g, block_size=attrs["block_size"]))
+wide.gradient(lambda F, g, data, out, attrs, want: F.space_to_depth(g, block_size=attrs["block_size"]))

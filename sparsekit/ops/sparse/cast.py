@@ -18,8 +18,8 @@ from ..limits import check_room
 __all__ = ["cast", "cast_storage"]
 
 cast_storage = Op(
-    "cast_storage", "data", stype=REQUIRED, shape=infer.unchanged, lane="convert", cost=cost.none,
-    sample=lambda: [([samples.grid()], {"stype": stype}) for stype in STYPES],
+    "cast_storage", "data", attrs={"stype": REQUIRED}, shape=infer.unchanged, lane="convert", cost=cost.none,
+    sample=lambda: [([samples.grid()], {"stype": stype}) for stype in STYPES], saves=(),
     doc="""The same values in another storage type.
 
 Every pair converts, csr ↔ row_sparse too, which MXNet could not.  A conversion to sparse stores exactly the
@@ -36,7 +36,7 @@ for _source in STYPES:
 
 
 @cast_storage.gradient
-def _(F: Any, g: Any, _data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return g
 
 
@@ -47,10 +47,9 @@ def check_stype(stype: Any) -> str:
     return str(stype)
 
 
-cast = Op("Cast", "data", dtype=infer.fixed, shape=infer.unchanged, aliases=("cast",), cost=cost.none,
-          sample=samples.one(), doc="The same values in another element type; the storage type stays.")
-cast.attrs = {"dtype": REQUIRED}
-cast.sample = lambda: [([samples.grid()], {"dtype": "float64"})]
+cast = Op("Cast", "data", attrs={"dtype": REQUIRED}, dtype=infer.fixed, shape=infer.unchanged, aliases=("cast",),
+          cost=cost.none, saves=("data",), doc="The same values in another element type; the storage type stays.",
+          sample=lambda: [([samples.grid()], {"dtype": "float64"})])
 
 
 @cast.forward("default -> default")
@@ -65,5 +64,5 @@ for _stype in ("row_sparse", "csr"):
 
 
 @cast.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return F.Cast(g, dtype=data.dtype.name)

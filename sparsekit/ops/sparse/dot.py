@@ -16,8 +16,8 @@ from ..limits import check_gradient
 __all__ = ["dot"]
 
 dot = Op(
-    "dot", "lhs rhs", transpose_a=False, transpose_b=False, forward_stype=None, sparse_output="forward_stype",
-    shape=infer.dot, sample=samples.matmul, cost=cost.dot, unlimited=True,
+    "dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None}, sparse_output="forward_stype",
+    shape=infer.dot, sample=samples.matmul, cost=cost.dot, unlimited=True, saves=("lhs", "rhs"),
     doc="""Dot product of two arrays: the last axis of ``lhs`` meets the first axis of ``rhs``.
 
 With a csr operand both are matrices.  ``forward_stype`` asks for the storage type of the result where
@@ -180,7 +180,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
 
 
 @dot.gradient
-def _(F: Any, g: Any, lhs: Any, rhs: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, lhs: Any, rhs: Any, out: Any, attrs: Any, want: Any) -> Any:
     turn_left, turn_right = attrs["transpose_a"], attrs["transpose_b"]
     return want[0] and _left_gradient(F, g, lhs, rhs, turn_left, turn_right, want[0]), want[1] and _right_gradient(
         F, g, lhs, rhs, turn_left, turn_right, want[1])
@@ -216,7 +216,7 @@ def _right_gradient(F: Any, g: Any, lhs: Any, rhs: Any, turn_left: bool, turn_ri
 
 def _declare_high_rank(side: str, einsum: Any) -> None:
     """Gradients of products with vectors or more than two axes, by one general contraction."""
-    op = Op(f"_dot_{side}_gradient", "g lhs rhs", transpose_a=False, transpose_b=False, cost=cost.dot_gradient,
+    op = Op(f"_dot_{side}_gradient", "g lhs rhs", attrs={"transpose_a": False, "transpose_b": False}, cost=cost.dot_gradient,
             dtype=lambda dtypes, attrs: infer.same([dtypes[0], dtypes[2 if side == "left" else 1]], attrs),
             shape=lambda shapes, attrs: shapes[1 if side == "left" else 2],
             sample=lambda: [([np.ones((4,), np.float32), samples.grid(), samples.grid(1, 5)[0]], {})],

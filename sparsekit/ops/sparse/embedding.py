@@ -59,22 +59,21 @@ def _rows_of_csr(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
     return made.reshape(*wanted.shape, weight.shape[1])
 
 
-def _rule(F: Any, g: Any, data: Any, weight: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _rule(F: Any, g: Any, data: Any, weight: Any, out: Any, attrs: Any, want: Any) -> Any:
     sparse = attrs["sparse_grad"] or (want[1] and want[1].stype == "row_sparse")
     return None, want[1] and F._embedding_backward(g, data, shape=tuple(weight.shape), sparse=bool(sparse))
 
 
-def _declare(name: str, sparse_grad: bool, doc: str) -> Op:
-    op = Op(name, "data weight", input_dim=REQUIRED, output_dim=REQUIRED, cost=cost.none, flat=(0,), shape=_shape,
-            dtype=lambda dtypes, attrs: dtypes[1], doc=doc,
+def _declare(name: str, sparse_grad: bool, doc: str, **more: Any) -> None:
+    op = Op(name, "data weight", cost=cost.none, nondifferentiable=(0,), shape=_shape,
+            attrs={"input_dim": REQUIRED, "output_dim": REQUIRED, "dtype": "float32", "sparse_grad": sparse_grad, **more},
+            dtype=lambda dtypes, attrs: dtypes[1], doc=doc, saves=("data", "weight"),
             sample=lambda: [([np.array([[0, 3], [1, 1]], np.float32), samples.grid()],
                              {"input_dim": 4, "output_dim": 5, "sparse_grad": sparse}) for sparse in (False, True)])
-    op.attrs |= {"dtype": "float32", "sparse_grad": sparse_grad}
     op.forward("default, default -> default")(_rows_of)
     op.forward("default, row_sparse -> default", asked=LOOKED_UP)(_rows_of_row_sparse)
     op.forward("default, csr -> default", asked=LOOKED_UP)(_rows_of_csr)
     op.gradient(_rule)
-    return op
 
 
 _declare("Embedding", False, """The rows of ``weight`` that ``data`` names; indices beyond the ends are clipped, as in MXNet.
@@ -84,7 +83,7 @@ fractions are cut off, and NaN is refused.  With ``sparse_grad=True``, or where 
 row_sparse, that gradient is row_sparse and stores the rows looked up.  A row_sparse weight
 need not hold all its rows: an absent one is zero.  ``dtype`` is accepted and not needed: the weight has one.""")
 _declare("_contrib_SparseEmbedding", True, "``Embedding`` with a row_sparse gradient; deprecated in MXNet.  ``deterministic`` "
-         "has no effect: gradients are the same on every run.").attrs["deterministic"] = False
+         "has no effect: gradients are the same on every run.", deterministic=False)
 
 
 def _weight_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
@@ -96,12 +95,11 @@ def _weight_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shape
 
 
-backward = Op("_embedding_backward", "g data", shape=_weight_shape, flat=(1,),
-              dtype=lambda dtypes, attrs: dtypes[0], cost=cost.reduction,
+backward = Op("_embedding_backward", "g data", attrs={"shape": None, "sparse": False}, shape=_weight_shape,
+              nondifferentiable=(1,), dtype=lambda dtypes, attrs: dtypes[0], cost=cost.reduction,
               sample=lambda: [([np.ones((2, 2, 5), np.float32), np.array([[0, 3], [1, 1]], np.float32)],
-                               {"shape": (4, 5), "sparse": sparse}) for sparse in (False, True)],
+                               {"shape": (4, 5), "sparse": sparse}) for sparse in (False, True)], saves=("data",),
               doc="Gradient rows summed by the index they were looked up with.")
-backward.attrs = {"shape": None, "sparse": False}
 
 
 def _ready(k: Any, g: Any, data: Any, shape: tuple[int, ...]) -> Any:
@@ -136,6 +134,6 @@ def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
 
 
 @backward.gradient
-def _(F: Any, g: Any, _given: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, given: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     shape = attrs["shape"]
     return F.Embedding(data, g, input_dim=shape[0], output_dim=math.prod(shape[1:])), None

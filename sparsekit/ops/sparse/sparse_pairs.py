@@ -201,6 +201,7 @@ for _name in ("_relu_backward", "_abs_backward"):
 # operators on stored values only
 
 scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sample=samples.pair(low=0.5), joined=infer.EVERY,
+                 saves=("lhs", "rhs"),
                  doc="Quotient of two arrays of one shape, of the stored values of a sparse ``lhs`` only.")
 
 
@@ -224,13 +225,14 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor))
 
 
-scatter_div.gradient(lambda F, g, lhs, rhs, _out, attrs, want: (
+scatter_div.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
     want[0] and F.elemwise_div(g, rhs),
     want[1] and F.negative(F.elemwise_div(F.elemwise_mul(g, lhs), F.square(rhs)))))
 
 
 def _scatter_scalar(name: str, plain: str, doc: str) -> None:
-    op = Op(name, "data", shape=infer.unchanged, scalar=REQUIRED, sample=samples.scalars(0.0), doc=doc)
+    op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(0.0), saves=(),
+            doc=doc)
     function = find(plain).rules[0].function
 
     @op.forward("default -> default")
@@ -242,7 +244,7 @@ def _scatter_scalar(name: str, plain: str, doc: str) -> None:
         def _(k: Any, x: Any, attrs: Any) -> Any:
             return on_data(x, function(k, x.data, attrs))
 
-    op.gradient(lambda F, g, _data, _out, attrs, want: g)
+    op.gradient(lambda F, g, data, out, attrs, want: g)
 
 
 _scatter_scalar("_scatter_plus_scalar", "_plus_scalar", "``data + scalar``, of the stored values of a sparse array only.")

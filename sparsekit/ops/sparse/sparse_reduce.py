@@ -212,9 +212,10 @@ for _name, _function in (("argmax", "argmax"), ("argmin", "argmin"), ("argmax_ch
     _declare_place(_name, _function)
 
 
-square_sum = Op("_square_sum", "data", axis=None, keepdims=False, exclude=False, shape=infer.reduced, cost=cost.each_taken(2),
+square_sum = Op("_square_sum", "data", attrs={"axis": None, "keepdims": False, "exclude": False}, shape=infer.reduced,
+                cost=cost.each_taken(2),
                 sample=lambda: [([samples.grid()], {"axis": axis, "keepdims": keep})
-                                for axis in (0, 1) for keep in (False, True)],
+                                for axis in (0, 1) for keep in (False, True)], saves=("data",),
                 doc="""Sum of the squares of the elements along ``axis``, or of all.
 
 A row_sparse array reduced along axis 1 with ``keepdims=True`` gives a row_sparse column of the same rows.""")
@@ -239,14 +240,14 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @square_sum.gradient
-def _(F: Any, g: Any, data: Any, _out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     axes = axes_in(data, attrs)
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
     g = g if tuple(g.shape) == kept else F.Reshape(g, shape=kept)
     return F.broadcast_mul(data, g * 2)
 
 
-getnnz = Op("_contrib_getnnz", "data", axis=None, dtype=lambda dtypes, attrs: np.dtype(np.int64), cost=cost.none,
+getnnz = Op("_contrib_getnnz", "data", attrs={"axis": None}, dtype=lambda dtypes, attrs: np.dtype(np.int64), cost=cost.none,
             shape=lambda shapes, attrs: infer.reduced(shapes, {"axis": attrs["axis"], "keepdims": False}),
             sample=lambda: [([samples.grid()], {"axis": axis}) for axis in (None, 0, 1)],
             doc="""Number of stored values, of the whole matrix or along ``axis``, as int64.

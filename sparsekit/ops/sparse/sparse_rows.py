@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...base.errors import ShapeError
-from ...core.op import Call, find
+from ...core.op import find
 from ...storage import CSR, RowSparse, convert, densify
 from ...storage.convert import row_ids
 from ..elementwise.binary import add_csr, add_row_sparse, index_type
@@ -89,16 +88,6 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 #: Orders of the axes of a matrix that exchange them; the empty one reverses the axes of any array.
 _EXCHANGED = ((), None, (1, 0), (1, -2), (-1, 0), (-1, -2))
-
-
-def _written_out(call: Call, shapes: Sequence[Any]) -> Call:
-    """The call with the order of the axes written out for arrays that are not matrices, which cannot be csr."""
-    if call.attrs["axes"] or shapes[0] is None or len(shapes[0]) == 2:
-        return call
-    return call.op.bind({**call.attrs, "axes": tuple(reversed(range(len(shapes[0]))))})
-
-
-find("transpose").settle = _written_out
 
 
 @find("transpose").forward("csr -> csr")

@@ -2,7 +2,7 @@
 
 This module declares steps, and runs them on each kind of weight, gradient and state.
 Families: ``update_momentum``, ``update_adaptive``, ``update_precision`` (float16 weights with a float32 copy)
-and ``update_many`` (lists of weights in one call).
+and ``compat.ops.multi_update`` (lists of weights in one call).
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ class Update(Op):
 
     Attributes
     ----------
-    step : UpdateRule or None
+    step : UpdateRule, optional
+        What the kernel runs for each weight.
     group : int
         Arrays a weight: with several weights, each is the first of so many inputs.
     counter : str
@@ -83,8 +84,15 @@ class Update(Op):
     """
 
     step: UpdateRule
-    group = 0
-    counter = "num_weights"
+    group: int
+    counter: str
+
+    def __init__(self, name: str, inputs: str, *, step: UpdateRule | None = None, group: int = 0, counter: str = "num_weights",
+                 **declared: Any) -> None:
+        super().__init__(name, inputs, **declared)
+        self.group, self.counter = group, counter
+        if step is not None:
+            self.step = step
 
     def weights(self, attrs: dict[str, Any]) -> range:
         """Places of the weights among the inputs, one a result."""
@@ -238,16 +246,15 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
     flat : bool
         Whether all elements are alike; otherwise rows are.
     """
-    count = len(states.split())
+    count, chosen = len(states.split()), UpdateRule(step, numbers_of(numbers, bound), idle or _never, flat)
     made = Update(
-        name, " ".join(["weight grad", states]).strip(), shape=shape, dtype=first_type, lane="update", cost=cost.update,
-        mutates=(0, *range(2, 2 + count)), aliases=aliases,
+        name, " ".join(["weight grad", states]).strip(), attrs=attrs, shape=shape, dtype=first_type, lane="update",
+        cost=cost.update, mutates=(0, *range(2, 2 + count)), aliases=aliases,
         sample=sample or example(count, signs, **{key: 0.1 if key == "lr" else 2
                                                   for key, value in attrs.items() if value is REQUIRED}),
         doc=formula + _RULE.format(states=" and the states" if states else "", order=order,
-                                   written=f"  {states.replace(' ', ', ')} are always written." if states else ""))
-    made.attrs = attrs
-    chosen = made.step = UpdateRule(step, numbers_of(numbers, bound), idle or _never, flat)
+                                   written=f"  {states.replace(' ', ', ')} are always written." if states else ""),
+        step=chosen)
 
     def run(k: Any, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
         *arrays, given = arrays_and_attrs

@@ -164,14 +164,12 @@ _ADAMW_STEP = UpdateRule(
         eta * lr, eta * wd, epsilon, *_moments(beta1, beta2))), lambda attrs: False)
 
 adamw_update = Update(
-    "_contrib_adamw_update", "weight grad mean var rescale_grad", shape=rescaled_shape, dtype=first_type, lane="update",
-    cost=cost.update, mutates=(0, 2, 3), aliases=("_adamw_update",), sample=_rescaled_sample(2, " +"),
+    "_contrib_adamw_update", "weight grad mean var rescale_grad", attrs=_ADAMW, shape=rescaled_shape, dtype=first_type,
+    lane="update", cost=cost.update, mutates=(0, 2, 3), aliases=("_adamw_update",), sample=_rescaled_sample(2, " +"),
     doc="Adam with weight decay apart: mean and var as Adam's; ``weight -= eta * (lr * mean / (sqrt(var) + epsilon) + wd * "
         "weight)``.\n\n``g`` is the gradient times ``rescale_grad``, an array of one number; where that is zero, infinite or "
         "nan nothing changes.  ``clip_gradient`` bounds ``g``.  With a row_sparse gradient, ``lazy_update=True`` changes only "
-        "the rows it stores; otherwise absent rows are zeros.")
-adamw_update.attrs = _ADAMW
-adamw_update.step = _ADAMW_STEP
+        "the rows it stores; otherwise absent rows are zeros.", step=_ADAMW_STEP)
 
 
 def adamw_attrs(attrs: dict[str, Any], rescale: Any) -> dict[str, Any] | None:
@@ -200,7 +198,7 @@ _LAMB_STEP = UpdateRule(
         *_moments(beta1, beta2))), lambda attrs: False)
 
 lamb_update_phase1 = Op(
-    "lamb_update_phase1", "weight grad mean var", shape=infer.same_shape, dtype=first_type, lane="update",
+    "lamb_update_phase1", "weight grad mean var", attrs=_LAMB, shape=infer.same_shape, dtype=first_type, lane="update",
     cost=cost.update, mutates=(2, 3), asked="the result is the step of a weight that is dense",
     sample=lambda: [(arrays, {**attrs, "lazy_update": lazy})
                     for arrays, attrs in example(2, " +", t=2)() for lazy in (True, False)],
@@ -208,7 +206,6 @@ lamb_update_phase1 = Op(
         "with mean and var as Adam's of the gradient times ``rescale_grad``, which ``clip_gradient`` bounds where it is not "
         "negative; without ``bias_correction`` not divided.\n\nWith a row_sparse gradient and "
         "``lazy_update=True`` the step is row_sparse, and absent rows of mean and var rest; otherwise absent rows are zeros.")
-lamb_update_phase1.attrs = _LAMB
 
 
 def lamb_phase1(k: Any, weight: Any, grad: Any, mean: Any, var: Any, attrs: dict[str, Any]) -> Any:
@@ -255,10 +252,9 @@ def _ratio_sample(copies: int = 0) -> Any:
 
 
 lamb_update_phase2 = Update(
-    "lamb_update_phase2", "weight g r1 r2", shape=_ratio_shape, dtype=first_type, lane="update", cost=cost.update,
-    mutates=(0,), sample=_ratio_sample(),
+    "lamb_update_phase2", "weight g r1 r2", attrs={"lr": REQUIRED, "lower_bound": -1.0, "upper_bound": -1.0},
+    shape=_ratio_shape, dtype=first_type, lane="update", cost=cost.update, mutates=(0,), sample=_ratio_sample(),
     doc="Second phase of LAMB: ``weight -= lr * r1 / r2 * g``." + _RATIO)
-lamb_update_phase2.attrs = {"lr": REQUIRED, "lower_bound": -1.0, "upper_bound": -1.0}
 
 
 def lamb_phase2(k: Any, weight: Any, step: Any, norm: Any, step_norm: Any, attrs: dict[str, Any]) -> Any:

@@ -61,13 +61,12 @@ dcasgd_mom_update = declare(
     "``dcasgd_update`` whose step is added to ``momentum * mom``.")
 
 sgld_update = Update(
-    "sgld_update", "weight grad", shape=infer.same_shape, dtype=first_type, lane="update", cost=cost.update, mutates=(0,),
-    random=True, sample=example(0, lr=0.1),
+    "sgld_update", "weight grad", attrs={"lr": REQUIRED, "wd": 0.0, **_ALL}, shape=infer.same_shape, dtype=first_type,
+    lane="update", cost=cost.update, mutates=(0,), random=True, sample=example(0, lr=0.1),
     doc="Langevin dynamics: ``weight += normal(0, sqrt(lr)) - lr / 2 * (g + wd * weight)``.\n\n"
         "With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores move; otherwise all "
-        "rows get noise.  ``clip_gradient`` bounds ``g``, the gradient times ``rescale_grad``, and is off when negative.")
-sgld_update.attrs = {"lr": REQUIRED, "wd": 0.0, **_ALL}
-sgld_update.step = sgd_update.step
+        "rows get noise.  ``clip_gradient`` bounds ``g``, the gradient times ``rescale_grad``, and is off when negative.",
+    step=sgd_update.step)
 
 
 def _langevin(k: Any, weight: Any, grad: Any, attrs: Any) -> Any:

@@ -62,10 +62,9 @@ def _halved(plain: Op, states: int) -> Any:
 def _declare(plain: Update, states: str) -> Update:
     count = len(states.split())
     made = Update(
-        f"mp_{plain.name}", " ".join(["weight grad", states, "weight32"]), shape=infer.same_shape, dtype=first_type,
-        lane="update", cost=cost.update, mutates=(0, *range(2, 3 + count)), sample=_halved(plain, count),
-        doc=f"``{plain.name}``{_SAID}\n\n{plain.doc}")
-    made.attrs, made.step = plain.attrs, plain.step
+        f"mp_{plain.name}", " ".join(["weight grad", states, "weight32"]), attrs=plain.attrs, shape=infer.same_shape,
+        dtype=first_type, lane="update", cost=cost.update, mutates=(0, *range(2, 3 + count)), sample=_halved(plain, count),
+        doc=f"``{plain.name}``{_SAID}\n\n{plain.doc}", step=plain.step)
 
     def run(k: Any, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
         *arrays, copy, attrs = arrays_and_attrs
@@ -81,10 +80,9 @@ mp_sgd_mom_update = _declare(sgd_mom_update, "mom")
 mp_nag_mom_update = _declare(nag_mom_update, "mom")
 
 mp_adamw_update = Update(
-    "_contrib_mp_adamw_update", "weight grad mean var weight32 rescale_grad", shape=rescaled_shape, dtype=first_type,
-    lane="update", cost=cost.update, mutates=(0, 2, 3, 4), aliases=("_mp_adamw_update",), sample=_halved(adamw_update, 2),
-    doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}")
-mp_adamw_update.attrs, mp_adamw_update.step = adamw_update.attrs, adamw_update.step
+    "_contrib_mp_adamw_update", "weight grad mean var weight32 rescale_grad", attrs=adamw_update.attrs, shape=rescaled_shape,
+    dtype=first_type, lane="update", cost=cost.update, mutates=(0, 2, 3, 4), aliases=("_mp_adamw_update",),
+    sample=_halved(adamw_update, 2), doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}", step=adamw_update.step)
 
 
 def _adamw(k: Any, weight: Any, grad: Any, mean: Any, var: Any, copy: Any, rescale: Any, attrs: Any) -> Any:
@@ -97,13 +95,11 @@ def _adamw(k: Any, weight: Any, grad: Any, mean: Any, var: Any, copy: Any, resca
 rows_for(mp_adamw_update, 4, _adamw, "default")
 
 mp_lamb_update_phase1 = Op(
-    "mp_lamb_update_phase1", "weight grad mean var weight32", shape=infer.same_shape,
-    dtype=lambda dtypes, attrs: dtypes[4], lane="update", cost=cost.update, mutates=(2, 3),
-    asked=lamb_update_phase1.asked,
+    "mp_lamb_update_phase1", "weight grad mean var weight32", attrs=lamb_update_phase1.attrs, shape=infer.same_shape,
+    dtype=lambda dtypes, attrs: dtypes[4], lane="update", cost=cost.update, mutates=(2, 3), asked=lamb_update_phase1.asked,
     sample=_halved(lamb_update_phase1, 2),
     doc="``lamb_update_phase1`` by ``weight32``, a float32 copy of the float16 weight; the step is float32.\n\n"
         + lamb_update_phase1.doc)
-mp_lamb_update_phase1.attrs = lamb_update_phase1.attrs
 
 
 def _phase1(k: Any, _weight: Any, grad: Any, mean: Any, var: Any, copy: Any, attrs: Any) -> Any:
@@ -120,10 +116,9 @@ def _ratio_sample() -> Any:
 
 
 mp_lamb_update_phase2 = Update(
-    "mp_lamb_update_phase2", "weight g r1 r2 weight32", shape=lamb_update_phase2.shape, dtype=first_type, lane="update",
-    cost=cost.update, mutates=(0, 4), sample=_ratio_sample,
+    "mp_lamb_update_phase2", "weight g r1 r2 weight32", attrs=lamb_update_phase2.attrs, shape=lamb_update_phase2.shape,
+    dtype=first_type, lane="update", cost=cost.update, mutates=(0, 4), sample=_ratio_sample,
     doc=f"``lamb_update_phase2``{_SAID}  (MXNet leaves ``weight32`` as it was.)\n\n{lamb_update_phase2.doc}")
-mp_lamb_update_phase2.attrs = lamb_update_phase2.attrs
 
 
 def _phase2(k: Any, weight: Any, step: Any, norm: Any, step_norm: Any, copy: Any, attrs: Any) -> Any:

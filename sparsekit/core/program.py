@@ -81,7 +81,7 @@ class _Instruction:
         """The instruction as the loop reads it: the kernel, what takes its arguments out of the stores, the result's slot.
 
         The last item is the instruction itself if a plain call is not enough.  ``fixed(value)`` gives the slot of an
-        argument that is no array.
+        argument that is not an array.
         """
         plan, places = self.plan, self.places
         direct = getattr(plan.k.xp, plan.ufunc) if plan.ufunc and len(places) == 2 else None

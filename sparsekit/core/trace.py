@@ -305,7 +305,7 @@ class _AtWork(_Tracing):
 
 
 class aside(_Tracing):
-    """Compute in the middle of a trace, for what happens once and is no part of the program: initial values, say."""
+    """Compute with values during a trace, outside of the program: initial values, for example."""
 
     def _enter(self, before: Any) -> None:
         tracer = _current.tracer

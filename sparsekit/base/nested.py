@@ -9,7 +9,7 @@ __all__ = ["Opaque", "flatten", "restore"]
 
 
 class Opaque(Exception):
-    """The name of a type of which a nested value holds something that is no leaf, no container and no setting."""
+    """The name of the type of the first item in a nested value that is neither a leaf, nor a container, nor a setting."""
 
 
 def flatten(value: Any, leaf: Any, found: list[Any], settings: tuple[type, ...] = (), apart: bool = False) -> Any:

@@ -23,7 +23,7 @@ __all__ = ["open_member", "unpack"]
 #: Text may be so many times as long as what it was packed into, and at least so long: more is an attack or an accident.
 RATIO, ANYWAY = 100, 1 << 28
 
-#: How a file is read that begins so.
+#: First bytes of a file -> how it is read.
 _OPENED: dict[bytes, Callable[[Any], Any]] = {
     b"BZh": bz2.BZ2File, b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw), b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
@@ -32,7 +32,7 @@ _OPENED: dict[bytes, Callable[[Any], Any]] = {
 #: Bytes of a header of a tar archive, a long name for instance, which is read into memory at once.
 LONGEST_HEADER = 1 << 20
 
-#: What the standard library raises for archives that are damaged, encrypted, packed by an unknown method or made to harm.
+#: Errors of the standard library for archives that are damaged, encrypted, malicious or packed by an unknown method.
 _DAMAGE = (ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
            lzma.LZMAError, struct.error, tarfile.TarError, zipfile.BadZipFile, zlib.error,
            AttributeError)  # tarfile's own before Python 3.11.4, where a stream cannot be decompressed

@@ -1,4 +1,4 @@
-"""Files from the network into a folder that keeps them: resumed, checked, and never half there."""
+"""Downloads of files to a cache folder: resumed, checked, and complete or absent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..base.version import __version__
 __all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch"]
 
 BLOCK = 1 << 18
-#: How often a transfer that stops is taken up again without anything having come, and seconds before that.
+#: Retries of a transfer without progress, and seconds before each retry.
 RETRIES, WAIT = 4, 1.0
 TIMEOUT = 30.0
 #: Bytes of a file of which neither its publisher nor its server says how long it is.

@@ -16,7 +16,7 @@ from ..symbol import Group, Symbol
 from ..symbol.attr_text import parse
 from ..symbol.inference import declared_stype, dtypes_of, shapes_of
 from ..symbol.node import SymbolNode, order, variables
-from ..symbol.program import Program
+from ..symbol.program import SymbolProgram
 from ..symbol.shapes import complete, from_user, to_user
 from .block import HybridBlock
 from .parameter import ParameterDict
@@ -69,7 +69,7 @@ class SymbolBlock(HybridBlock):
             raise ParameterError(f"Inputs must have different names, got {', '.join(self._inputs)}.",
                                  hint="name each variable once.")
         self._make_parameters()
-        self._program = Program(self._symbol._entries)
+        self._program = SymbolProgram(self._symbol._entries)
 
     @staticmethod
     def _check_input(one: Symbol) -> str:

@@ -68,12 +68,12 @@ class CSVIter(_Held):
         float32 by default.
     data_name, label_name : str
     prefetch_buffer, ctx : optional
-        Taken for MXNet's sake, without effect.
+        Accepted for compatibility with MXNet, without effect.
 
     Raises
     ------
     DataFileError
-        If a file is missing, empty, damaged or no table of numbers, or a line is longer than ``config.line_limit``.
+        If a file is missing, empty, damaged or not a table of numbers, or a line is longer than ``config.line_limit``.
     ShapeError
         If lines do not have as many numbers as the shape says, or the files differ in length, or a batch would take more
         bytes than ``config.batch_limit``.

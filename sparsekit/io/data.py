@@ -1,4 +1,4 @@
-"""What data iterators hand out: batches, their descriptions, and the base of all iterators."""
+"""Batches of data iterators, their descriptions, and the base of all iterators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a line of LibSVM text, in words."""
+"""Error messages for malformed LibSVM text."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _feature(token: bytes) -> tuple[str, str]:
 
 
 def explain(code: int, line: bytes, column: int, base: int, width: int) -> tuple[str, str]:
-    """Say what the parser stumbled over: (what, hint).
+    """Explain an error of the parser: (what, hint).
 
     Parameters
     ----------

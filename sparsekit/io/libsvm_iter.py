@@ -115,7 +115,7 @@ class LibSVMIter(DataIter):
     memory_limit : int
         Bytes.
     prefetch_buffer, ctx : optional
-        Taken for MXNet's sake, without effect.
+        Accepted for compatibility with MXNet, without effect.
 
     Raises
     ------

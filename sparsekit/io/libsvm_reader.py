@@ -210,7 +210,7 @@ class LibSVMReader:
 
     @property
     def name(self) -> str:
-        """What messages call the source."""
+        """The name of the source in messages."""
         return self.source.name
 
     def __iter__(self) -> Iterator[Rows]:

@@ -1,4 +1,4 @@
-"""Where text comes from: paths, file objects and lines, plain, gzip or bz2, with errors that name the source."""
+"""Sources of text: paths, file objects and lines, plain, gzip or bz2, with errors that name the source."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class TextSource:
     Attributes
     ----------
     name : str
-        What messages call it.
+        Its name in messages.
     reopenable : bool
         Whether it can be read again from the start.
     """
@@ -190,7 +190,7 @@ class TextSource:
                                 "and that you may read it.") from error
 
     def size(self) -> int:
-        """Bytes of decompressed text; reads the whole source if it is compressed or no regular file."""
+        """Bytes of decompressed text; reads the whole source if it is compressed or not a regular file."""
         with self.open() as handle:
             if isinstance(handle, io.BufferedReader) and handle.seekable():
                 return handle.seek(0, os.SEEK_END)

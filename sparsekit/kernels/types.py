@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..base.types import Array, DTypeLike, Indices, Scalar, Shape, Values
 
-__all__ = ["ArrayModule", "Function", "Kernels", "Solvers", "Step", "Ufunc"]
+__all__ = ["ArrayModule", "Function", "Kernels", "Solvers", "Ufunc", "UpdateStep"]
 
 #: What an array module takes for an array: one, a number, or a list of either.
 Given: TypeAlias = Array | Scalar | Sequence[Any]  # Any: lists nest as deep as the array has axes
@@ -26,7 +26,7 @@ class Function(Protocol):
     def __call__(self, value: Values) -> Values: ...
 
 
-class Step(Protocol):
+class UpdateStep(Protocol):
     """A step of an optimizer, as ``update_rows`` and its sisters take it."""
 
     def __call__(self, weight: Values, data: Values, indices: Indices, moves: int, numbers: Values, *states: Values) -> int: ...
@@ -332,28 +332,29 @@ class Kernels(Protocol):
     def add_rows(self, data: Values, indices: Indices, factor: float, out: Values) -> None: ...
     def copy_rows(self, data: Values, indices: Indices, out: Values) -> None: ...
 
-    def update_rows(self, step: Step, weight: Values, data: Values, indices: Indices, numbers: Values,
+    def update_rows(self, step: UpdateStep, weight: Values, data: Values, indices: Indices, numbers: Values,
                     states: Sequence[Values]) -> None: ...
-    def update_dense(self, step: Step, weight: Values, gradient: Values, numbers: Values, states: Sequence[Values]) -> None: ...
-    def update_other_rows(self, step: Step, weight: Values, indices: Indices, numbers: Values,
+    def update_dense(self, step: UpdateStep, weight: Values, gradient: Values, numbers: Values,
+                     states: Sequence[Values]) -> None: ...
+    def update_other_rows(self, step: UpdateStep, weight: Values, indices: Indices, numbers: Values,
                           states: Sequence[Values]) -> None: ...
-    sgd_step: Step
-    momentum_step: Step
-    nesterov_step: Step
-    sign_step: Step
-    sign_momentum_step: Step
-    compensated_step: Step
-    compensated_momentum_step: Step
+    sgd_step: UpdateStep
+    momentum_step: UpdateStep
+    nesterov_step: UpdateStep
+    sign_step: UpdateStep
+    sign_momentum_step: UpdateStep
+    compensated_step: UpdateStep
+    compensated_momentum_step: UpdateStep
 
-    adam_step: Step
-    adamw_step: Step
-    adamax_step: Step
-    nadam_step: Step
-    lamb_step: Step
-    adagrad_step: Step
-    group_adagrad_step: Step
-    rmsprop_step: Step
-    centered_rmsprop_step: Step
-    ftrl_step: Step
-    ftml_step: Step
-    adadelta_step: Step
+    adam_step: UpdateStep
+    adamw_step: UpdateStep
+    adamax_step: UpdateStep
+    nadam_step: UpdateStep
+    lamb_step: UpdateStep
+    adagrad_step: UpdateStep
+    group_adagrad_step: UpdateStep
+    rmsprop_step: UpdateStep
+    centered_rmsprop_step: UpdateStep
+    ftrl_step: UpdateStep
+    ftml_step: UpdateStep
+    adadelta_step: UpdateStep

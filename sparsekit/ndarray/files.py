@@ -227,7 +227,7 @@ class _Reader:
     size : int
         Its length in bytes.
     name : str
-        What messages call it.
+        Its name in messages.
     """
 
     def __init__(self, file: Any, size: int, name: str) -> None:

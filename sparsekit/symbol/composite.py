@@ -146,8 +146,8 @@ class Graph:
 
     def run(self, arrays: Sequence[Any], ctx: object) -> list[Any]:
         """The heads, for an array for each variable; recorded if autograd records."""
-        from .program import Program  # which knows of composites
+        from .program import SymbolProgram  # which knows of composites
 
         if self._program is None:
-            self._program = Program(self.heads, part=True)
+            self._program = SymbolProgram(self.heads, part=True)
         return list(self._program.run(arrays, ctx))

@@ -20,7 +20,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .inference import shapes_of
 from .node import Entry, SymbolNode, order, variables
-from .program import Program
+from .program import SymbolProgram
 from .shapes import complete, from_user, to_user
 
 __all__ = ["Executor"]
@@ -42,11 +42,11 @@ class Executor:
     """
 
     def __init__(self, heads: Sequence[Entry], ctx: Context, args: list[Any], grads: list[Any], requests: list[str],
-                 aux: list[Any], program: Program | None = None) -> None:
+                 aux: list[Any], program: SymbolProgram | None = None) -> None:
         self._heads, self._ctx, self._requests = list(heads), ctx, requests
         self._arguments, self._states = variables(order(heads))
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
-        self._program = program or Program(self._heads)
+        self._program = program or SymbolProgram(self._heads)
         names = [node.name for node in self._arguments]
         self._arg_dict, self._grad_dict = dict(zip(names, args, strict=True)), dict(zip(names, grads, strict=True))
         self._aux_dict = {node.name: array for node, array in zip(self._states, aux, strict=True)}

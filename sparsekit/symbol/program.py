@@ -18,7 +18,7 @@ from ..ops.update.update import Update
 from .inference import adjusted_call, leaves_open, shapes_of
 from .node import Entry, SymbolNode, order
 
-__all__ = ["Program", "Watch"]
+__all__ = ["SymbolProgram", "Watch"]
 
 #: ``watch(node, inputs, outputs)`` is shown the arrays of every operator.
 Watch = Callable[[SymbolNode, Sequence[Any], Sequence[Any]], None]
@@ -67,7 +67,7 @@ class _Segment:
         self.lowered: dict[Any, _Lowered] = {}
 
 
-class Program:
+class SymbolProgram:
     """What runs a graph.
 
     Parameters

@@ -29,12 +29,12 @@ def declared(name: str) -> dict[str, list[str]]:
     module = ast.parse((KERNELS / "types.py").read_text(encoding="utf-8"))
     found = next(node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name)
     steps = {node.target.id: ["a step"] for node in found.body if isinstance(node, ast.AnnAssign)
-             and isinstance(node.target, ast.Name) and getattr(node.annotation, "id", "") == "Step"}
+             and isinstance(node.target, ast.Name) and getattr(node.annotation, "id", "") == "UpdateStep"}
     return steps | {node.name: parameters(node)[1:] for node in found.body if isinstance(node, ast.FunctionDef)}
 
 
 def is_step(node: ast.FunctionDef) -> bool:
-    """Whether a kernel is called as ``Step`` says, or made such by ``over_rows``."""
+    """Whether a kernel is called as ``UpdateStep`` says, or made such by ``over_rows``."""
     return (any(ast.unparse(one).startswith("over_rows(") for one in node.decorator_list)
             or parameters(node)[:5] == ["weight", "data", "indices", "moves", "numbers"])
 

@@ -107,7 +107,7 @@ The classes are on axis 1, with everything behind it (the default), on axis 1 on
 last axis (``preserve_shape=True``).  A label is a class for each softmax, or an array of probabilities of the data's
 shape.  The gradient is scaled by ``grad_scale`` and, for classes, divided by the number of labels
 (``normalization='batch'``) or of those that are not ``ignore_label`` (``'valid'``); ``use_ignore=True`` leaves out
-the samples with that label, and a label that is no class takes nothing off.  ``smooth_alpha`` goes from the class to
+the samples with that label, and for a label outside the classes nothing is subtracted.  ``smooth_alpha`` goes from the class to
 all others.  ``out_grad=True`` multiplies by the gradient from above (MXNet multiplies by the output).""")
 
 

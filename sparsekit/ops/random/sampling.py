@@ -27,7 +27,7 @@ def _kind(attrs: dict[str, Any], allowed: tuple[str, ...] = REAL, default: str =
 
 
 def sizes(shape: Any) -> tuple[int, ...]:
-    """The attribute ``shape`` as a tuple; None and () are no axes."""
+    """The attribute ``shape`` as a tuple; None and () mean no axes."""
     if shape is None:
         return ()
     made = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)

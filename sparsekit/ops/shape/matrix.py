@@ -163,7 +163,7 @@ def _transposed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _written_out(call: Call, shapes: Sequence[Any]) -> Call:
-    """The call with the order of the axes written out for arrays that are no matrices, which cannot be csr."""
+    """The call with the order of the axes written out for arrays that are not matrices, which cannot be csr."""
     if call.attrs["axes"] or shapes[0] is None or len(shapes[0]) == 2:
         return call
     return call.op.bind({**call.attrs, "axes": tuple(reversed(range(len(shapes[0]))))})

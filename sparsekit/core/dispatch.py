@@ -294,15 +294,15 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
             ready = call.ready.get(tuple([array._layout for array in inputs]) or ctx)
     except AttributeError:
         raise not_an_array(call, inputs) from None
-    state = hooks.state
+    here = hooks.state.__dict__  # read once, which is cheaper than attributes
     node = None
-    if state.recording and call.recorded:
+    if here["recording"] and call.recorded:
         entries = [array._entry for array in inputs]
         for place in call.op.nondifferentiable:
             if place < count:
                 entries[place] = None
         if entries.count(None) != count:
-            node = Node(call, entries, inputs if call.op.saves_inputs else None, inputs[0]._layout.ctx, state.layer)
+            node = Node(call, entries, inputs if call.op.saves_inputs else None, inputs[0]._layout.ctx, here["layer"])
     if ready is None or out is not None:
         return _invoke_slow(call, inputs, out, ctx, node)
     plan, function, k, attrs, layout = ready
@@ -313,11 +313,13 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         given = function, k, inputs[0]._store, attrs
     else:
         given = function, k, *[array._store for array in inputs], attrs
-    sink = hooks.sink
+    sink, quietly = hooks.sink, here["quietly"]
     try:
-        start = 0 if sink is None else _clock()
-        result = state.ignore_fp_errors(*given)
-        end = 0 if sink is None else _clock()
+        if sink is not None:
+            start = _clock()
+        result = ignore_fp_errors(*given)
+        if sink is not None:
+            end = _clock()
     except SparsekitError:
         raise
     except KERNEL_ERRORS as error:
@@ -327,13 +329,9 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
             raise
         return _invoke_slow(call, inputs, out, ctx, node)
     array = _new(layout.cls)
-    array._store, array._layout, array._seen = result, layout, 0
-    if node is None:
-        array._entry = None
-    else:
-        array._entry = (node, 0)
-        if call.op.saves_outputs:
-            node.results = (result,)
+    array._store, array._layout, array._entry, array._seen = result, layout, node and (node, 0), 0
+    if node is not None and call.op.saves_outputs:
+        node.results = (result,)
     if sink is not None:
         sink.call(plan, start, end, inputs, array, node)
         if node is not None and node.results:

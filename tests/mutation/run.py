@@ -25,13 +25,14 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -232,8 +233,12 @@ def failed_test(text: str) -> str:
     return found[1] if found else ""
 
 
-def examine(copy: Copy, calls: Map, mutant: Mutant, source: str, part: str, quick: bool) -> dict[str, Any]:
-    """Run the tests that concern a mutant until one fails; a quick look leaves out the test files of its part."""
+def examine(copy: Copy, calls: Map, mutant: Mutant, source: str, part: str, quick: bool,
+            wanted: str | None = None) -> dict[str, Any]:
+    """Run the tests that concern a mutant until one fails; a quick look leaves out the test files of its part.
+
+    ``wanted`` are arguments of pytest to run in the place of all that.
+    """
     words = set(re.findall(r'"(\w+)"', " ".join(source.splitlines()[mutant.statement[0] - 1:mutant.statement[1]])))
     numbers = calls.near(mutant, words)
     kernels = part == "kernels" and "/gpu/" not in mutant.path
@@ -241,14 +246,16 @@ def examine(copy: Copy, calls: Map, mutant: Mutant, source: str, part: str, quic
     tried: set[str] = set()
     try:
         for stage, seconds, most in (("near", NEAR, 30), ("wide", WIDE, 400), ("part", 0.0, 0)):
-            if stage == "part":
+            if wanted:
+                tests = shlex.split(wanted) if stage == "wide" else []
+            elif stage == "part":
                 tests = [*PARTS[part][1]]
             else:
                 seconds = min(seconds, QUICK) if quick else seconds
                 tests = calls.chosen(numbers, seconds, most, copy.bad | tried, FILES if stage == "near" else None)
             if not tests or (quick and stage == "part"):
                 continue
-            compiled = not kernels or stage == "part"
+            compiled = not kernels or stage == "part" or bool(wanted)
             verdict, test = attempt(copy, mutant, source, tests, LIMITS[stage], compiled)
             if verdict:
                 return {"verdict": verdict, "stage": stage, "by": test}
@@ -270,9 +277,14 @@ def attempt(copy: Copy, mutant: Mutant, source: str, tests: list[str], limit: fl
         if status == 0:
             return "", ""
         test = failed_test(text)
+        gone = {place.split(f"{copy.folder}/")[-1] for place in re.findall(r"^ERROR: not found: (.+)$", text, re.MULTILINE)}
+        if status == 4 and gone and set(tests) - gone:  # names that hold an address, or that the fault has changed
+            copy.bad |= gone
+            tests = [name for name in tests if name not in gone]
+            continue
         if status in (4, 5) or not test:  # tests that are gone, or cannot be collected: ask their files
             if any("::" in name for name in tests):
-                tests = sorted({name.split("::")[0] for name in tests})[:3]
+                tests = sorted({name.split("::")[0] for name in tests}, key=tests.count)[:1]
                 continue
             last = [line for line in text.splitlines() if line.strip()][-1:]
             return ("killed", (last[0] if last else "pytest died")[:100]) if status not in (0, 5) else ("", "")
@@ -294,16 +306,20 @@ def attempt(copy: Copy, mutant: Mutant, source: str, tests: list[str], limit: fl
 # -- Drawing and telling ----------------------------------------------------------------------------------------------
 
 
-def drawn(part: str, seed: int) -> list[tuple[Mutant, str]]:
-    """All lines of a part in the order of the seed, with one fault for each."""
-    lines: dict[tuple[str, int], list[tuple[Mutant, str]]] = collections.defaultdict(list)
+def everything(part: str) -> Iterator[tuple[Mutant, str]]:
+    """Every fault of a part, with the file's text."""
     for pattern in PARTS[part][0]:
         for file in sorted(ROOT.glob(pattern)):
             path, source = str(file.relative_to(ROOT)), file.read_text()
-            if file.name == "samples.py":  # inputs of tests
-                continue
-            for mutant in mutants(path, source):
-                lines[path, mutant.line].append((mutant, source))
+            if file.name != "samples.py":  # inputs of tests
+                yield from ((mutant, source) for mutant in mutants(path, source))
+
+
+def drawn(part: str, seed: int) -> list[tuple[Mutant, str]]:
+    """All lines of a part in the order of the seed, with one fault for each."""
+    lines: dict[tuple[str, int], list[tuple[Mutant, str]]] = collections.defaultdict(list)
+    for mutant, source in everything(part):
+        lines[mutant.path, mutant.line].append((mutant, source))
     generator = random.Random(f"{seed} {part}")
     order = sorted(lines)
     generator.shuffle(order)
@@ -348,7 +364,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9, help="start no mutant after so many minutes")
     parser.add_argument("--report", type=Path, help="file that results are added to")
-    parser.add_argument("--only", help="run the drawn mutants whose names begin so, whatever the report says")
+    parser.add_argument("--only", help="run the mutants whose names begin so, whatever the report says")
+    parser.add_argument("--tests", help="with --only: arguments of pytest to run, such as 'tests/ndarray -k dot'")
     parser.add_argument("--again", action="store_true", help="run drawn mutants that survived once more")
     parser.add_argument("--quick", action="store_true", help="only tests that the map names, not all of the part")
     parser.add_argument("--list", action="store_true", help="print what would be run")
@@ -369,7 +386,7 @@ def main() -> int:
         copy = calls = None
         for part in asked.part or PARTS:
             counted = 0
-            for mutant, source in drawn(part, asked.seed):
+            for mutant, source in everything(part) if asked.only else drawn(part, asked.seed):
                 if counted >= asked.count or time.monotonic() > end:
                     break
                 before = results.get(mutant.name)
@@ -377,7 +394,7 @@ def main() -> int:
                     wanted = mutant.name.startswith(asked.only)
                 else:
                     wanted = before is None or (asked.again and before["verdict"] == "survived")
-                counted += before is None or before["verdict"] != "equivalent"
+                counted += not asked.only and (before is None or before["verdict"] != "equivalent")
                 if asked.list:
                     print(mutant.name, f"{mutant.path}:{mutant.line} {mutant.kind}: {mutant.before} → {mutant.after}")
                 if asked.list or not wanted:
@@ -392,7 +409,7 @@ def main() -> int:
                 else:
                     if copy is None or calls is None:
                         copy, calls = Copy(Path(folder)), Map(asked.map)
-                    entry |= examine(copy, calls, mutant, source, part, asked.quick)
+                    entry |= examine(copy, calls, mutant, source, part, asked.quick, asked.tests)
                 results[mutant.name] = entry
                 save(asked.report, results)
                 print(f"{mutant.name} {mutant.path}:{mutant.line} {mutant.kind}: {mutant.before!r} → {mutant.after!r}: "

@@ -313,7 +313,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         given = function, k, inputs[0]._store, attrs
     else:
         given = function, k, *[array._store for array in inputs], attrs
-    sink, quietly = hooks.sink, here["quietly"]
+    sink, ignore_fp_errors = hooks.sink, here["ignore_fp_errors"]
     try:
         if sink is not None:
             start = _clock()

@@ -14,17 +14,28 @@ import pytest
 NOT_COMPARED = ("stderr",)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--op", metavar="NAME", help="only the tests that concern this operator; see tests/one_operator.py")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Kernels that notebooks start inherit these: no frozen-module chatter, no colour, one behaviour everywhere.
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     os.environ.setdefault("NO_COLOR", "1")
     os.environ.pop("SPARSEKIT_PROFILE", None)
     os.environ["SPARSEKIT_PROGRESS"] = "off"  # nobody's progress enters a test, and no test's enters somebody's
-    # What each notebook takes is measured, printed at the end, and held to limits.
-    spec = importlib.util.spec_from_file_location("notebook_costs", Path(__file__).parent / "tests" / "notebook_costs.py")
-    costs = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(costs)
-    config.pluginmanager.register(costs.Costs())
+    if operator := config.getoption("--op"):
+        config.pluginmanager.register(plugin_of_tests("one_operator").plugin(operator))
+    else:  # what each notebook takes is measured, printed at the end, and held to limits
+        config.pluginmanager.register(plugin_of_tests("notebook_costs").Costs())
+
+
+def plugin_of_tests(name: str) -> Any:
+    """A module of ``tests`` that has a plugin."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / "tests" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.hookimpl(wrapper=True)

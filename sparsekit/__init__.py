@@ -20,38 +20,33 @@ from .base.config import config
 from .base.context import Context, cpu, cpu_pinned, current_context, gpu, num_gpus
 from .base.errors import *  # noqa: F403 - the error classes are all public
 from .base.forking import load as _load
+from .base.lazy import lazy as _lazy
 from .base.version import __version__
 
-#: Submodules and names that load on first use: name -> module, or module and attribute.
+#: Submodules and names that load on first use: name -> module, or module and attribute, below ``sparsekit``.
 _LAZY = {
-    "gluon": ".gluon", "io": ".io", "profiler": ".profiler", "operator": ".operator", "optimizer": ".optimizer",
-    "random": ".random",
-    "metric": ".metric", "callback": ".callback",
-    "initializer": ".initializer", "init": ".initializer", "test_utils": ".test_utils", "widgets": ".widgets",
-    "sym": ".symbol", "symbol": ".symbol", "executor": ".symbol.executor",
-    "viz": ".symbol.visualization", "visualization": ".symbol.visualization", "name": ".base.naming",
-    "attribute": ".base.attributes", "AttrScope": ".base.attributes:AttrScope",
-    "datasets": ".datasets", "lr_scheduler": ".lr_scheduler", "kernels": ".kernels",
-    "engine": ".engine", "kvstore": ".kvstore", "kv": ".kvstore", "context": ".base.context",
-    "module": ".module", "mod": ".module", "model": ".model", "monitor": ".monitor", "mon": ".monitor",
-    "Profiler": ".profiler:Profiler", "expect": ".profiler:expect",
-    "course": ".course", "predict": ".course:predict", "reveal": ".course:reveal", "exercise": ".course:exercise",
-    "progress": ".course:progress",
+    "gluon": "gluon", "io": "io", "profiler": "profiler", "operator": "operator", "optimizer": "optimizer",
+    "random": "random",
+    "metric": "metric", "callback": "callback",
+    "initializer": "initializer", "init": "initializer", "test_utils": "test_utils", "widgets": "widgets",
+    "sym": "symbol", "symbol": "symbol", "executor": "symbol.executor",
+    "viz": "symbol.visualization", "visualization": "symbol.visualization", "name": "base.naming",
+    "attribute": "base.attributes", "AttrScope": "base.attributes:AttrScope",
+    "datasets": "datasets", "lr_scheduler": "lr_scheduler", "kernels": "kernels",
+    "engine": "engine", "kvstore": "kvstore", "kv": "kvstore", "context": "base.context",
+    "module": "module", "mod": "module", "model": "model", "monitor": "monitor", "mon": "monitor",
+    "Profiler": "profiler:Profiler", "expect": "profiler:expect",
+    "course": "course", "predict": "course:predict", "reveal": "course:reveal", "exercise": "course:exercise",
+    "progress": "course:progress",
+    "rnd": "random", "log": "compat.log", "util": "compat.util", "runtime": "compat.runtime",
+    **{name: f"compat.util:{name}" for name in ("is_np_array", "is_np_shape", "np_shape", "set_np_shape", "use_np_shape")},
 }
 
 __all__ = ["Context", "__version__", "autograd", "config", "cpu", "cpu_pinned", "current_context", "gpu", "nd", "ndarray",
            "num_gpus", *_errors.__all__, *_LAZY]
 
 
-def __getattr__(name: str) -> Any:
-    """Load a submodule or a name on first use."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, attribute = _LAZY[name].partition(":")
-    found: Any = _load(module, __name__)
-    found = getattr(found, attribute) if attribute else found
-    globals()[name] = found
-    return found
+__getattr__ = _lazy(globals(), _LAZY)
 
 
 def __dir__() -> list[str]:

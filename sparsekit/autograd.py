@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .base.errors import GradientError
+from .base.lazy import lazy
 from .base.scoped import Assigned, Scoped
 from .core import hooks
 from .core.arrays import require_arrays
@@ -15,10 +16,17 @@ from .ndarray.backward import head_gradients, run_backward
 from .ndarray.functions import F
 from .ndarray.ndarray import NDArray
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
 __all__ = [
     "Function", "backward", "grad", "is_recording", "is_training", "mark_variables", "pause", "predict_mode", "record",
     "set_recording", "set_training", "train_mode",
 ]
+
+
+__getattr__ = lazy(globals(), {"get_symbol": "compat.recorded:get_symbol"})
 
 
 class _Switch(Scoped):
@@ -32,7 +40,7 @@ class _Switch(Scoped):
     def _before(self) -> tuple[bool, bool]:
         return hooks.state.recording, hooks.state.training
 
-    def _enter(self, before: Any) -> None:
+    def _enter(self, before: tuple[bool, ...]) -> None:
         state = hooks.state
         if self._recording is not None:
             state.recording = self._recording
@@ -43,9 +51,12 @@ class _Switch(Scoped):
         hooks.state.recording, hooks.state.training = before
 
 
+_RECORDING = _Switch(True, True)
+
+
 def record(train_mode: bool = True) -> _Switch:
     """``with record():`` notes what is computed, so that gradients can flow back; training mode by default."""
-    return _Switch(True, train_mode)
+    return _RECORDING if train_mode is True else _Switch(True, train_mode)
 
 
 def pause(train_mode: bool = False) -> _Switch:
@@ -85,11 +96,11 @@ def set_training(train: bool) -> bool:
     return before
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> None:
+def mark_variables(variables: Sequence[NDArray], gradients: list[Any] | Sequence[Any], grad_reqs: str = "write") -> None:
     """Make arrays variables, with these arrays as their gradient buffers."""
     variables, gradients = _list(variables), _list(gradients)
     require_arrays(variables, "A variable")
@@ -102,7 +113,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: Any = "write") -> 
         variable._mark(gradient, request)
 
 
-def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, train_mode: bool = True) -> None:
+def backward(heads: object, head_grads: object = None, retain_graph: bool = False, train_mode: bool = True) -> None:
     """Send gradients from one or several arrays to the variables they were computed from.
 
     Parameters
@@ -114,8 +125,9 @@ def backward(heads: Any, head_grads: Any = None, retain_graph: bool = False, tra
     run_backward(_list(heads), None if head_grads is None else _list(head_grads), retain_graph, train_mode)
 
 
-def grad(heads: Any, variables: Any, head_grads: Any = None, retain_graph: bool | None = None,
-         create_graph: bool = False, train_mode: bool = True) -> Any:
+def grad(heads: Sequence[NDArray] | NDArray, variables: NDArray | Sequence[Any],
+         head_grads: NDArray | Sequence[Any] | None = None, retain_graph: bool | None = None, create_graph: bool = False,
+         train_mode: bool = True) -> Any:
     """Gradients of ``heads`` with respect to ``variables``, as new arrays; no buffer changes.
 
     Parameters

@@ -11,12 +11,16 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .base.entry import doors, entries
-from .base.errors import SparsekitError
-from .base.progress import Batches, in_notebook
+from .base.errors import SparsekitError, expected
+from .base.progress import Progress, in_notebook
 from .ndarray.checkpoints import save_checkpoint
+
+if TYPE_CHECKING:
+    from .ndarray.ndarray import NDArray
+
 
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
            "module_checkpoint"]
@@ -45,7 +49,7 @@ def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_sta
     """
     period = int(max(1, period))
 
-    def callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
+    def callback(iter_no: int, sym: object = None, arg: object = None, aux: object = None) -> None:
         if (iter_no + 1) % period == 0:
             mod.save_checkpoint(prefix, iter_no + 1, save_optimizer_states)
 
@@ -62,7 +66,7 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
     """
     period = int(max(1, period))
 
-    def callback(iter_no: int, sym: Any, arg: Any, aux: Any) -> None:
+    def callback(iter_no: int, sym: object, arg: dict[str, NDArray], aux: dict[str, NDArray]) -> None:
         if (iter_no + 1) % period == 0:
             save_checkpoint(prefix, iter_no + 1, sym, arg, aux)
 
@@ -103,7 +107,7 @@ class Speedometer:
     def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True) -> None:
         self.batch_size, self.frequent, self.auto_reset = batch_size, frequent, auto_reset
         self.init, self.tic, self.last_count = False, 0.0, 0
-        self._bar: Batches | None = None
+        self._bar: Progress | None = None
         self._longest = 0
 
     def __call__(self, param: Any) -> None:
@@ -127,12 +131,11 @@ class Speedometer:
         if self._bar is None or count <= self.last_count:
             if self._bar is not None:
                 self._bar.close()
-            self._bar = Batches(f"Epoch {param.epoch}", _batches(known.get("train_data")) or self._longest or None,
-                                self.batch_size)
-            self._bar.done = count
+            self._bar = Progress(f"Epoch {param.epoch}", _batches(known.get("train_data")) or self._longest or None,
+                                 " samples", self.batch_size, count)
         metric = param.eval_metric
-        self._bar.note = lambda: "" if metric is None else "".join(f", {name}={value:.4g}" for name, value in
-                                                                   metric.get_global_name_value())
+        self._bar.note = lambda: "" if metric is None else ", ".join(f"{name}={value:.4g}" for name, value in
+                                                                    metric.get_global_name_value())
         self._bar.advance(1)
         self._longest = max(self._longest, count + 1)
         if "next_data_batch" in known and known["next_data_batch"] is None:
@@ -153,7 +156,7 @@ class Speedometer:
                      speed, *(part for pair in pairs for part in pair))
 
 
-def _batches(data: Any) -> int | None:
+def _batches(data: object) -> int | None:
     """How many batches an iterator gives, where it says so."""
     rows, size = getattr(data, "num_data", None), getattr(data, "batch_size", None)
     if not rows or not size:
@@ -174,7 +177,7 @@ class ProgressBar:
 
     def __init__(self, total: int, length: int = 80) -> None:
         if total < 1:
-            raise SparsekitError(f"A progress bar of {total} batches.", hint="total is the number of batches, from 1.")
+            raise SparsekitError(expected("total", "at least 1", total), hint="total is the number of batches.")
         self.bar_len, self.total = length, total
 
     def __call__(self, param: Any) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
-from .base.errors import DataFileError, SparsekitError
+from .base.errors import DataFileError, SparsekitError, expected
 from .base.optional import optional_import
 from .base.version import __version__
 from .lab import COPY, course_folder
@@ -29,7 +29,7 @@ PRINTED_LINES = 15
 
 INTERRUPTED = 130  # what a shell reports for a command that Ctrl-C ended
 
-#: Commands with a parser of their own -> the module whose ``main(argv)`` runs them, imported when asked for.
+#: Commands with a parser of their own -> the module whose ``main(argv)`` runs them, imported on use.
 ELSEWHERE = {
     "demo": ("sparsekit.demo", "train on real text three ways, compare time and memory, write an HTML report"),
     "bench": ("sparsekit.bench", "measure this machine: epoch, dispatch"),
@@ -147,7 +147,8 @@ def profile_script(arguments: argparse.Namespace) -> int:
         raise DataFileError(f"There is no script {script}.", hint="options go before it: profile -o FILE SCRIPT")
     output = arguments.output or Path(f"{script if arguments.module else Path(script).stem}.trace.json.gz")
     if not output.name.endswith((".json", ".json.gz")):
-        raise DataFileError(f"A trace is not written as {output.name!r}.", hint="end the name in .json or .json.gz.")
+        raise DataFileError(f"The name of a trace must end in .json or .json.gz, got {output.name!r}.",
+                            hint="profile -o trace.json, for example.")
     for path in filter(None, (output, arguments.html)):
         check_writable(path)
     profiler: Any = importlib.import_module("sparsekit.profiler")
@@ -172,7 +173,7 @@ def said(profile: Any) -> str:
 
 
 def check_module(name: str) -> None:
-    """Refuse a module that cannot be found, before anything runs."""
+    """Raise if a module cannot be found, before anything runs."""
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = importlib.util.find_spec(name)
@@ -297,7 +298,7 @@ def compare_traces(arguments: argparse.Namespace) -> int:
     if arguments.html:
         check_writable(arguments.html)
     if arguments.rows < 1:
-        raise DataFileError(f"--rows {arguments.rows} shows nothing.", hint="give a number of rows, at least 1.")
+        raise DataFileError(expected("--rows", "at least 1", arguments.rows), hint="leave it out for the usual number.")
     profiler: Any = importlib.import_module("sparsekit.profiler")
     before, after = ([profiler.load_trace(trace) for trace in side] for side in sides)
     found = profiler.diff(before, after)

@@ -29,7 +29,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chro
 #: The one command that lets the browser tests run.
 INSTALL_CHROMIUM = "apt-get install --yes chromium"
 
-#: What each extra brings that is worth naming.
+#: The packages of each extra that are reported.
 EXTRAS = {
     "lab": ("jupyterlab", "ipykernel", "ipywidgets", "anywidget", "matplotlib", "tqdm"),
     "test": ("pytest", "nbval", "hypothesis", "playwright", "codespell", "jupyter-repo2docker"),
@@ -163,7 +163,7 @@ def threads_finding() -> Finding:
 
 
 def kernel_threads_finding() -> Finding:
-    """How many threads large kernels are spread over, and whether the number asked for is one."""
+    """The number of threads of large kernels, and whether the requested number is valid."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         count = thread_count()

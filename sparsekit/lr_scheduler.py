@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 from .base.entry import doors
-from .base.errors import SparsekitError, UnknownNameError
+from .base.errors import SparsekitError, UnknownNameError, expected
 from .base.naming import changed_settings
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
 
-def _positive(name: str, value: Any) -> int:
+def _positive(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise SparsekitError(f"{name}={value!r} is no positive whole number.", hint="it counts updates.")
+        raise SparsekitError(expected(name, "an integer of at least 1", value), hint="it counts updates.")
     return value
 
 
 def _shrinking(factor: float) -> float:
     if factor > 1:
-        raise SparsekitError(f"factor={factor!r} would make the learning rate grow.", hint="give at most 1.")
+        raise SparsekitError(expected("factor", "at most 1", factor), hint="a larger one would make the learning rate grow.")
     return factor
 
 
@@ -43,9 +42,10 @@ class LRScheduler:
     def __init__(self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0,
                  warmup_mode: str = "linear") -> None:
         if isinstance(warmup_steps, bool) or not isinstance(warmup_steps, int) or warmup_steps < 0:
-            raise SparsekitError(f"warmup_steps={warmup_steps!r} is no number of updates.", hint="give 0 or more, whole.")
+            raise SparsekitError(expected("warmup_steps", "an integer of at least 0", warmup_steps), hint="it counts updates.")
         if warmup_begin_lr > base_lr:
-            raise SparsekitError(f"The warm-up begins at {warmup_begin_lr}, above base_lr={base_lr}.", hint="begin lower.")
+            raise SparsekitError(f"warmup_begin_lr must be at most base_lr={base_lr}, got {warmup_begin_lr}.",
+                                 hint="begin lower.")
         if warmup_mode not in ("linear", "constant"):
             raise UnknownNameError.of("warm-up mode", warmup_mode, ("linear", "constant"))
         self.base_lr, self.warmup_steps, self.warmup_mode = base_lr, warmup_steps, warmup_mode
@@ -69,7 +69,7 @@ class LRScheduler:
 
     def after_warmup(self, num_update: int) -> float:
         """The learning rate of an update behind the warm-up; to be overridden, as ``__call__`` may be."""
-        raise SparsekitError(f"{type(self).__name__} gives no learning rates.", hint="override __call__(num_update).")
+        raise SparsekitError(f"{type(self).__name__} does not define __call__().", hint="override __call__(num_update).")
 
 
 #: Steps that are multiplied one by one; those before are taken at once.
@@ -104,7 +104,7 @@ class MultiFactorScheduler(LRScheduler):
                  warmup_begin_lr: float = 0, warmup_mode: str = "linear") -> None:
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(step, list) or not step or any(later <= earlier for earlier, later in itertools.pairwise(step)):
-            raise SparsekitError(f"step={step!r} is no list of ascending numbers of updates.", hint="step=[1000, 2000]")
+            raise SparsekitError(expected("step", "a list of ascending integers of at least 1", step), hint="step=[1000, 2000]")
         self.step, self.factor = [_positive("step", number) for number in step], _shrinking(factor)
         self.cur_step_ind = self.count = 0
 
@@ -126,8 +126,8 @@ class _Falling(LRScheduler):
         self.max_update, self.base_lr_orig, self.final_lr = _positive("max_update", max_update), base_lr, final_lr
         self.max_steps = max_update - warmup_steps
         if self.max_steps < 1:
-            raise SparsekitError(f"The warm-up of {warmup_steps} updates leaves none of {max_update}.",
-                                 hint="max_update counts the warm-up's too.")
+            raise SparsekitError(f"max_update must be above warmup_steps={warmup_steps}, got {max_update}.",
+                                 hint="max_update includes the updates of the warm-up.")
 
     def after_warmup(self, num_update: int) -> float:
         """The learning rate; behind the last update it stays."""

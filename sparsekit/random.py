@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .base import rng as _rng
 from .base.rng import generator
 from .ndarray.random import (
@@ -24,6 +22,6 @@ __all__ = ["exponential", "gamma", "generalized_negative_binomial", "generator",
            "poisson", "randint", "randn", "seed", "shuffle", "uniform"]
 
 
-def seed(seed_state: int, ctx: Any = "all") -> None:
+def seed(seed_state: int, ctx: str = "all") -> None:
     """Restart the generator that is used where no ``rng`` is given; it is one for all contexts."""
     _rng.seed(seed_state)

@@ -7,26 +7,47 @@ import os
 import shutil
 import sys
 import zipfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .base.context import Context, num_gpus
 from .base.entry import within_memory
-from .base.errors import DataFileError, ShapeError
+from .base.errors import DataFileError, ShapeError, expected
+from .base.lazy import lazy
 from .core.dispatch import wrap
 from .gluon import utils
 from .io import DataIter, NDArrayIter
 from .ndarray import array
 from .ndarray.creation import context_of, shape_of
-from .ops.cast import check_stype
+from .ops.sparse.cast import check_stype
 from .random import generator
 from .storage import CSR, RowSparse
 from .storage.convert import counts_to_indptr
 
-__all__ = ["DummyIter", "almost_equal", "assert_almost_equal", "default_context", "download", "get_bz2_data",
+if TYPE_CHECKING:
+    from .base.types import Array, Shape
+
+
+__all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
            "get_mnist_iterator", "get_mnist_ubyte", "get_zip_data", "list_gpus", "mx", "np", "rand_ndarray", "rand_shape_2d",
            "random_arrays", "simple_forward"]
+
+#: What is loaded when it is first named.
+_LATER = [
+    "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan",
+    "assert_almost_equal_with_err", "assert_exception", "assign_each", "assign_each2", "check_consistency",
+    "check_numeric_gradient", "check_symbolic_backward", "check_symbolic_forward", "collapse_sum_like",
+    "compare_ndarray_tuple", "compare_optimizer", "create_2d_tensor", "create_sparse_array", "create_sparse_array_zd",
+    "create_vector", "current_context", "default_atols", "default_dtype", "default_numeric_eps", "default_rtols",
+    "discard_stderr", "effective_dtype", "environment", "get_atol", "get_etol", "get_identity_mat", "get_identity_mat_batch",
+    "get_rtol", "get_tolerance", "get_tols", "mean_check", "np_reduce", "numeric_grad", "rand_coord_2d", "rand_shape_3d",
+    "rand_shape_nd", "rand_sparse_ndarray", "random_sample", "random_uniform_arrays", "retry", "same", "same_array",
+    "same_symbol_structure", "set_default_context", "shuffle_csr_column_indices", "var_check",
+]
+
+__all__ += _LATER
+__getattr__ = lazy(globals(), {name: f"compat.test_utils:{name}" for name in _LATER})
 
 #: The package: scripts that take everything from here use it under this name, without importing it.
 mx: Any = sys.modules["sparsekit"]
@@ -44,9 +65,10 @@ def default_context() -> Context:
     return context_of(None)
 
 
-def rand_shape_2d(dim0: int = 10, dim1: int = 10) -> tuple[int, int]:
+def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, int]:
     """A random shape of at most these sizes."""
-    return int(generator().integers(1, dim0 + 1)), int(generator().integers(1, dim1 + 1))
+    low = 0 if allow_zero_size else 1
+    return int(generator().integers(low, dim0 + 1)), int(generator().integers(low, dim1 + 1))
 
 
 @within_memory
@@ -68,17 +90,17 @@ def rand_ndarray(shape: Any, stype: str = "default", density: float | None = Non
         return array(draw.uniform(-1.0, 1.0, shape), ctx, dtype)
     density = float(draw.random()) if density is None else density
     if not 0 <= density <= 1:
-        raise ShapeError(f"density={density} is no share.", hint="it lies between 0 and 1.")
+        raise ShapeError(expected("density", "from 0 to 1", density), hint="density=0.1 stores a tenth of the elements.")
     store = _random_csr(draw, shape, density, dtype) if stype == "csr" else _random_rows(draw, shape, density, dtype)
     return wrap(store, Context("cpu", 0)).as_in_context(context_of(ctx))
 
 
-def _nonzero(draw: np.random.Generator, shape: Any, dtype: Any) -> Any:
+def _nonzero(draw: np.random.Generator, shape: Any, dtype: object) -> Any:
     """Values in (0, 1]."""
     return (1 - draw.random(shape)).astype(dtype)
 
 
-def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: Any) -> CSR:
+def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: object) -> CSR:
     if len(shape) != 2:
         raise ShapeError(f"A csr array has two dimensions, not shape {shape}.", hint="give (rows, columns).")
     total = shape[0] * shape[1]
@@ -87,7 +109,7 @@ def _random_csr(draw: np.random.Generator, shape: tuple[int, ...], density: floa
     return CSR(_nonzero(draw, places.shape[0], dtype), column, counts_to_indptr(row, shape[0]), shape, check=False)
 
 
-def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: Any) -> RowSparse:
+def _random_rows(draw: np.random.Generator, shape: tuple[int, ...], density: float, dtype: object) -> RowSparse:
     rows = np.flatnonzero(draw.random(shape[0]) < density)
     return RowSparse(_nonzero(draw, (rows.shape[0], *shape[1:]), dtype), rows, shape, check=False)
 
@@ -104,17 +126,6 @@ def simple_forward(sym: Any, ctx: Context | None = None, is_train: bool = False,
     executor = sym.bind(ctx or default_context(), args={name: array(value) for name, value in inputs.items()})
     outputs = [output.asnumpy() for output in executor.forward(is_train=is_train)]
     return outputs[0] if len(outputs) == 1 else outputs
-
-
-def almost_equal(a: Any, b: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False) -> bool:
-    """Whether two arrays of numpy are equal within a tolerance: 1e-5 of ``b``, and 1e-20."""
-    return bool(np.allclose(a, b, rtol=1e-5 if rtol is None else rtol, atol=1e-20 if atol is None else atol, equal_nan=equal_nan))
-
-
-def assert_almost_equal(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-20) -> None:
-    """Raise AssertionError unless two arrays agree to tolerance."""
-    left, right = (value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value) for value in (a, b))
-    np.testing.assert_allclose(left, right, rtol=rtol, atol=atol)
 
 
 # files and what iterates over them
@@ -208,7 +219,7 @@ def _mnist_files(part: str) -> tuple[str, str]:
     return os.path.join("data", f"{part}-images-idx3-ubyte"), os.path.join("data", f"{part}-labels-idx1-ubyte")
 
 
-def get_mnist_iterator(batch_size: int, input_shape: Any, num_parts: int = 1, part_index: int = 0) -> tuple[Any, Any]:
+def get_mnist_iterator(batch_size: int, input_shape: Shape, num_parts: int = 1, part_index: int = 0) -> tuple[Any, Any]:
     """Iterators over the digits of MNIST for training, shuffled, and for validation.
 
     Parameters
@@ -230,14 +241,14 @@ def get_mnist_iterator(batch_size: int, input_shape: Any, num_parts: int = 1, pa
     return found[0], found[1]
 
 
-def _idx(path: str) -> Any:
+def _idx(path: str) -> Array:
     """The array of bytes in a file of MNIST's kind."""
     with open(path, "rb") as file:
         content = file.read()
     axes = content[3] if len(content) > 3 else 0
     shape = tuple(np.frombuffer(content[4:4 + 4 * axes], ">i4").tolist())
     if content[:3] != b"\0\0\x08" or min(shape, default=-1) < 0 or len(content) != 4 + 4 * axes + np.prod(shape, dtype=object):
-        raise DataFileError(f"{path} is no file of bytes in MNIST's layout.", hint="delete it, and it is fetched again.")
+        raise DataFileError(f"{path} is not a file of bytes in MNIST's layout.", hint="delete it, and it is fetched again.")
     return np.frombuffer(content[4 + 4 * axes:], np.uint8).reshape(shape)
 
 

@@ -186,7 +186,7 @@ def test_grad_of_something_computed_on_the_way():
 
 
 def test_a_missing_gradient_names_operator_storage_types_and_a_way_out():
-    op = Op("_without_gradient", "data", shape=infer.unchanged, sample=list, doc="", instead="use square")
+    op = Op("_without_gradient", "data", shape=infer.unchanged, sample=list, doc="", gradient_hint="use square")
     op.forward("* -> default")(lambda k, x, attrs: np.ones(x.shape, np.float32))
     try:
         x = mx.nd.ones((2, 2)).tostype("row_sparse")

@@ -19,7 +19,7 @@ MALFORMED = {
     "columns repeat": (lambda: CSR(([1, 2], [1, 1], [0, 2]), shape=(1, 3)), r"in row 0 repeats"),
     "lengths differ": (lambda: CSR(([1, 2, 3], [0, 1], [0, 2]), shape=(1, 3)), "indices has 2 entries"),
     "row beyond": (lambda: CSR(([1.0], ([5], [0])), shape=(2, 2)), r"row\[0\] is 5"),
-    "fractional index": (lambda: CSR(([1], [0.5], [0, 1]), shape=(1, 3)), "no integers"),
+    "fractional index": (lambda: CSR(([1], [0.5], [0, 1]), shape=(1, 3)), "indices must hold integers of 64 bits"),
     "rows beyond": (lambda: ROWS(([[1, 2]], [7]), shape=(4, 2)), r"indices\[0\] is 7, outside the 4 rows"),
     "rows repeat": (lambda: ROWS(([[1], [2]], [1, 1]), shape=(4, 1)), r"indices\[1\] = 1 does not exceed"),
     "rows of another width": (lambda: ROWS(([[1, 2]], [0]), shape=(4, 3)), "data has shape"),

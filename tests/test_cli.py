@@ -339,7 +339,7 @@ def test_profile_runs_a_module_as_python_would(here):
 @pytest.mark.parametrize(("words", "message"), [
     (["profile", "-m", "no.such.module"], "There is no module no.such.module."),
     (["profile", "-m", "nosuchmodule"], "There is no module nosuchmodule."),
-    (["profile", "-o", "run.txt", "train.py"], "not written as 'run.txt'"),
+    (["profile", "-o", "run.txt", "train.py"], "must end in .json or .json.gz, got 'run.txt'"),
 ])
 def test_what_cannot_be_profiled_is_said_before_anything_runs(here, capsys, words, message):
     write(here, "raise SystemExit('it ran')")
@@ -395,7 +395,7 @@ def test_diff_of_several_runs_is_per_run_and_has_a_page(two_traces, capsys):
     (["before.json", "missing.json"], "There is no trace missing.json."),
     (["before.json", "before.py"], "before.py"),
     (["before.json", "after.json", "--html", "nowhere/diff.html"], "there is no folder nowhere"),
-    (["before.json", "after.json", "--rows", "0"], "--rows 0 shows nothing"),
+    (["before.json", "after.json", "--rows", "0"], "--rows must be at least 1, got 0"),
 ])
 def test_what_cannot_be_compared_is_one_error_with_a_hint(two_traces, capsys, words, message):
     capsys.readouterr()

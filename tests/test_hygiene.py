@@ -131,6 +131,53 @@ def test_modules_do_not_hold(unwanted):
     assert found == []
 
 
+def texts_of_errors(node: ast.AST) -> str:
+    """The literal text of an error, its hint included; each value that is put in stands as ``{}``."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(texts_of_errors(part) or "{}" for part in node.values)
+    return "\n".join(filter(None, map(texts_of_errors, ast.iter_child_nodes(node))))
+
+
+#: "2.5 is no number of rows", "A layer of 0 units cannot be.": riddles, where "rows must be an integer, got 2.5" is a claim.
+RIDDLE = re.compile(r"(?<!here )\b(?:is|are|was|were) (?:no|none)\b(?! longer\b| more\b)|\bcannot be\.", re.IGNORECASE)
+
+
+def makes_error(node: ast.AST) -> bool:
+    """Whether an error is raised, or made to be raised elsewhere."""
+    name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+    return (isinstance(node, ast.Raise) and node.exc is not None) or name.endswith("Error")
+
+
+def riddles(source: str) -> list[str]:
+    errors = filter(makes_error, ast.walk(ast.parse(source)))
+    return sorted({f"{node.lineno}: {found.group()}" for node in errors if (found := RIDDLE.search(texts_of_errors(node)))})
+
+
+def test_messages_of_errors_say_what_was_expected():
+    assert {named(path): found for path in MODULES if (found := riddles(path.read_text(encoding="utf-8")))} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("raise E(f'{rows!r} is no number of rows.')", True),
+        ("raise E(f'{what} are ' f'no texts.')", True),
+        ("raise E('fine', hint=f'{name} is none of them.')", True),
+        ("raise self.wrong('it is no object', place) from None", True),
+        ("return base.RowIndexError(f'{what}: {value} is no position.')", True),
+        ("raise E('A layer of 0 units cannot be.')", True),
+        ("raise E(expected('rows', 'an integer', rows), hint='there is no default.')", False),
+        ("raise E('There are no rows.')", False),
+        ("raise E('rows cannot be negative')", False),
+        ("text = 'this is no error'", False),
+    ],
+)
+def test_riddles_are_recognised(source, found):
+    assert bool(riddles(source)) == found
+
+
 def test_every_module_says_what_it_is():
     silent = [
         named(path)

@@ -22,7 +22,7 @@ HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}", re.I)
 
 def documents() -> list[Path]:
     found = [*ROOT.glob("*.md"), *(ROOT / "sparsekit").rglob("*.md"), *(ROOT / "notebooks").rglob("*.ipynb"),
-             *(ROOT / "profiles").rglob("*.md")]
+             *(ROOT / "profiles").rglob("*.md"), *(ROOT / "tests").glob("*.md")]
     return sorted(path for path in found if ".ipynb_checkpoints" not in path.parts)
 
 
@@ -85,6 +85,41 @@ def named(path: Path) -> str:
 def test_links_lead_somewhere(path):
     found = {link: why for link in links(path) if (why := wrong(path, link))}
     assert found == {}
+
+
+#: Documents that say where things are, by names of files in code.
+MAPS = ("CONTRIBUTING.md", "sparsekit/README.md", "tests/README.md")
+NAMED = re.compile(r"(?<![\w./-])(?:[\w./*-]+\.(?:py|js|cu|md|ipynb|txt|json|cfg)\b|(?:[\w.*-]+/)+[\w*-]*)")
+#: Names of what commands make.
+MADE = {"profiles/gpu.json", "browser/artefacts", "tests/browser/artefacts"}
+
+
+@cache
+def places() -> frozenset[str]:
+    """Every file and folder, and every end of its path."""
+    found: set[str] = set()
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if not path.name.startswith(".") and "__pycache__" not in parts:
+            found.update("/".join(parts[start:]) for start in range(len(parts)))
+    return frozenset(found)
+
+
+def absent(text: str) -> set[str]:
+    """Names of files in a document's code that are no files; a name in capitals stands for many."""
+    code = " ".join(part.group() for part in re.finditer(r"^```.*?^```$|`[^`\n]*`", text, re.M | re.S))
+    names = {name.strip("/") for name in NAMED.findall(re.sub(r"https?://\S+", "", code))}
+    return {name for name in names - MADE if not re.search(r"^[.]|[*]|\b[A-Z]{4}", name) and name not in places()}
+
+
+@pytest.mark.parametrize("document", MAPS)
+def test_files_that_are_named_are_there(document):
+    assert absent((ROOT / document).read_text(encoding="utf-8")) == set()
+
+
+def test_a_file_that_is_gone_is_found():
+    text = "`core/op.py` and `tests/README.md`, `ops/`, `NAME.py`, `kernels/cpu/gone.py`\n```bash\npython tests/gone.py\n```\n"
+    assert absent(text) == {"kernels/cpu/gone.py", "tests/gone.py"}
 
 
 def test_there_are_links():

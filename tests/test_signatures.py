@@ -27,6 +27,10 @@ OTHERWISE = {
 }
 
 
+#: Arguments of optimizers that have another name here.
+RENAMED = {"klass": "cls", "states": "states_"}
+
+
 def found_at(module, name):
     return functools.reduce(getattr, [*module.split("."), name], mx)
 
@@ -44,7 +48,11 @@ def arguments(function):
 
 
 def check(where, function, expected):
-    if where not in OTHERWISE:
+    if where.startswith("optimizer."):  # ours take more, such as lazy_update, and what **kwargs takes in MXNet by name
+        found = [one for one in arguments(function) if not one[0].startswith("*")]
+        wanted = [[RENAMED.get(name, name), default] for name, default in expected if not name.startswith("*")]
+        assert found[:len(wanted)] == wanted, where
+    elif where not in OTHERWISE:
         assert arguments(function) == expected, where
 
 
@@ -59,7 +67,7 @@ def test_a_name_and_its_arguments(case):
     assert found.__doc__
     check(where, found.__init__ if "methods" in case else found, case["arguments"])
     for method, expected in case.get("methods", {}).items():
-        if f"{where}.{method}" not in OTHERWISE:
+        if f"{where}.{method}" not in OTHERWISE and method != "set_lr_scale":  # which raises in MXNet
             check(f"{where}.{method}", getattr(found, method), expected)
 
 

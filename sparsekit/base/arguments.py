@@ -1,4 +1,4 @@
-"""Arguments that a public function does not take, as a named error."""
+"""Named errors for arguments that a public function does not take."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def strict(function: Function) -> Function:
-    """The function, called with arguments that it does not take, raises ``ArgumentError`` instead of Python's TypeError."""
+    """Wrap a function so that unknown arguments raise ``ArgumentError`` instead of Python's TypeError."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -32,7 +32,7 @@ def strict(function: Function) -> Function:
 
 
 def unmasked(source: Any) -> Any:
-    """``source``, if it is no numpy array with masked elements, nor a list of such; their mask would be lost.
+    """Return ``source``; raise if it is a numpy array with masked elements, or a list of such arrays.
 
     Raises
     ------

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .errors import DTypeError
-from .scoped import Pushed
+from .errors import DTypeError, expected
+from .scoped import Pushed, classproperty
 
 __all__ = ["AttrScope", "current_attributes"]
 
@@ -14,7 +14,7 @@ __all__ = ["AttrScope", "current_attributes"]
 class AttrScope(Pushed):
     """``with AttrScope(ctx_group="dev1", lr_mult="0.1"):`` gives these attributes to every symbol made inside.
 
-    Inner blocks add to outer ones and win; what a symbol is given itself wins over both.
+    Inner blocks override outer ones; attributes given to a symbol directly override both.
 
     Parameters
     ----------
@@ -24,18 +24,23 @@ class AttrScope(Pushed):
     Raises
     ------
     DTypeError
-        If a value is no text.
+        If a value is not a string.
     """
 
     def __init__(self, **kwargs: str) -> None:
         for name, value in kwargs.items():
             if not isinstance(value, str):
-                raise DTypeError(f"The attribute {name} is a {type(value).__name__}; attributes need to be string.",
+                raise DTypeError(expected(f"The attribute {name}", "a string", type(value)),
                                  hint=f"write {name}={str(value)!r}.")
         self._attr = kwargs
 
+    @classproperty
+    def current(cls) -> AttrScope:
+        """The innermost scope of the calling thread."""
+        return _local.stack[-1]
+
     def get(self, attr: dict[str, str] | None) -> dict[str, str]:
-        """The scope's attributes together with a symbol's own, which win."""
+        """The attributes of the scope, overridden by those of a symbol."""
         return {**self._attr, **(attr or {})}
 
     def _stack(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What is asked of the host while a GPU's work is written down instead of done, and must be refused there.
+"""The refusal of host work while the work of a GPU is captured.
 
 A captured piece of work is repeated without Python: whatever the host computed meanwhile, or sent to the device, would be
 repeated as it was.
@@ -14,11 +14,11 @@ __all__ = ["CaptureError", "refuse", "state"]
 
 
 class CaptureError(SparsekitError):
-    """A piece of work needs the host each time it is done, so that it cannot be captured."""
+    """A piece of work needs the host at every run, so it cannot be captured."""
 
 
 class _State(threading.local):
-    """What this thread is about.
+    """Whether this thread captures GPU work.
 
     Attributes
     ----------

@@ -1,10 +1,10 @@
-"""Switches a user may turn, validated when they are set."""
+"""The settings of the library, validated when they are set."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .errors import UnknownNameError, shown
+from .errors import UnknownNameError, expected
 from .scoped import Assigned
 
 __all__ = ["config"]
@@ -16,7 +16,7 @@ class Config:
     Attributes
     ----------
     densify : {"warn", "error", "allow"}
-        What to do when a sparse array becomes dense and nobody asked for that.  ``"error"`` raises
+        What to do when an operation implicitly makes a sparse array dense.  ``"error"`` raises
         ``DensificationError`` for whatever the ledger would have: fallbacks, where no sparse kernel fits, and what is
         dense by nature, such as ``csr + 1``.  ``"warn"`` (default) warns of fallbacks, once per operator and combination
         of storage types; what is dense by nature does not warn, as in MXNet.  ``"allow"`` is silent.
@@ -58,18 +58,18 @@ class Config:
         self.indices = "warn"
         self.log_storage_types: bool | None = None
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: int | str) -> None:
         if name not in self.__slots__:
             raise UnknownNameError.of("setting", name, self.__slots__)
         choices = self._choices.get(name)
         if choices and value not in choices:
             raise UnknownNameError.of(f"value of config.{name}", value, map(str, choices))
         if name in self._sizes and (not isinstance(value, int) or value < 0):
-            raise UnknownNameError(f"config.{name} is a number of bytes, not {shown(value)}.", hint="1 << 30 is 1 GiB.")
+            raise UnknownNameError(expected(f"config.{name}", "a number of bytes", value), hint="1 << 30 is 1 GiB.")
         object.__setattr__(self, name, value)
 
-    def set(self, **settings: Any) -> Assigned:
-        """Change settings inside a ``with`` block, which gives the configuration."""
+    def set(self, **settings: str) -> Assigned:
+        """Change settings inside a ``with`` block, whose target is the configuration."""
         for name in settings:
             if name not in self.__slots__:
                 raise UnknownNameError.of("setting", name, self.__slots__)

@@ -8,8 +8,8 @@ import threading
 from typing import Any, ClassVar
 
 from .entry import entry
-from .errors import DTypeError, GPUNotFound, UnknownNameError
-from .scoped import Pushed
+from .errors import DTypeError, GPUNotFound, UnknownNameError, expected
+from .scoped import Pushed, classproperty
 
 __all__ = ["HOST", "Context", "cpu", "cpu_pinned", "current_context", "gpu", "gpu_memory_info", "num_gpus"]
 
@@ -38,6 +38,14 @@ class Context(Pushed):
     device_type: str
     device_id: int
     _known: ClassVar[dict[tuple[str, int], Context]] = {}
+    #: MXNet's numbers of the types of devices.
+    devtype2str: ClassVar[dict[int, str]] = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type: ClassVar[dict[str, int]] = {name: number for number, name in devtype2str.items()}
+
+    @classproperty
+    def default_ctx(cls) -> Context:
+        """The innermost context of a ``with`` block, else ``cpu(0)``."""
+        return _current.stack[-1]
 
     @entry
     def __new__(cls, device_type: str | Context = "cpu", device_id: int = 0) -> Context:  # noqa: PYI034 - one object a device
@@ -101,6 +109,11 @@ def current_context() -> Context:
     return _current.stack[-1]
 
 
+def set_default(ctx: Context) -> None:
+    """Set the context of the calling thread outside of all ``with`` blocks."""
+    _current.stack[0] = ctx
+
+
 def num_gpus() -> int:
     """Number of GPUs that cupy can use; 0 without cupy."""
     if "cupy" not in sys.modules and importlib.util.find_spec("cupy") is None:
@@ -108,7 +121,7 @@ def num_gpus() -> int:
     try:
         cupy: Any = importlib.import_module("cupy")
         return int(cupy.cuda.runtime.getDeviceCount())
-    except Exception:  # whatever a broken driver raises, there is no GPU to use
+    except Exception:  # a broken driver may raise anything
         return 0
 
 
@@ -127,9 +140,9 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def require(ctx: Context) -> Context:
-    """Return ``ctx`` if arrays can be made there, else raise ``GPUNotFound``, or ``DTypeError`` for what is no context."""
+    """Return ``ctx`` if arrays can be made there, else raise ``GPUNotFound``, or ``DTypeError`` if ``ctx`` is not a context."""
     if not isinstance(ctx, Context):
-        raise DTypeError(f"A {type(ctx).__name__} is no context.", hint="contexts are mx.cpu() and mx.gpu(0).")
+        raise DTypeError(expected("ctx", "a Context", ctx), hint="give mx.cpu() or mx.gpu(0).")
     if ctx.device_type == "gpu" and ctx.device_id >= num_gpus():
         raise GPUNotFound(
             f"{ctx} was asked for, but {num_gpus()} GPUs are usable here.",

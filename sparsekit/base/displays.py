@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import UnknownNameError
+from .errors import UnknownNameError, expected
 from .forking import load
 
 __all__ = ["call", "register", "renderers"]
@@ -30,7 +30,7 @@ def register(name: str, target: str) -> None:
     """Let ``call(name, ...)`` reach ``target``, given as ``"module:attribute"``."""
     module, _, attribute = target.partition(":")
     if not module or not attribute:
-        raise UnknownNameError(f"A display is registered as 'module:attribute', not {target!r}.")
+        raise UnknownNameError(expected("A display", "registered as 'module:attribute'", target))
     renderers[name] = target
 
 

@@ -1,12 +1,16 @@
-"""The element types of arrays, MXNet's, and how an argument names one."""
+"""The element types of arrays, which are those of MXNet, and the names that arguments may use for them."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import DTypeError, shown
+from .errors import DTypeError, expected
+
+if TYPE_CHECKING:
+    from .types import DType
+
 
 __all__ = ["ELEMENT_TYPES", "MOST_AXES", "element_type", "joint_type"]
 
@@ -24,19 +28,19 @@ def element_type(dtype: Any, default: Any = "float32") -> Any:
     Raises
     ------
     DTypeError
-        If it is none, or one that arrays do not have: complex numbers, text, dates, objects.
+        If ``dtype`` is not an element type, or one that arrays do not support: complex numbers, text, dates, objects.
     """
     try:
         found = np.dtype(default if dtype is None else dtype)
-    except Exception:  # numpy asks objects for what they are, and they may raise anything
-        raise DTypeError(f"{shown(dtype)} is no element type.", hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
+    except Exception:  # numpy calls methods of unknown objects, which may raise anything
+        raise DTypeError(expected("dtype", "an element type", dtype), hint=f"use one of {', '.join(ELEMENT_TYPES)}.") from None
     if found.name not in ELEMENT_TYPES:
-        raise DTypeError(f"Arrays hold real numbers or integers, not {found}.",
+        raise DTypeError(f"Arrays must hold real numbers or integers, got {found}.",
                          hint=f"cast to one of {', '.join(ELEMENT_TYPES)} first.")
     return found.newbyteorder("=")
 
 
-def joint_type(*dtypes: Any) -> Any:
+def joint_type(*dtypes: DType) -> DType:
     """The element type that values of all these types meet in: numpy's, but int32 for int16, which arrays do not have."""
     found = np.result_type(*dtypes)
     return np.dtype(np.int32) if found == np.int16 else found

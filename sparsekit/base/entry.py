@@ -1,4 +1,4 @@
-"""What users call: whatever goes wrong inside with what they gave, they get a named error."""
+"""Public entry points: they turn every error inside the library into a named error."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def entry(function: _F, callbacks: bool = False) -> _F:
-    """A function that users call, or a class that they construct, whose errors are all named.
+    """Wrap a public function or class so that it raises named errors only.
 
-    Objects may raise anything where they are asked for their length, items, numbers or names.  What they raise is the
+    Users' objects may raise anything when their length, items, numbers or names are read.  What they raise is the
     cause of the named error, which is still of the kind that Python or numpy raised.
 
     Parameters
     ----------
     function : callable
     callbacks : bool
-        Whether it calls functions of the user's, whose errors are theirs and stay as they are.
+        Whether it calls functions of the user, whose errors pass unchanged.
     """
     if isinstance(function, type):
         function.__init__ = entry(function.__init__)  # type: ignore[misc]
@@ -74,7 +74,7 @@ _SPECIAL = ("__init__", "__call__", "__getitem__", "__iter__", "__len__", "__nex
 
 
 def doors(*classes: type) -> None:
-    """Make entries of what classes construct and of their own public methods; errors of users' functions are theirs."""
+    """Wrap the constructors and public methods of classes; errors of users' functions pass unchanged."""
     for cls in {base: None for one in classes for base in one.__mro__ if base.__module__.startswith("sparsekit.")}:
         for name, found in list(vars(cls).items()):
             kind = type(found) if isinstance(found, (classmethod, staticmethod)) else None
@@ -85,8 +85,8 @@ def doors(*classes: type) -> None:
                 setattr(cls, name, kind(made) if kind else made)
 
 
-def within_memory(function: Callable[..., Any]) -> Any:
-    """A function that runs what users wrote, whose errors are theirs, but for the memory that the system does not give."""
+def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function that runs users' code: only errors of memory become named errors."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -101,7 +101,7 @@ def within_memory(function: Callable[..., Any]) -> Any:
 
 
 def entries(names: MutableMapping[str, Any], public: Iterable[str]) -> None:
-    """Make entries of the functions and classes of a module that users call; each is defined in that module."""
+    """Wrap the public functions and classes of a module, each of which is defined in it."""
     for name in public:
         if callable(names[name]) and getattr(names[name], "__module__", "") == names["__name__"]:
             names[name] = entry(names[name])

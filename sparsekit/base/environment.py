@@ -1,4 +1,4 @@
-"""Environment variables: each is read in one way, and a value that cannot be used is warned of."""
+"""Environment variables; an invalid value gives a warning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .warn import warn_user
 
 __all__ = ["flag", "thread_count", "usable_cores"]
 
-#: Threads that one process may be asked to start for its kernels.
+#: The largest number of threads for kernels.
 MOST_THREADS = 1024
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -17,7 +17,7 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 def flag(name: str, default: bool) -> bool:
     """Whether an environment variable is on: 1, true, yes and on are, 0, false, no and off are not.
 
-    An empty variable is one that is not set.  Any other value is warned of, and the default stands.
+    An empty variable counts as not set.  Any other value gives a warning, and the default is used.
     """
     given = os.environ.get(name, "")
     value = given.strip().lower()
@@ -26,7 +26,7 @@ def flag(name: str, default: bool) -> bool:
     if value in _NO:
         return False
     if value:
-        warn_user(f"{name}={given!r} is neither 1 nor 0: {int(default)} is used.  Set it to 1 or 0, or unset it.")
+        warn_user(f"{name} must be 1 or 0, got {given!r}: {int(default)} is used.  Set it to 1 or 0, or unset it.")
     return default
 
 
@@ -38,7 +38,7 @@ def usable_cores() -> int:
 def thread_count() -> int:
     """Threads that large kernels are spread over: ``SPARSEKIT_NUM_THREADS``, else the usable cores.
 
-    A value that is no number of threads is warned of, and the usable cores stand for it.
+    An invalid number of threads gives a warning, and the usable cores are used.
     """
     given, cores = os.environ.get("SPARSEKIT_NUM_THREADS", ""), usable_cores()
     value = given.strip()
@@ -46,6 +46,6 @@ def thread_count() -> int:
         return cores
     if value.isascii() and value.isdigit() and 1 <= int(value[:9]) <= MOST_THREADS and len(value) <= 9:
         return int(value)
-    warn_user(f"SPARSEKIT_NUM_THREADS={given!r} is not a whole number from 1 to {MOST_THREADS}: {cores} is used, the number of "
+    warn_user(f"SPARSEKIT_NUM_THREADS must be an integer from 1 to {MOST_THREADS}, got {given!r}: {cores} is used, the number of "
               "usable cores.  Set it to such a number, or unset it.")
     return cores

@@ -1,4 +1,4 @@
-"""Named errors: what was asked, why it cannot be, and ``Hint:`` what to do."""
+"""Named errors: a message that says what was expected and what was given, and a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ __all__ = [
     "MXNetError",
     "MissingPackageError",
     "ModuleStateError",
+    "NotImplementedForSymbol",
     "ParameterError",
     "ParameterNameError",
     "ProfilerError",
@@ -46,7 +47,7 @@ class SparsekitError(RuntimeError):
     Parameters
     ----------
     message : str
-        What was asked and why it cannot be done.
+        What was expected, and what was given.
     hint : str, optional
         What to do instead; shown on a line of its own after ``Hint:``.
     """
@@ -74,7 +75,7 @@ class StorageTypeError(SparsekitError, ValueError):
 
 
 class SparseFormatError(SparsekitError, ValueError):
-    """Components (``data``, ``indices``, ``indptr``) that are no valid sparse array."""
+    """Components (``data``, ``indices``, ``indptr``) that do not form a valid sparse array."""
 
 
 class RowIndexError(SparsekitError, IndexError):
@@ -82,12 +83,12 @@ class RowIndexError(SparsekitError, IndexError):
 
 
 class UnknownNameError(SparsekitError, ValueError, AttributeError):
-    """A name that nothing is registered under."""
+    """An unknown name."""
 
     @classmethod
     def of(cls, kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
         """Build the error, with the nearest known names as the hint."""
-        import difflib  # by the first such error, not by importing sparsekit
+        import difflib  # imported by the first such error: `import sparsekit` stays fast
 
         names = sorted(known)
         near = difflib.get_close_matches(str(name), names, n=3)
@@ -100,21 +101,21 @@ class ArgumentError(UnknownNameError, TypeError):
 
 
 class ParameterNameError(UnknownNameError, KeyError):
-    """A name that no parameter of a dictionary has."""
+    """An unknown name of a parameter."""
 
-    __str__ = BaseException.__str__  # a KeyError's would put the message in quotes
+    __str__ = BaseException.__str__  # KeyError.__str__ would quote the message
 
 
 class ConversionError(SparsekitError, TypeError, BufferError):
-    """An array was handed to something that cannot take it as it is, and that it does not silently change for."""
+    """An array cannot be converted implicitly to what the caller needs."""
 
 
 class GradientError(SparsekitError):
-    """A gradient was asked for that cannot be computed."""
+    """A requested gradient cannot be computed."""
 
 
 class DensificationError(SparsekitError):
-    """A sparse array would silently have become dense, against ``config.densify``."""
+    """``config.densify`` or ``config.densify_limit`` forbids an implicit conversion to dense."""
 
 
 class InitializationError(SparsekitError):
@@ -126,7 +127,7 @@ class ParameterError(SparsekitError, ValueError, AssertionError):
 
 
 class ModuleStateError(SparsekitError, AssertionError):
-    """A module is asked for something before it is bound, or has parameters or an optimizer."""
+    """A module is used before it is bound, or before it has parameters or an optimizer."""
 
 
 class StaleGradientError(GradientError, UserWarning):
@@ -134,11 +135,11 @@ class StaleGradientError(GradientError, UserWarning):
 
 
 class DataFileError(SparsekitError, OSError):
-    """A data file that is missing, truncated or not what its name says."""
+    """A data file that is missing, truncated or of another format."""
 
 
 class DownloadError(DataFileError):
-    """A file that cannot be downloaded, or is not the one that was published; the message names the address."""
+    """A file cannot be downloaded, or differs from the published one; the message names the address."""
 
 
 class FileFormatError(DataFileError, ValueError):
@@ -150,7 +151,7 @@ class LibSVMError(DataFileError, ValueError):
 
 
 class GPUNotFound(SparsekitError):
-    """A GPU context was asked for where no usable GPU (or no cupy) is present."""
+    """A GPU context was requested without a usable GPU or without cupy."""
 
 
 class InsufficientMemoryError(SparsekitError, MemoryError):
@@ -158,7 +159,7 @@ class InsufficientMemoryError(SparsekitError, MemoryError):
 
 
 class MissingPackageError(SparsekitError, ImportError):
-    """An optional package is not installed; the hint names the extra that brings it."""
+    """An optional package is not installed; the hint names the extra that installs it."""
 
 
 class ProfilerError(SparsekitError):
@@ -170,7 +171,7 @@ class CustomOpError(SparsekitError):
 
 
 class LearningRateError(SparsekitError, UserWarning):
-    """A learning rate was set that a schedule decides; MXNet raises a ``UserWarning``, and code that expects one works."""
+    """A learning rate was set although a schedule decides it; also a ``UserWarning``, which MXNet raises."""
 
 
 class ContractError(SparsekitError, AssertionError):
@@ -178,11 +179,30 @@ class ContractError(SparsekitError, AssertionError):
 
 
 class UnsupportedError(SparsekitError, NotImplementedError):
-    """Something that MXNet has and this version does not do."""
+    """A feature of MXNet that this version does not support."""
+
+
+class NotImplementedForSymbol(UnsupportedError):
+    """A function that arrays have and symbols have not.
+
+    Parameters
+    ----------
+    function : callable or str
+    alias : str, optional
+        The operator that stands for it.
+    *args : object
+        Arguments, whose types the message names.
+    """
+
+    def __init__(self, function: object, alias: str | None = None, *args: object, hint: str = "") -> None:
+        named = f' (namely operator "{alias}")' if alias else ""
+        given = f" with arguments ({', '.join(str(type(one)) for one in args)})" if args else ""
+        super().__init__(f"Function {getattr(function, '__name__', function)}{named}{given} is not implemented for Symbol and "
+                         "only available in NDArray.", hint)
 
 
 class WorkerError(SparsekitError):
-    """A worker of a ``DataLoader`` has ended, or failed in a way that cannot be told by its own error."""
+    """A worker of a ``DataLoader`` ended, or failed with an error that cannot be raised here."""
 
 
 class WorkerTimeoutError(WorkerError, TimeoutError):
@@ -190,7 +210,7 @@ class WorkerTimeoutError(WorkerError, TimeoutError):
 
 
 def named(error: Exception, message: str) -> Exception:
-    """The named error for what Python or numpy raised: ``message``, then what they said; it is still one of theirs."""
+    """The named error for an error of Python or numpy: ``message`` and its text; it is an instance of the same builtin class."""
     if isinstance(error, SparsekitError):
         return error
     try:
@@ -205,8 +225,13 @@ def named(error: Exception, message: str) -> Exception:
     return kind(message, hint="check the arguments, the shapes and the element types of the arrays.")
 
 
+def expected(name: str, what: str, got: object) -> str:
+    """The message of a value of the wrong kind or size: ``units must be at least 1, got 0.``"""
+    return f"{name} must be {what}, got {got.__name__ if isinstance(got, type) else shown(got)}."
+
+
 def shown(value: object, most: int = 200) -> str:
-    """``repr`` of something a user gave, for a message: not longer than that, and of objects whose own fails, too."""
+    """``repr`` of a user's value for a message: at most ``most`` characters, and safe for objects whose ``repr`` fails."""
     try:
         text = repr(value)
     except Exception:  # a number with more digits than Python prints, a list in itself, an object that raises
@@ -223,4 +248,4 @@ class IndexWarning(UserWarning):
 
 
 class HybridizeWarning(UserWarning):
-    """A hybridized block runs as it is written, or is traced anew at every call."""
+    """A hybridized block runs unhybridized, or is traced again at every call."""

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from .errors import DataFileError, DTypeError, shown
+from .errors import DataFileError, DTypeError, expected
 from .scoped import Scoped
 from .signal_safe import undisturbed
 
@@ -25,19 +25,20 @@ def path_of(name: Any) -> str:
     DTypeError
         If it is neither str, bytes nor a path.
     DataFileError
-        If no file can have it: it is empty, or has a NUL or half of a surrogate pair.
+        If it is empty, or contains a NUL or half of a surrogate pair.
     """
     try:
         path = os.fsdecode(name)
     except Exception:  # an object's own __fspath__ may raise anything
-        raise DTypeError(f"A {type(name).__name__} is no file name: a file name is a str or a path.",
+        raise DTypeError(expected("The file name", "a str or a path", type(name)),
                          hint="give 'name.params'.") from None
     try:
         fits = bool(path) and b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
         fits = False
     if not fits:
-        raise DataFileError(f"{shown(path)} is no file name.", hint="give a name such as 'weights.params'.")
+        raise DataFileError(expected("The file name", "text of at least one character without NUL", path),
+                            hint="give a name such as 'weights.params'.")
     return path
 
 
@@ -46,11 +47,11 @@ MOST = 1000
 
 
 class written(Scoped):
-    """A binary file to write in a ``with`` block, which takes its name when all has gone well.
+    """A binary file to write in a ``with`` block; it appears under its name if the block succeeds.
 
     Until then it is ``.NAME.tmp`` beside it, or ``.NAME.1.tmp`` and so on while another writer has that one.  Neither
-    Ctrl-C nor another signal leaves that file behind.  A process that is killed does; the next one that writes the same
-    file uses it up, which it may as no process holds its lock.
+    Ctrl-C nor another signal leaves that file behind.  A process that is killed does; the next writer of the same name
+    reuses that file, since no process holds its lock.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ class written(Scoped):
 
 
 def _taken(temporary: str) -> int | None:
-    """The descriptor of an empty file that nobody else writes; None if somebody does, or if it is another user's."""
+    """The descriptor of an empty file that no other process writes; None if one does, or if it belongs to another user."""
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor, made = os.open(temporary, flags | os.O_CREAT | os.O_EXCL, 0o666), True
@@ -146,7 +147,7 @@ def write_whole(path: Any, data: bytes) -> None:
 
 @contextlib.contextmanager
 def failures_named(path: Any) -> Iterator[None]:
-    """Whatever keeps a file from being written becomes a ``DataFileError``."""
+    """Turn every error of writing a file into a ``DataFileError``."""
     try:
         yield
     except DataFileError:

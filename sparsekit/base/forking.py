@@ -1,4 +1,4 @@
-"""Locks that a fork waits for: a child must not find one taken by a thread that it does not have."""
+"""Locks that a fork acquires first, so that no lock in the child is held by a thread of the parent."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _locks: list[Callable[[], Any]] = []
 
 _acquire, _release = operator.methodcaller("acquire"), operator.methodcaller("release")
 
-#: Held by who imports a part of the library that is imported when it is first used.  Python has a lock for each module,
-#: which a child finds taken for ever if another thread was importing it.
+#: Held while a part of the library is imported on first use.  Python has a lock for each module, which stays locked in a
+#: child if another thread of the parent was importing it.
 _importing = threading.Lock()
 
 #: The thread that holds it; a part may import another, also in work that is done undisturbed in another thread.
@@ -37,7 +37,7 @@ _forking = _Forking()
 
 
 def across_fork(lock: Callable[[], Any]) -> None:
-    """Have a lock held by who forks, so that what it guards is whole in the child, and the lock free.
+    """Register a lock that a forking thread acquires, so that the child gets consistent data and a free lock.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _before() -> None:
     held = _forking.held
     if not held:
         held.append(None)
-    # The imports last: who holds another lock may have something to import.
+    # The import lock last: a thread that holds another lock may import something.
     wanted = [lock for lock in (*[given() for given in _locks], None if _importer == acting() else _importing)
               if lock is not None]
     interrupt = None

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import ProfilerError, UnknownNameError
+from .errors import ProfilerError, UnknownNameError, expected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = [
     "format_bytes",
@@ -63,7 +67,7 @@ def format_bytes(value: Any) -> str:
     return f"{sign}{found[0]} {found[1]}" if found else f"{sign}{amount:.0f} B"
 
 
-def format_duration(microseconds: Any) -> str:
+def format_duration(microseconds: float) -> str:
     """Write a duration given in microseconds: ``"12.3 ms"``, ``"850 ns"``, ``"4.10 s"``."""
     amount = number(microseconds)
     sign, amount = ("-", -amount) if amount < 0 else ("", amount)
@@ -81,7 +85,7 @@ def format_count(value: Any) -> str:
     return f"{sign}{found[0]} {found[1]}" if found else f"{sign}{amount:,.0f}"
 
 
-def format_share(part: Any, whole: Any = 1.0) -> str:
+def format_share(part: float, whole: float = 1.0) -> str:
     """Write ``part / whole`` in whole per cent: ``"60 %"``, ``"<1 %"``, ``"0 %"``."""
     total = number(whole)
     share = number(part) / total if total > 0 else 0.0
@@ -104,7 +108,7 @@ def format_density(value: Any) -> str:
     return f"{written.rstrip('0').rstrip('.') if '.' in written else written} %"
 
 
-def format_value(value: Any) -> str:
+def format_value(value: float) -> str:
     """Write any number, such as a counter's: ``"12,345"``, ``"0.6931"``, ``"1.28 M"``, ``"2.50e-07"``."""
     amount = number(value)
     size = abs(amount)
@@ -125,13 +129,13 @@ def format_tick(microseconds: float, step: float) -> str:
     return f"{round(microseconds / size, max(0, -math.floor(math.log10(step / size) + 1e-9))):g} {unit}"
 
 
-def format_ratio(value: Any) -> str:
+def format_ratio(value: float) -> str:
     """Write a factor: ``"9,000×"``, ``"1.5×"``."""
     amount = number(value)
     return f"{amount:,.0f}×" if amount >= 9.95 else f"{amount:.1f}×"
 
 
-def format_shape(shape: Any) -> str:
+def format_shape(shape: Sequence[int]) -> str:
     """Write a shape: ``"10 × 1,000,000"``; ``"scalar"`` when there are no axes."""
     try:
         axes = [f"{int(number(size)):,}" for size in shape]
@@ -155,9 +159,9 @@ def parse_bytes(size: float | str) -> int:
     Raises
     ------
     UnknownNameError
-        If the unit is none of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
+        If the unit is not one of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB.
     ProfilerError
-        If it is no size at all: nothing finite, negative, or neither number nor text.
+        If it is not a finite number of at least 0, nor such a number with a unit.
     """
     amount: Any = size
     found = re.fullmatch(r"\s*([\d_,]*\.?\d+)\s*([A-Za-z]*)\s*", size) if isinstance(size, str) else None
@@ -168,5 +172,5 @@ def parse_bytes(size: float | str) -> int:
         amount = float(found[1].replace(",", "").replace("_", "")) * _UNITS[unit]
     numeric = isinstance(amount, (int, float, np.integer, np.floating)) and not isinstance(amount, bool)
     if not numeric or not math.isfinite(amount) or amount < 0:
-        raise ProfilerError(f"{size!r} is no size.", hint='write a number and a unit, such as "2 MB".')
+        raise ProfilerError(expected("A size", "a number and a unit of bytes", size), hint='write "2 MB", for example.')
     return int(amount)

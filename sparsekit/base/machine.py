@@ -1,4 +1,4 @@
-"""How much memory there is to use, in this machine and in the container around it."""
+"""The memory that is available on this machine and in the container around it."""
 
 from __future__ import annotations
 

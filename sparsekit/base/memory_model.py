@@ -6,19 +6,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .types import Shape
 
 __all__ = ["FLOATS", "INDICES", "IN_PLACE", "LASTING", "Change", "Kind", "Part", "Sizes", "batch_of", "bounds_of", "item_size",
            "kind_of"]
 
-#: All that decides the size of a piece of memory: role, owner, storage type, shape, component, shape of the component,
-#: element type, bytes.
-Kind = tuple[str, str, str, tuple[int, ...], str, tuple[int, ...], str, int]
-
-#: Roles of arrays that outlive a step, and of those that pass.
+#: Roles of arrays that outlive a step, and of temporary ones.
 LASTING, PASSING = ("parameter", "gradient", "optimizer state"), ("activation", "workspace")
 
 INDICES = {"int32": 4, "int64": 8}
@@ -29,8 +28,36 @@ _ITEMS = {**INDICES, **FLOATS, "int8": 1, "uint8": 1, "bool": 1}
 IN_PLACE = 1 << 16
 
 
+class Kind(NamedTuple):
+    """All that decides the size of a piece of memory.
+
+    Attributes
+    ----------
+    role, owner : str
+        What it serves as, and for whom.
+    stype : str
+    shape : tuple of int
+        Of the whole array.
+    component : str
+        ``data``, ``indices`` or ``indptr``.
+    part : tuple of int
+        Shape of the component.
+    dtype : str
+    bytes : int
+    """
+
+    role: str
+    owner: str
+    stype: str
+    shape: Shape
+    component: str
+    part: Shape
+    dtype: str
+    bytes: int
+
+
 class Change(NamedTuple):
-    """What would be otherwise.
+    """The changes that an estimate assumes.
 
     Attributes
     ----------
@@ -90,45 +117,47 @@ class Sizes:
     Attributes
     ----------
     notes : list of str
-        In how far the sizes are no exact ones.
+        Why the sizes are estimates.
     missing : list of str
-        Parameters whose rows nothing tells; they stay as they are.
+        Parameters whose number of rows is unknown; they stay unchanged.
     """
 
     def __init__(self, change: Change, kinds: Iterable[Kind], batch: int = 0, known: Mapping[str, int] | None = None,
-                 bounds: Mapping[int, int] | None = None, rows: Any = None, data_sets: Iterable[Any] = (),
-                 apart: Iterable[Any] = ()) -> None:
+                 bounds: Mapping[int, int] | None = None, rows: int | Mapping[str, int] | None = None,
+                 data_sets: Iterable[Sequence[int]] = (), apart: Iterable[Sequence[int]] = ()) -> None:
         kinds = list(kinds)
         self.change, self.batch, self.known, self.bounds, self.rows = change, batch, known or {}, bounds or {}, rows
         self.data_sets = {tuple(shape) for shape in data_sets}
         #: Shapes of dense gradients that would be row_sparse -> their parameters.
-        self.thinner = {kind[3]: kind[1] for kind in kinds if kind[0] == "gradient" and kind[2] == "default" and len(kind[3]) > 1
-                        and change.gradient_of(kind[1]) == "row_sparse"}
+        self.thinner = {kind.shape: kind.owner for kind in kinds
+                        if kind.role == "gradient" and kind.stype == "default" and len(kind.shape) > 1
+                        and change.gradient_of(kind.owner) == "row_sparse"}
         # Of these the new gradient is among the kinds, and the buffer stands for the one before.
-        self._apart = {kind[3] for kind in kinds if (kind[0], kind[2]) == ("workspace", "default")}
+        self._apart = {kind.shape for kind in kinds if (kind.role, kind.stype) == ("workspace", "default")}
         self.notes: list[str] = []
         self.missing: list[str] = []
         self.factor = change.batch_size / batch if change.batch_size is not None and batch else 1.0
-        if self.factor != 1.0 and any(kind[2] != "default" for kind in kinds):
+        if self.factor != 1.0 and any(kind.stype != "default" for kind in kinds):
             self.note("stored values and touched rows are taken to grow with the batch; rows that samples share make them fewer")
-        lasting = {kind[3] for kind in kinds if kind[0] in LASTING}
-        if self.factor != 1.0 and any(kind[0] in PASSING and kind[3] and kind[3][0] not in (1, batch) and kind[3] not in lasting
-                                      for kind in kinds):
+        lasting = {kind.shape for kind in kinds if kind.role in LASTING}
+        if self.factor != 1.0 and any(kind.role in PASSING and kind.shape and kind.shape[0] not in (1, batch)
+                                      and kind.shape not in lasting for kind in kinds):
             self.note("results of another length than the batch's are taken to stay as they are")
         self._index = INDICES.get(change.index_dtype or "", 0)
         self._value = FLOATS.get(change.value_dtype or "", 0)
         self._denser(kinds, {tuple(shape) for shape in apart})
 
-    def _denser(self, kinds: list[Kind], apart: set[Any]) -> None:
+    def _denser(self, kinds: list[Kind], apart: set[Shape]) -> None:
         """Find the row_sparse gradients that would be dense, and which of them every backward pass would write in place."""
-        found = {kind[1]: kind for kind in kinds if (kind[0], kind[2], kind[4]) == ("gradient", "row_sparse", "data")
-                 and self.change.gradient_of(kind[1]) == "default"}
-        held = {kind[1] for kind in kinds if kind[0] == "parameter"}
+        found = {kind.owner: kind for kind in kinds
+                 if (kind.role, kind.stype, kind.component) == ("gradient", "row_sparse", "data")
+                 and self.change.gradient_of(kind.owner) == "default"}
+        held = {kind.owner for kind in kinds if kind.role == "parameter"}
         #: Parameters -> shapes of their gradients that would be one array, there as long as the parameter.
-        self.buffers = {owner: kind[3] for owner, kind in found.items() if owner in held and kind[3] not in apart
-                        and math.prod(kind[3]) * self._item(kind[6]) >= IN_PLACE}
+        self.buffers = {owner: kind.shape for owner, kind in found.items() if owner in held and kind.shape not in apart
+                        and math.prod(kind.shape) * self._item(kind.dtype) >= IN_PLACE}
         #: Shapes of gradients that would be dense -> whether they are written in place.
-        self._wider = {kind[3]: owner in self.buffers for owner, kind in found.items()}
+        self._wider = {kind.shape: owner in self.buffers for owner, kind in found.items()}
 
     def note(self, text: str) -> None:
         """Say something once."""
@@ -138,7 +167,7 @@ class Sizes:
     def all(self, kinds: Iterable[Kind]) -> list[int]:
         """Bytes of each kind, and a note if arrays cross the size from which the library works otherwise."""
         found = [(kind, self.parts(kind)) for kind in kinds]
-        if any((kind[7] < IN_PLACE) != (sum(part.bytes for part in parts if part.role == kind[0]) < IN_PLACE)
+        if any((kind.bytes < IN_PLACE) != (sum(part.bytes for part in parts if part.role == kind.role) < IN_PLACE)
                for kind, parts in found if parts):
             self.note("some arrays cross 64 KiB, from where gradients are computed in place and have no copy")
         return [sum(part.bytes for part in parts) for _, parts in found]
@@ -169,7 +198,7 @@ class Sizes:
         size = int(old if lengths == part and item == item_size(dtype) else math.prod(lengths) * item)
         return (Part(role, stype, component, size), *self._buffer(kind))
 
-    def _fuller(self, role: str, owner: str, shape: tuple[int, ...]) -> bool:
+    def _fuller(self, role: str, owner: str, shape: Shape) -> bool:
         """Whether a row_sparse array would be dense, as a gradient or on its way to be one."""
         asked = role == "gradient" and self.change.gradient_of(owner) == "default"
         wider = asked or (role == "workspace" and shape in self._wider)
@@ -179,10 +208,9 @@ class Sizes:
 
     def _buffer(self, kind: Kind) -> tuple[Part, ...]:
         """The dense gradient that would come with a parameter: one array, which every backward pass writes to."""
-        role, owner, _, _, component, _, dtype, _ = kind
-        if role != "parameter" or component != "data" or owner not in self.buffers:
+        if kind.role != "parameter" or kind.component != "data" or kind.owner not in self.buffers:
             return ()
-        return (Part("gradient", "default", "data", math.prod(self.buffers[owner]) * self._item(dtype)),)
+        return (Part("gradient", "default", "data", math.prod(self.buffers[kind.owner]) * self._item(kind.dtype)),)
 
     def rows_of(self, owner: str, length: int) -> int | None:
         """Rows that a row-sparse gradient of a parameter would store; None, and a note, if nothing tells."""
@@ -199,9 +227,8 @@ class Sizes:
         return min(length, math.ceil(int(given) * self.factor))
 
     def _stored(self, rows: int, kind: Kind) -> tuple[Part, ...]:
-        role, _, _, shape, _, _, dtype, _ = kind
-        return (Part(role, "row_sparse", "data", rows * math.prod(shape[1:]) * self._item(dtype)),
-                Part(role, "row_sparse", "indices", rows * (self._index or 8)))
+        return (Part(kind.role, "row_sparse", "data", rows * math.prod(kind.shape[1:]) * self._item(kind.dtype)),
+                Part(kind.role, "row_sparse", "indices", rows * (self._index or 8)))
 
     def _lazily(self, owner: str) -> bool:
         """Whether a parameter's state would be kept by row: not if its gradient is dense, unless all are or rows were given."""
@@ -210,7 +237,7 @@ class Sizes:
         self.note(f"{owner or 'a parameter'}, whose gradient is dense, keeps its whole state")
         return False
 
-    def _lengths(self, role: str, stype: str, shape: tuple[int, ...], component: str, part: tuple[int, ...]) -> tuple[int, ...]:
+    def _lengths(self, role: str, stype: str, shape: Shape, component: str, part: Shape) -> Shape:
         if self.factor == 1.0 or role in ("parameter", "optimizer state") or not shape or not part:
             return part
         if stype == "row_sparse":
@@ -230,7 +257,7 @@ def item_size(dtype: str) -> int:
     return _ITEMS[dtype] if dtype in _ITEMS else int(np.dtype(dtype).itemsize)
 
 
-def kind_of(role: str, owner: str, stype: str, shape: tuple[int, ...], component: str, dtype: str, size: int) -> Kind:
+def kind_of(role: str, owner: str, stype: str, shape: Shape, component: str, dtype: str, size: int) -> Kind:
     """The kind of a component of an array, from what a table of memory says of it.
 
     Where the element type is not said, it follows from the bytes of a dense array, and is float32 for values and int64
@@ -238,19 +265,19 @@ def kind_of(role: str, owner: str, stype: str, shape: tuple[int, ...], component
     """
     if component != "data":
         dtype = dtype if dtype in INDICES else "int64"
-        return role, owner, stype, shape, component, (size // INDICES[dtype],), dtype, size
+        return Kind(role, owner, stype, shape, component, (size // INDICES[dtype],), dtype, size)
     count = math.prod(shape)
     if not _known(dtype):
         each = size // count if stype == "default" and count and size % count == 0 else 4
         dtype = {1: "int8", 2: "float16", 8: "float64"}.get(each, "float32")
     item = item_size(dtype)
-    part: tuple[int, ...] = (size // item,)
+    part: Shape = (size // item,)
     wide = math.prod(shape[1:])
     if stype == "default" and count * item == size:
         part = shape
     elif stype == "row_sparse" and len(shape) > 1 and wide:
         part = (size // item // wide, *shape[1:])
-    return role, owner, stype, shape, component, part, dtype, size
+    return Kind(role, owner, stype, shape, component, part, dtype, size)
 
 
 def _known(dtype: str) -> bool:
@@ -263,13 +290,14 @@ def _known(dtype: str) -> bool:
 def batch_of(kinds: Iterable[Kind]) -> int:
     """Rows of a batch: the most frequent first length of what came in as data; 0 if nothing did."""
     counts: dict[int, int] = {}
-    for role, _, _, shape, *_ in kinds:
-        if role == "input" and shape:
-            counts[shape[0]] = counts.get(shape[0], 0) + 1
+    for kind in kinds:
+        if kind.role == "input" and kind.shape:
+            counts[kind.shape[0]] = counts.get(kind.shape[0], 0) + 1
     return max(counts, key=lambda rows: (counts[rows], -rows)) if counts else 0
 
 
-def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int, data_sets: Iterable[Any] = ()) -> dict[int, int]:
+def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int,
+              data_sets: Iterable[Sequence[int]] = ()) -> dict[int, int]:
     """How many rows of a parameter a batch reaches at most, by the parameter's length: as many as csr batches store values.
 
     Parameters
@@ -280,7 +308,7 @@ def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int, data_
         Of what was alive at one moment, of which the inputs of equal width may be parts of one batch.
     batch : int
     data_sets : iterable of tuple
-        Shapes of inputs that are no batches.
+        Shapes of inputs that are not batches.
     """
     sets = {tuple(shape) for shape in data_sets}
     found: dict[int, int] = {}
@@ -292,9 +320,10 @@ def bounds_of(kinds: Iterable[Kind], together: Iterable[Kind], batch: int, data_
     return {width: max(found.get(width, 0), sums.get(width, 0)) for width in sorted({*found, *sums})}
 
 
-def _stored_values(kinds: Iterable[Kind], batch: int, data_sets: set[Any]) -> Iterable[tuple[int, int]]:
+def _stored_values(kinds: Iterable[Kind], batch: int, data_sets: set[Shape]) -> Iterable[tuple[int, int]]:
     """Width and stored values of csr batches: inputs, and slices of inputs, whose indices are views and take no memory."""
-    for role, _, stype, shape, component, part, *_ in kinds:
-        if (stype, component) == ("csr", "data") and len(shape) == 2 and shape[0] == batch and part and (
-                role == "activation" or (role == "input" and shape not in data_sets)):
-            yield shape[1], part[0]
+    for kind in kinds:
+        shape = kind.shape
+        if (kind.stype, kind.component) == ("csr", "data") and len(shape) == 2 and shape[0] == batch and kind.part and (
+                kind.role == "activation" or (kind.role == "input" and shape not in data_sets)):
+            yield shape[1], kind.part[0]

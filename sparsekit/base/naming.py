@@ -6,7 +6,7 @@ import inspect
 import threading
 from typing import Any
 
-from .scoped import Pushed
+from .scoped import Pushed, classproperty
 
 __all__ = ["NameManager", "Prefix", "changed_settings", "current_names", "settings"]
 
@@ -16,6 +16,11 @@ class NameManager(Pushed):
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+
+    @classproperty
+    def current(cls) -> NameManager:
+        """The innermost name manager of the calling thread."""
+        return _local.stack[-1]
 
     def get(self, name: str | None, hint: str) -> str:
         """``name`` itself if given, else ``hint`` with the next number."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from types import ModuleType
-from typing import Any
 
 from .errors import MissingPackageError
 from .forking import load
@@ -14,7 +13,7 @@ __all__ = ["optional_import", "scipy_part", "whole_import"]
 
 
 def whole_import(name: str) -> ModuleType:
-    """Import a package to its end, whatever signals come: many cannot be imported again after half an import.
+    """Import a package completely, whatever signals arrive: many packages cannot be imported again after half an import.
 
     Parameters
     ----------
@@ -26,8 +25,8 @@ def whole_import(name: str) -> ModuleType:
 
 
 @functools.cache
-def scipy_part(name: str) -> Any:
-    """A package of scipy, ``"sparse"`` or ``"special"``, imported when it is first asked for."""
+def scipy_part(name: str) -> ModuleType:
+    """A package of scipy, ``"sparse"`` or ``"special"``, imported on first use."""
     return whole_import(f"scipy.{name}")
 
 

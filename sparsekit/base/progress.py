@@ -1,4 +1,4 @@
-"""How far a piece of work is: a line that is drawn over itself on a terminal and in a notebook, some lines anywhere else."""
+"""How far a piece of work is: tqdm's bar on a terminal and in a notebook, a line now and then anywhere else."""
 
 from __future__ import annotations
 
@@ -7,32 +7,13 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-__all__ = ["Batches", "Progress", "bar", "in_notebook", "size_text", "wipe"]
+from .formatting import format_bytes
+from .optional import whole_import
 
-WIDTH = 24
-#: Seconds between two drawings, and between two lines in a log.
+__all__ = ["Progress", "in_notebook"]
+
+#: Seconds between two drawings of the bar, and between two lines in a log.
 REDRAW, RELOG = 0.2, 10.0
-
-
-def size_text(count: float) -> str:
-    """Bytes in words: ``1.5 MB``."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
-
-
-def bar(done: int, total: int) -> str:
-    """A share as ``[####....]``."""
-    full = min(WIDTH, WIDTH * done // max(1, total))
-    return f"[{'#' * full}{'.' * (WIDTH - full)}]"
-
-
-def wipe(stream: Any) -> None:
-    """Take a line away that was drawn over itself."""
-    stream.write("\r" + " " * 100 + "\r")
-    stream.flush()
 
 
 def in_notebook(stream: Any) -> bool:
@@ -41,63 +22,21 @@ def in_notebook(stream: Any) -> bool:
 
 
 class Progress:
-    """Bytes done of a piece of work.
+    """Shows how much of a piece of work is done; a terminal or notebook without tqdm shows nothing.
 
     Parameters
     ----------
     name : str
     total : int, optional
-        Bytes in all, where that is known.
+        How much there is to do, where that is known.
+    unit : str
+        What is counted; ``"B"`` is bytes.
+    each : int
+        How many of the unit one step of ``advance`` is.
+    done : int
+        How much was done before.
     shown : bool
         False shows nothing.
-    stream : text file, optional
-        Standard error if not given.
-    """
-
-    def __init__(self, name: str, total: int | None = None, shown: bool = True, stream: TextIO | None = None) -> None:
-        self.name, self.total, self.done = name, total, 0
-        self._stream: Any = sys.stderr if stream is None else stream
-        self._shown = shown
-        self._redrawn = bool(self._stream.isatty()) or in_notebook(self._stream)
-        self._last = self._start = time.monotonic()
-
-    def advance(self, count: int) -> None:
-        """So many bytes more are done."""
-        self.done += count
-        now = time.monotonic()
-        if self._shown and now - self._last > (REDRAW if self._redrawn else RELOG):
-            self._last = now
-            self._write(self.text(now))
-
-    def text(self, now: float) -> str:
-        """What is shown: name, bar, bytes, speed."""
-        speed = f"{size_text(self.done / max(now - self._start, 1e-6))}/s"
-        if not self.total:
-            return f"{self.name}: {size_text(self.done)}, {speed}"
-        return f"{self.name} {bar(self.done, self.total)} {size_text(self.done)} of {size_text(self.total)}, {speed}"
-
-    def _write(self, text: str) -> None:
-        self._stream.write(f"\r{text:<100}" if self._redrawn else f"{text}\n")
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Take the line away, and say in a log what was done."""
-        if self._shown and self._redrawn:
-            wipe(self._stream)
-        elif self._shown and self.done:
-            self._write(self.text(time.monotonic()))
-
-
-class Batches(Progress):
-    """Batches of an epoch done, with their speed and what else is to be said.
-
-    Parameters
-    ----------
-    name : str
-    total : int, optional
-        Batches of the epoch, where that is known.
-    batch_size : int
-        Samples of each.
     stream : text file, optional
         Standard error if not given.
 
@@ -107,13 +46,60 @@ class Batches(Progress):
         Gives what stands at the end of the line, when it is drawn.
     """
 
-    def __init__(self, name: str, total: int | None, batch_size: int, stream: TextIO | None = None) -> None:
-        super().__init__(name, total, stream=stream)
-        self._batch_size = batch_size
+    def __init__(self, name: str, total: int | None = None, unit: str = "B", each: int = 1, done: int = 0,
+                 shown: bool = True, stream: TextIO | None = None) -> None:
+        self.name, self.total, self.done, self.unit = name, total, done, unit
         self.note: Callable[[], str] = str
+        self._each, self._before = each, done
+        self._stream: Any = sys.stderr if stream is None else stream
+        self._shown = shown
+        self._drawn = self._stream.isatty() or in_notebook(self._stream)
+        self._bar: Any = None
+        self._start = self._last = time.monotonic()
 
-    def text(self, now: float) -> str:
-        """What is shown: name, bar, batches, samples per second, note."""
-        speed = self.done * self._batch_size / max(now - self._start, 1e-6)
-        drawn, of = (f"{bar(self.done, self.total)} ", f" of {self.total:,}") if self.total else ("", "")
-        return f"{self.name} {drawn}{self.done:,}{of} batches, {speed:,.0f} samples/s{self.note()}"
+    def advance(self, count: int = 1) -> None:
+        """So much more is done."""
+        self.done += count
+        now = time.monotonic()
+        if now - self._last > (REDRAW if self._drawn else RELOG):
+            self._last = now
+            self.show()
+
+    def show(self) -> None:
+        """Draw the bar as it stands, or write a line of a log."""
+        if not self._shown:
+            return
+        if not self._drawn:
+            print(self.text(), file=self._stream, flush=True)
+            return
+        self._bar = self._bar or self._made()
+        if self._bar is not None:
+            self._bar.n, self._bar.total = self.done, self.total
+            self._bar.set_postfix_str(self.note())
+
+    def text(self) -> str:
+        """A line of a log: name, how much, note."""
+        written, note = format_bytes if self.unit == "B" else str, self.note()
+        return (f"{self.name}: {written(self.done)}" + (f" of {written(self.total)}" if self.total else "")
+                + (f", {note}" if note else ""))
+
+    def _made(self) -> Any:
+        """tqdm's bar, which is drawn when it is told to; None without tqdm."""
+        try:
+            tqdm: Any = whole_import("tqdm").tqdm
+        except ImportError:
+            self._shown = False
+            return None
+        # tqdm's thread would draw the bar while this one works, and a forked child would not have it.
+        bar = type("Bar", (tqdm,), {"monitor_interval": 0})(
+            desc=self.name, total=self.total, initial=self._before, unit=self.unit, file=self._stream, leave=False,
+            unit_scale=self.unit == "B" or (self._each > 1 and self._each), dynamic_ncols=True)
+        bar.start_t -= time.monotonic() - self._start
+        return bar
+
+    def close(self, logged: bool = False) -> None:
+        """Take the bar away; ``logged`` lets a log say how much was done in all."""
+        if self._bar is not None:
+            self._bar.close()
+        elif logged and self.done and not self._drawn:
+            self.show()

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import DTypeError, SparsekitError, UnknownNameError
+from .errors import DTypeError, SparsekitError, UnknownNameError, expected
 
 __all__ = ["Registry"]
 
@@ -32,7 +32,7 @@ class Registry:
         A name that is taken goes to the new class, with a warning.
         """
         if not (isinstance(cls, type) and issubclass(cls, self.base)):
-            raise DTypeError(f"{cls!r} is no class derived from {self.base.__name__}.",
+            raise DTypeError(expected(f"The {self.kind}", f"a class derived from {self.base.__name__}", cls),
                              hint=f"derive the {self.kind} from {self.base.__name__}.")
         key = (cls.__name__ if name is None else name).lower()
         before = self.classes.get(key)
@@ -62,12 +62,12 @@ class Registry:
         UnknownNameError
             If nothing has that name.
         DTypeError
-            If it is none of these.
+            If it is something else.
         """
         name, *rest = args if args else (kwargs.pop(self.kind, None),)
         if isinstance(name, self.base):
             if rest or kwargs:
-                raise SparsekitError(f"{name!r} is made already, and arguments were given.",
+                raise SparsekitError(f"{name!r} is an instance, so it takes no further arguments.",
                                      hint="leave the arguments out, or give the name of the class.")
             return name
         if isinstance(name, type) and issubclass(name, self.base):
@@ -75,7 +75,7 @@ class Registry:
         if isinstance(name, dict) and self.kind in name:
             return self.create(**name)
         if not isinstance(name, str):
-            raise DTypeError(f"{name!r} stands for no {self.kind}.",
+            raise DTypeError(expected(f"The {self.kind}", f"a name or an instance of {self.base.__name__}", name),
                              hint=f"give its name, or an instance of {self.base.__name__}.")
         if name.startswith(("[", "{")):
             return self._read(name, rest, kwargs)
@@ -89,9 +89,10 @@ class Registry:
         try:
             made = json.loads(text)
         except ValueError as error:
-            raise SparsekitError(f"{text!r} is no JSON: {error}.", hint='as in ["uniform", {"scale": 0.1}].') from None
+            raise SparsekitError(f"{text!r} is not valid JSON: {error}.", hint='as in ["uniform", {"scale": 0.1}].') from None
         if isinstance(made, list) and len(made) == 2 and isinstance(made[0], str) and isinstance(made[1], dict):
             made = {self.kind: made[0], **made[1]}
         if rest or kwargs or not isinstance(made, dict) or not isinstance(made.get(self.kind), str):
-            raise SparsekitError(f"{text!r} does not stand for a {self.kind} alone.", hint='as in ["uniform", {"scale": 0.1}].')
+            raise SparsekitError(f"{text!r} must be the name and the arguments of one {self.kind}.",
+                                 hint='as in ["uniform", {"scale": 0.1}].')
         return self.create(made.pop(self.kind), **made)

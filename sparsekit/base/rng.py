@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .capture import refuse
-from .errors import DTypeError
+from .errors import DTypeError, expected
 from .forking import across_fork
 from .scoped import Assigned
 
@@ -25,7 +25,7 @@ class _Override(threading.local):
 
 _override = _Override()
 
-# Another thread may be drawing, and a generator's lock that is taken in a child is taken for ever.
+# Another thread may be drawing, and a lock that is held at a fork stays locked in the child.
 across_fork(lambda: None if _shared is None else _shared.bit_generator.lock)
 
 
@@ -35,11 +35,11 @@ def seed(seed_state: int) -> None:
     Raises
     ------
     DTypeError
-        If it is no whole number.
+        If the seed is not an integer.
     """
     global _shared
     if not isinstance(seed_state, (int, np.integer)) or isinstance(seed_state, bool):
-        raise DTypeError(f"A seed is a whole number, not {seed_state!r}.", hint="mx.random.seed(0) repeats the same numbers.")
+        raise DTypeError(expected("The seed", "an integer", seed_state), hint="mx.random.seed(0) repeats the same numbers.")
     _shared = np.random.default_rng(int(seed_state) % 2**64)
 
 
@@ -61,7 +61,7 @@ def generator(rng: Any = None) -> np.random.Generator:
         return _shared  # type: ignore[no-any-return]
     if isinstance(rng, (np.random.Generator, int, np.integer)):
         return np.random.default_rng(rng)
-    raise DTypeError(f"rng is a Generator, a whole number or None, not {type(rng).__name__}.",
+    raise DTypeError(expected("rng", "a Generator, an integer or None", type(rng)),
                      hint="np.random.default_rng(seed) makes a Generator.")
 
 

@@ -9,7 +9,18 @@ from collections.abc import Callable
 from contextlib import ContextDecorator
 from typing import Any
 
-__all__ = ["Assigned", "Pushed", "Scoped"]
+__all__ = ["Assigned", "Pushed", "Scoped", "classproperty"]
+
+
+class classproperty:
+    """A property of a class: ``@classproperty`` in front of a function that gets the class."""
+
+    def __init__(self, fget: Callable[[Any], Any]) -> None:
+        self.fget = fget
+        self.__doc__ = fget.__doc__
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.fget(owner)
 
 
 class _Hold:
@@ -33,7 +44,7 @@ class _Hold:
         self.before: Any = None
         self.watch: Any = None
 
-    def gone(self, _: Any) -> None:
+    def gone(self, _: weakref.ref[Any]) -> None:
         """The block is over, and ``__exit__`` may not have run to its end."""
         self.watch = None
         if _thread.latest is self:
@@ -58,7 +69,7 @@ class _Exit:
     """``__exit__`` of a scope."""
 
     def __get__(self, scope: Any, owner: Any = None) -> Callable[..., Any]:
-        if scope is None:  # contextlib.ExitStack asks the class
+        if scope is None:  # contextlib.ExitStack looks the method up on the class
             return _exit_by_hand
         hold = _Hold(scope)
         # Python's own object: unlike a function of ours, no frame in the traceback of an interrupt refers to it.

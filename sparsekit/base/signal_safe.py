@@ -1,4 +1,4 @@
-"""Work that nothing may cut in half: done to its end, whatever signals arrive meanwhile."""
+"""Work that signals cannot interrupt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["acting", "undisturbed"]
 
 
 class _Acting(threading.local):
-    """For which thread the calling thread works: another one, while it does that one's undisturbed work."""
+    """The thread on whose behalf the calling thread works."""
 
     thread: int | None = None
 
@@ -22,7 +22,7 @@ _acting = _Acting()
 def acting() -> int:
     """The thread that the calling one works for, itself by default.
 
-    A lock that a thread holds while it has work done undisturbed must let that work pass: its owner is who this says.
+    A lock that a thread holds while ``undisturbed`` runs its work must admit that work, so this thread counts as its owner.
     """
     return threading.get_ident() if _acting.thread is None else _acting.thread
 
@@ -46,7 +46,7 @@ def undisturbed(work: Callable[[], Any]) -> Any:
 
     def run() -> None:
         if not once.acquire(False):
-            return  # begun twice: a signal came when the first had begun and nobody knew
+            return  # started twice: a signal came after the first start and before it was noted
         before, _acting.thread = _acting.thread, caller
         try:
             outcome.append((True, work()))
@@ -65,7 +65,7 @@ def undisturbed(work: Callable[[], Any]) -> Any:
                 except RuntimeError:  # no threads any more, at the interpreter's end
                     run()
                 begun = True
-            # Never for long: who is interrupted right after this would wait for what has happened already.
+            # With a timeout: an interrupt right after this would wait for work that is done already.
             done.acquire(timeout=0.05)
         except BaseException as error:
             raised = error

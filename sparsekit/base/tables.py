@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["escape", "html_table", "text_table"]
 
-# XML 1.0 has no way to write these; a name holding one would make the whole picture unreadable.
+# XML 1.0 cannot represent these characters; a name with one would invalidate the whole picture.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

@@ -1,4 +1,4 @@
-"""A few threads that work for others: what they raise reaches whoever waits, and no program's end waits for them long."""
+"""A pool of daemon threads: errors reach the waiting caller, and the end of the program does not wait for them long."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def _do(future: Future[Any], function: Callable[..., Any], arguments: tuple[Any,
 class Threads:
     """Daemon threads that take tasks in turn.
 
-    They are no threads of ``concurrent.futures``, whose tasks the end of the program waits for however long
-    they take: a reader may hang on a pipe that nobody writes to.
+    ``concurrent.futures`` is not used: the interpreter waits for its tasks at exit, and a reader may hang on a pipe
+    without a writer.
 
     Threads do not survive a fork, and a program's end closes them.  The first task that comes after either starts
-    new ones.  Where the system allows no thread at all, a task is done by who brings it.
+    new ones.  Where the system allows no thread, the calling thread runs the task.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Threads:
         What their names begin with.
     """
 
-    #: What waiting for a task raises that was dropped, because the program ends.
+    #: The error of waiting for a task that was dropped because the program ends.
     Cancelled = CancelledError
 
     def __init__(self, count: int, name: str) -> None:
@@ -74,7 +74,7 @@ class Threads:
         _alive.add(self)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have a task done; the future gives its result, or raises its error with its traceback."""
+        """Run a task in a thread; the future returns its result, or raises its error with its traceback."""
         future: Future[Any] = Future()
         self.put(future, function, *arguments)
         return future
@@ -84,7 +84,7 @@ class Threads:
         return Future()
 
     def put(self, future: Future[Any], function: Callable[..., Any], *arguments: Any) -> None:
-        """Have a task done for a future that the caller made, and so knows whenever it is interrupted."""
+        """Run a task for a future that the caller made, so that the caller can wait for it after an interrupt."""
         if not self._end.alive or self._process != os.getpid():
             self._start()
         if self._threads:

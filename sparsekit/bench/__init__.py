@@ -55,7 +55,7 @@ def _rivals(given: Sequence[str]) -> dict[str, str]:
             raise UnknownNameError.of("rival", name, harness.RIVALS)
         if not python:
             raise SparsekitError(
-                f"--rival {text} names no Python.", hint=f"write --rival {name}=/path/to/python, with {name} in it."
+                f"--rival must be {name}=PYTHON, got {text}.", hint=f"write --rival {name}=/path/to/python, with {name} in it."
             )
         rivals[name] = python
     return rivals
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; what cannot be measured raises ``SparsekitError``.
+        0; a failed measurement raises ``SparsekitError``.
     """
     words = list(sys.argv[2:] if argv is None else argv)
     if words[:1] == ["report"]:

@@ -62,7 +62,7 @@ def _agree(own: list[float], other: list[float]) -> bool:
 
 
 def _contenders(operation: str, workers: dict[str, Worker], loaded: dict[str, Any]) -> Iterator[Contender]:
-    """Everybody who can do it, in every form; a form that gives another result is an error."""
+    """All libraries that support it, in every form; a form that gives another result is an error."""
     expected = loaded["sparsekit"]["forms"][operation][""]
     for name, worker in workers.items():
         for form, totals in loaded[name]["forms"].get(operation, {}).items():

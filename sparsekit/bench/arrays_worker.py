@@ -1,6 +1,6 @@
 """This library on the array workloads of ``sparsekit bench``, behind the line protocol of its rivals.
 
-``load FILE.npz`` tells which operations there are, ``time OPERATION FORM`` measures one (microseconds a call),
+``load FILE.npz`` lists the operations, ``time OPERATION FORM`` measures one (microseconds a call),
 ``moved OPERATION`` says how many bytes it moves, and ``bandwidth`` what the machine's memory does (bytes a second).
 """
 
@@ -55,7 +55,7 @@ class Worker:
         return {"name": "sparsekit", "version": mx.__version__, "python": platform.python_version()}
 
     def load(self, path: str) -> dict[str, Any]:
-        """Read the arrays; the operations, each with two numbers that tell results apart."""
+        """Read the arrays; the operations, each with two numbers to compare results by."""
         self.operations: Operations = {}
         with np.load(path) as stored:
             parts = {name: stored[name] for name in stored.files}

@@ -80,7 +80,7 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Crossov
         A small grid.
     """
     if rivals:
-        raise SparsekitError("The crossover compares this library's own storage types.", hint="leave --rival out.")
+        raise SparsekitError("`bench crossover` compares only this library's own storage types.", hint="leave --rival out.")
     command = [sys.executable, "-m", "sparsekit.bench.crossover_worker", str(int(quick)), str(rounds or (3 if quick else 40))]
     done = subprocess.run(command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True)
     if done.returncode:

@@ -17,7 +17,7 @@ NOTES = (
 
 
 def _contenders(command: str, workers: dict[str, Worker]) -> list[Contender]:
-    """Everybody who runs ``command``; MXNet's addition both ways of waiting for it."""
+    """All libraries that run ``command``; MXNet's addition with both ways of waiting for it."""
     found = []
     for name, worker in workers.items():
         found.append(Contender(name, partial(worker.ask, command)))

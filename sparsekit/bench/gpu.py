@@ -97,7 +97,7 @@ def compulsory_bytes(operation: str, parts: dict[str, Any]) -> int:
 
 
 def _contenders(operation: str, workers: dict[str, Worker], loaded: dict[str, Any]) -> Iterator[Contender]:
-    """Everybody who can do it, in every form; who gives another result is an error."""
+    """All libraries that support it, in every form; a form that gives another result is an error."""
     expected = next(iter(loaded["sparsekit"]["forms"][operation].values()))
     for name, worker in workers.items():
         for form, totals in loaded[name]["forms"].get(operation, {}).items():

@@ -1,6 +1,6 @@
 """This library on the workloads of ``sparsekit bench gpu``, behind the line protocol of its rivals.
 
-``load FILE.npz KIND`` tells which operations there are in which forms, each with two numbers that tell results apart;
+``load FILE.npz KIND`` lists the operations and their forms, each with two numbers to compare results by;
 ``time OPERATION FORM`` measures one (microseconds a call, between CUDA events), and ``bandwidth`` what a copy on the device does
 (bytes a second).
 """
@@ -11,13 +11,17 @@ import importlib
 import platform
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import sparsekit as mx
 
 from .worker import FullyConnected, FullyConnectedSparse, serve
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+
 
 __all__ = ["Worker"]
 
@@ -26,7 +30,7 @@ LONG_ENOUGH, MOST = 0.03, 2000
 #: Bytes of the arrays that the device's bandwidth is measured with.
 FAR = 1 << 30
 
-#: By operation and form: what to call, and what tells its result from another.
+#: By operation and form: the function to call, and the numbers to compare its result by.
 Operations = dict[str, dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]]
 
 
@@ -56,7 +60,7 @@ def products(parts: dict[str, Any], ctx: Any) -> Operations:
             "embedding_gradient": {"backward": (gradient, _sums)}}
 
 
-def updates(parts: dict[str, Any], ctx: Any) -> Operations:
+def updates(parts: dict[str, Any], ctx: Context) -> Operations:
     """A lazy step of SGD and of Adam, with the next gradient at each call."""
     shape = tuple(int(size) for size in parts["shape"])
     found: Operations = {}
@@ -84,7 +88,7 @@ def _stepping(updater: Any, weight: Any, gradients: list[Any]) -> tuple[Callable
     return step, moved
 
 
-def transfers(parts: dict[str, Any], ctx: Any) -> Operations:
+def transfers(parts: dict[str, Any], ctx: Context) -> Operations:
     """A matrix to the device and back, dense and as csr."""
     here, host = mx.nd.array(parts["dense"], ctx=mx.cpu()), mx.cpu()
     sparse = mx.nd.sparse.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=here.shape, ctx=host)
@@ -94,13 +98,13 @@ def transfers(parts: dict[str, Any], ctx: Any) -> Operations:
             for name, (array, target) in pairs.items()}
 
 
-def epochs(parts: dict[str, Any], ctx: Any) -> Operations:
+def epochs(parts: dict[str, Any], ctx: Context) -> Operations:
     """The tutorial's training epoch on batches that lie on the device, operator by operator and hybridized."""
     return {"epoch": {form: (_training(parts, ctx, form == "hybridized"), lambda loss: (loss, loss))
                       for form in ("eager", "hybridized")}}
 
 
-def _training(parts: dict[str, Any], ctx: Any, hybrid: bool) -> Callable[[], float]:
+def _training(parts: dict[str, Any], ctx: Context, hybrid: bool) -> Callable[[], float]:
     features, size = int(parts["features"]), int(parts["batch_size"])
     net: Any = mx.gluon.nn.HybridSequential()
     net.add(FullyConnectedSparse(features, 128, "row_sparse"), mx.gluon.nn.Activation("sigmoid"))
@@ -147,7 +151,7 @@ class Worker:
             "CUDA driver": str(runtime.driverGetVersion()), "device": name.decode() if isinstance(name, bytes) else name}}
 
     def load(self, path: str, kind: str) -> dict[str, Any]:
-        """Read the arrays; the forms of every operation, each with two numbers that tell results apart."""
+        """Read the arrays; the forms of every operation, each with two numbers to compare results by."""
         self.operations: Operations = {}
         with np.load(path) as stored:
             self.operations = KINDS[kind]({name: stored[name] for name in stored.files}, self.ctx)

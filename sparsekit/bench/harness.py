@@ -116,7 +116,7 @@ def start_rivals(rivals: dict[str, str], stack: ExitStack, kind: str = "worker")
         if not script.exists():
             known = sorted(path.name.partition("_")[0] for path in folder.glob(f"*_{kind}.py"))
             raise SparsekitError(
-                f"There is no {script.name} in {RIVALS_FOLDER}, which would run {name} on this bench.",
+                f"{RIVALS_FOLDER} has no {script.name}, the script that runs {name}.",
                 hint=f"the scripts there run {', '.join(known)}." if known else
                 "run this in a checkout of the project, or give --rivals its folder profiles/rivals.",
             )
@@ -173,7 +173,7 @@ def take_turns(contenders: Iterable[Contender], rounds: int, warm_up: int = 1) -
     """Measure everybody once a round, in the same order; the first ``warm_up`` rounds do not count.
 
     Each round waits until the machine gives its cores: what a virtual machine or another process takes away
-    hurts whoever uses several threads, and not in the same rounds.  A trial of few rounds does not wait.
+    slows down libraries with several threads, and not in the same rounds.  A trial of few rounds does not wait.
     """
     contenders = list(contenders)
     for number in range(-warm_up, rounds):

@@ -28,7 +28,7 @@ class Workload(NamedTuple):
 
 #: About 100 megabytes of text: 14.5 bytes a value, 520 a row.
 WORKLOAD, QUICK = Workload(200_000, 1_000_000, 36), Workload(500, 1_000, 12)
-#: A file that warms a reader up, and whose peak of memory tells what a larger one adds.
+#: A file to warm up a reader; its peak of memory is the baseline for larger files.
 SMALL = 10
 
 

@@ -1,7 +1,7 @@
 """This library's readers for ``sparsekit bench libsvm``, behind the line protocol of its rivals.
 
-``read FORM FILE FEATURES`` reads the file once (seconds), ``sums`` tells what was in it (rows, stored values, their
-sum, the labels'), and ``peak`` reads and tells the largest amount of memory that the process has had (bytes).
+``read FORM FILE FEATURES`` reads the file once (seconds), ``sums`` gives its totals (rows, stored values, their
+sum, the labels'), and ``peak`` reads it and gives the peak memory of the process (bytes).
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def _frequent(random: Any, size: int, shape: Any) -> Any:
     return np.minimum(np.expm1(random.random(shape) * np.log(size + 1.0)).astype(np.int64), size - 1)
 
 
-def _columns(random: Any, size: int, rows: int, stored: int) -> Any:
+def _columns(random: object, size: int, rows: int, stored: int) -> Any:
     """Ascending distinct columns of each row: one from each of ``stored`` stretches of the features, as fields have."""
     each = size // stored
     return _frequent(random, each, (rows, stored)) + np.arange(stored) * each
@@ -77,7 +77,7 @@ def batches_of(name: str, sizes: dict[str, int]) -> dict[str, Any]:
     return made
 
 
-def _texts(random: Any, sizes: dict[str, int]) -> dict[str, Any]:
+def _texts(random: object, sizes: dict[str, int]) -> dict[str, Any]:
     """Words, the words that follow, samples of each batch, and logarithms of how often each is expected."""
     words, samples = sizes["words"], sizes["samples"]
     text = _frequent(random, words, (BATCHES, sizes["length"] + 1, sizes["batch"]))
@@ -88,7 +88,7 @@ def _texts(random: Any, sizes: dict[str, int]) -> dict[str, Any]:
             "log_expected": np.log(-np.expm1(2.3 * samples * np.log1p(-share))).astype(np.float32)}
 
 
-def _distinct(random: Any, words: int, samples: int) -> Any:
+def _distinct(random: object, words: int, samples: int) -> Any:
     drawn = _frequent(random, words, 20 * samples)
     return drawn[np.sort(np.unique(drawn, return_index=True)[1])[:samples]]
 

@@ -1,7 +1,7 @@
 """This library on the models of ``sparsekit bench models``, behind the line protocol that its rivals speak too.
 
 ``prepare MODEL FILE`` makes the model and trains once on every batch (the losses), ``time`` does so again (milliseconds a
-step), ``peak`` tells the most memory that the process has had (bytes).
+step), ``peak`` gives the peak memory of the process (bytes).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def _csr(columns: Any, values: Any, width: int) -> Any:
     return mx.nd.sparse.csr_matrix((values.ravel(), columns.ravel(), starts), shape=(len(columns), width))
 
 
-def linear(sizes: Any, batch: Any) -> Any:
+def linear(sizes: Any, batch: object) -> Any:
     """Logistic regression: the model, and what makes its inputs."""
     return LogisticRegression(sizes["features"]), lambda one: [_csr(one["columns"], one["values"], sizes["features"])]
 
 
-def machine(sizes: Any, batch: Any) -> Any:
+def machine(sizes: Any, batch: object) -> Any:
     """The factorization machine; the columns of a batch are found within its step."""
     def inputs(one: Any) -> Any:
         return [_csr(one["columns"], one["values"], sizes["features"]), None]
@@ -49,7 +49,7 @@ def machine(sizes: Any, batch: Any) -> Any:
     return FactorizationMachine(sizes["features"], sizes["factors"]), inputs
 
 
-def factorization(sizes: Any, batch: Any) -> Any:
+def factorization(sizes: Any, batch: object) -> Any:
     """Matrix factorization."""
     model = MatrixFactorization(sizes["users"], sizes["items"], sizes["factors"])
     return model, lambda one: [mx.nd.array(one[name], dtype="int64") for name in ("user", "item")]

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Raises
     ------
     DataFileError
-        If a file is no record of ``sparsekit bench``, or there is none.
+        If a file is not a record of ``sparsekit bench``, or there are no files.
     """
     parser = argparse.ArgumentParser(prog="sparsekit bench report", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="records made by `sparsekit bench … --json FILE` "
@@ -71,7 +71,7 @@ def read(path: Path) -> dict[str, Any]:
         raise DataFileError(f"{path.name} cannot be read: {error}.",
                             hint="give files made by `sparsekit bench … --json FILE`.") from None
     if not well:
-        raise DataFileError(f"{path.name} is no record of `sparsekit bench`.", hint="give files made with --json FILE.")
+        raise DataFileError(f"{path.name} is not a record of `sparsekit bench`.", hint="give files made with --json FILE.")
     return dict(facts)
 
 

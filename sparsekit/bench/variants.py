@@ -41,7 +41,8 @@ def run(rivals: dict[str, str], rounds: int = 0, quick: bool = False) -> Report:
         Use a small data set and few rounds.
     """
     if rivals:
-        raise SparsekitError("The variants are ours alone.", hint="`sparsekit bench epoch --rival …` compares with others.")
+        raise SparsekitError("`bench variants` measures only this library.",
+                             hint="`sparsekit bench epoch --rival …` compares with others.")
     workload, rounds = (QUICK, rounds or 2) if quick else (Workload(), rounds or 7)
     report = Report(f"One training batch, three ways of storage: {workload.features:,} features", rounds, NOTES)
     with tempfile.TemporaryDirectory(prefix="sparsekit-bench-") as folder, ExitStack() as stack:

@@ -12,9 +12,13 @@ import json
 import platform
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sparsekit as mx
+
+if TYPE_CHECKING:
+    from ..core.types import Functions, Tensor
+
 
 __all__ = ["VARIANTS", "Worker", "serve"]
 
@@ -32,7 +36,7 @@ class FullyConnected(mx.gluon.HybridBlock):
             self.weight = self.params.get("weight", shape=(units, in_units))
             self.bias = self.params.get("bias", shape=(units,), init="zeros")
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, weight: object, bias: Tensor) -> Any:
         """Multiply by the weights and add the bias."""
         return F.FullyConnected(x, weight, bias, num_hidden=self._units)
 
@@ -116,7 +120,7 @@ class Worker:
             return self.epoch()
 
     def epoch_digested(self) -> float:
-        """The same, until the profile can tell its totals; milliseconds."""
+        """The same, including the totals of the profile; milliseconds."""
         start = time.perf_counter()
         with mx.Profiler() as prof:
             self.epoch()
@@ -165,7 +169,7 @@ class Worker:
     def trace(self, path: str, batches: str) -> dict[str, Any]:
         """Profile some batches, a step each, and save the trace; gives what the profile says of memory and gradients."""
         self.reader.reset()
-        self._step(next(iter(self.reader)))  # what happens once is no part of a step
+        self._step(next(iter(self.reader)))  # costs that occur once are not part of a step
         self.reader.reset()
         with mx.Profiler() as prof:
             for _, batch in zip(range(int(batches)), self.reader, strict=False):
@@ -201,7 +205,7 @@ class Worker:
         return (time.perf_counter() - start) / CHAIN_CALLS * 1e6
 
 
-def serve(worker: Any) -> None:
+def serve(worker: object) -> None:
     """Answer commands, which are methods of ``worker``, until the end of input."""
     for line in sys.stdin:
         command, *arguments = line.split()

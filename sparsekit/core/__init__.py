@@ -1,1 +1,1 @@
-"""Operators as records, the one way to call them, and the graph they leave behind."""
+"""Operators as records, their dispatch, and the graph of recorded calls."""

@@ -1,27 +1,31 @@
-"""Array objects: a store, and what never changes about it."""
+"""Array objects: a store, and its immutable properties."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import DTypeError
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+
 
 __all__ = ["Layout", "array_types", "layout_of", "require_arrays", "wrap"]
 
 #: Array class of each store class; the array front end fills it.
 array_types: dict[type, Any] = {}
 
-#: Layouts are remembered up to this many; then the memory is cleared.
+#: Layouts that are cached; a full cache is cleared.
 REMEMBERED = 4096
 
 
 class Layout:
-    """Context, kind of store, shape and element type of an array: what decides how an operator runs on it.
+    """Context, kind of store, shape and element type of an array: they decide how an operator runs on it.
 
-    Arrays alike share one object, so that a call finds its plan by identity.  Two equal layouts may
-    still be different objects, after the memory of them was cleared.
+    Arrays of one layout share one object, so that a call finds its plan by identity.  Two equal layouts may
+    still be different objects after the cache was cleared.
 
     Attributes
     ----------
@@ -41,7 +45,7 @@ class Layout:
         self.cls = array_types.get(store_type) or array_types[np.ndarray]  # a dense store may be cupy's
 
     def same(self, other: Layout) -> bool:
-        """Whether both say the same."""
+        """Whether both layouts are equal."""
         return self is other or (
             self.ctx is other.ctx and self.store_type is other.store_type and self.shape == other.shape
             and self.number == other.number)
@@ -51,7 +55,7 @@ _layouts: dict[tuple[Any, type, tuple[int, ...], int], Layout] = {}
 _new = object.__new__
 
 
-def layout_of(store: Any, ctx: Any) -> Layout:
+def layout_of(store: Any, ctx: Context) -> Layout:
     """The layout of a store on a context."""
     key = (ctx, type(store), store.shape, store.dtype.num)
     found = _layouts.get(key)

@@ -1,4 +1,4 @@
-"""Floating-point operations: those useful, and those a dense computation would take.
+"""Numbers of floating-point operations: the useful ones, and those of a dense computation.
 
 A cost function gets the attributes and the inputs and outputs as the plain descriptions of the
 profiler's records (keys ``stype``, ``shape``, ``nnz``).

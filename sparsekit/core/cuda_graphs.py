@@ -1,4 +1,4 @@
-"""Replaying: pieces of a program on a GPU are captured as CUDA graphs, and launched whole from then on.
+"""CUDA graphs: pieces of a program on a GPU are captured once, and then launched as a whole.
 
 The first run is a rehearsal, in which everything is compiled.  The second captures: arrays that were the same objects
 before keep their place, others get a buffer that each run copies into.  What cannot be captured runs by itself in between,
@@ -8,19 +8,25 @@ and says why: sizes that are read back, random numbers, what cupy refuses.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..storage import CSR, RowSparse
 from . import device
 
-__all__ = ["Frame", "Replay", "copied", "parts_of", "reason_against"]
+if TYPE_CHECKING:
+    from ..kernels.types import ArrayModule
+    from ..storage.types import Store
+    from .trace import AbstractArray
+
+
+__all__ = ["Replay", "Workspace", "copied", "parts_of", "reason_against"]
 
 #: Captures of one piece of a program; then it runs operator by operator.
 TRIES = 4
 
 
-class Frame:
+class Workspace:
     """Memory for one run of a program, and the graphs that work in it.
 
     Attributes
@@ -28,7 +34,7 @@ class Frame:
     memory : dict of int to array
         By the slot of the result that it is for.
     replays : dict
-        For each pass of the program that has run here; empty on a CPU.
+        The ``Replay`` of each pass of the program that ran in this workspace; empty on a CPU.
     """
 
     __slots__ = ("ctx", "memory", "replays")
@@ -38,7 +44,7 @@ class Frame:
         self.memory: dict[int, Any] = {}
         self.replays: dict[Any, Replay] = {}
 
-    def room(self, slot: int, spec: Any, xp: Any) -> Any:
+    def room(self, slot: int, spec: AbstractArray, xp: ArrayModule) -> Any:
         """The memory for a result."""
         found = self.memory.get(slot)
         if found is None:
@@ -55,7 +61,7 @@ class Frame:
 
 
 def reason_against(instruction: Any) -> str | None:
-    """Why an instruction of a program cannot be captured, as far as that is known beforehand."""
+    """The reason why an instruction cannot be captured, if it is known before the capture; else an empty string."""
     plan = instruction.plan
     if any(spec.stype != "default" for spec in instruction.specs):
         return "how much its result stores is read back from the device"
@@ -81,7 +87,7 @@ class _Refused(Exception):
 
 
 class Replay:
-    """One direction of a program in one frame: pieces that are launched whole, and instructions that run by themselves.
+    """One direction of a program in one workspace: pieces that are launched whole, and instructions that run by themselves.
 
     Parameters
     ----------
@@ -92,9 +98,9 @@ class Replay:
         Slots that are read when the program has run.
     ctx : Context
     verdicts : dict of instruction to str
-        Why instructions run by themselves; shared by all frames of a program, and grows.
+        Why instructions run by themselves; shared by all workspaces of a program, and grows.
     execute : function
-        ``execute(instruction, values, frame, buffers)`` runs one.
+        ``execute(instruction, values, workspace, buffers)`` runs one.
 
     Attributes
     ----------
@@ -117,71 +123,71 @@ class Replay:
         self._pieces: list[Any] | None = None
         self._tries = 0
 
-    def run(self, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
-        """Run it once, in whichever way it is ready for."""
+    def run(self, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+        """Run once: rehearse, capture or replay."""
         with device.current(self.ctx):
             if self._pieces is not None:
-                self._replay(self._pieces, values, frame, buffers)
+                self._replay(self._pieces, values, workspace, buffers)
             elif self._seen is None:
-                self._rehearse(values, frame, buffers)
+                self._rehearse(values, workspace, buffers)
             else:
-                self._capture(values, frame, buffers)
+                self._capture(values, workspace, buffers)
 
-    def _rehearse(self, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+    def _rehearse(self, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
         self._seen = dict(enumerate(values))
         with device.rehearsal():
             for instruction in self.instructions:
                 self.at = instruction.place
-                self.execute(instruction, values, frame, buffers)
-        self._seen.update({step.place: frame.memory[step.buffer] for step in self.instructions if step.buffer is not None})
+                self.execute(instruction, values, workspace, buffers)
+        self._seen.update({step.place: workspace.memory[step.buffer] for step in self.instructions if step.buffer is not None})
 
-    def _replay(self, pieces: list[Any], values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+    def _replay(self, pieces: list[Any], values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
         for piece in pieces:
             if not isinstance(piece, _Piece):
-                self._alone(piece, values, frame, buffers)
+                self._alone(piece, values, workspace, buffers)
                 continue
             try:
                 piece.launch(values, buffers)
             except _Moved as moved:
-                self._adapt(piece, moved, values, frame)
+                self._adapt(piece, moved, values, workspace)
                 for instruction in piece.instructions:
-                    self._alone(instruction, values, frame, buffers)
+                    self._alone(instruction, values, workspace, buffers)
         self.launched += 1
 
-    def _alone(self, instruction: Any, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+    def _alone(self, instruction: Any, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
         self.at = instruction.place
         with device.rehearsal():
-            self.execute(instruction, values, frame, buffers)
+            self.execute(instruction, values, workspace, buffers)
 
-    def _adapt(self, piece: _Piece, moved: _Moved, values: list[Any], frame: Frame) -> None:
-        """Learn from arrays that a piece was not captured for, and let the next run capture anew."""
+    def _adapt(self, piece: _Piece, moved: _Moved, values: list[Any], workspace: Workspace) -> None:
+        """Note the arrays that a captured piece did not fit, so that the next run captures again."""
         self._pieces = None
         self._tries += 1
         if moved.sizes:
             reason = "the number of values that an input stores changes from run to run"
             self.verdicts.update({step: reason for step in piece.instructions if moved.slot in step.places})
-        elif moved.slot is not None and not any(map(frame.keeps, parts_of(values[moved.slot]))):
+        elif moved.slot is not None and not any(map(workspace.keeps, parts_of(values[moved.slot]))):
             self._varying.add(moved.slot)
         if self._tries >= TRIES:
             reason = f"its arrays changed places in {TRIES} runs"
             self.verdicts.update({step: reason for step in self.instructions if step not in self.verdicts})
 
-    def _capture(self, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
-        """Capture as much as can be in pieces as long as can be, doing each at once."""
+    def _capture(self, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
+        """Capture as many instructions as possible in pieces as long as possible, and launch each piece at once."""
         seen, pieces, at = self._seen or {}, [], 0
         self.own.clear()
         while at < len(self.instructions):
             end = at
             while end < len(self.instructions) and self.instructions[end] not in self.verdicts:
                 end += 1
-            if end - at < 2:  # a piece of one instruction spares nothing
+            if end - at < 2:  # a graph of one instruction saves no time
                 instruction = self.instructions[at]
-                self._alone(instruction, values, frame, buffers)
+                self._alone(instruction, values, workspace, buffers)
                 pieces.append(instruction)
                 at += 1
                 continue
             try:
-                piece = self._captured(self.instructions[at:end], seen, values, frame, buffers)
+                piece = self._captured(self.instructions[at:end], seen, values, workspace, buffers)
             except _Refused as refused:
                 steps = self.instructions[at:end] if refused.number is None else [self.instructions[at + refused.number]]
                 self.verdicts.update(dict.fromkeys(steps, refused.reason))
@@ -191,7 +197,7 @@ class Replay:
             at = end
         self._seen, self._pieces = {}, pieces
 
-    def _captured(self, steps: Sequence[Any], seen: dict[int, Any], values: list[Any], frame: Frame,
+    def _captured(self, steps: Sequence[Any], seen: dict[int, Any], values: list[Any], workspace: Workspace,
                   buffers: Sequence[Any]) -> _Piece:
         inside = {slot for step in steps for slot in step.outputs}
         read = dict.fromkeys(slot for step in steps for slot in step.places if slot not in inside)
@@ -203,7 +209,7 @@ class Replay:
         piece, local = _Piece(steps), values[:]
         for slot in read:
             store = values[slot]
-            stays = seen.get(slot, store) is store or any(map(frame.keeps, parts_of(store)))
+            stays = seen.get(slot, store) is store or any(map(workspace.keeps, parts_of(store)))
             if stays and slot not in self._varying:
                 piece.bound[slot] = parts_of(store)
                 continue
@@ -212,7 +218,7 @@ class Replay:
                 raise _Refused(written[slot], "it writes to an array that is another one at every run")
             piece.copied[slot] = local[slot] = copied(store)
         piece.targets = {step.target: _target(buffers, step.target) for step in steps if step.target is not None}
-        piece.graph = self._graph(steps, local, frame, buffers)
+        piece.graph = self._graph(steps, local, workspace, buffers)
         others = {slot for step in self.outside if step not in steps for slot in step.places}
         piece.made = {slot: local[slot] for slot in inside & (others | self.kept) if local[slot] is not None}
         outside = {id(target) for target in piece.targets.values()} | {
@@ -223,19 +229,19 @@ class Replay:
                                  if array is not None and id(array) not in outside})
         return piece
 
-    def _graph(self, steps: Sequence[Any], local: list[Any], frame: Frame, buffers: Sequence[Any]) -> device.Captured:
+    def _graph(self, steps: Sequence[Any], local: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> device.Captured:
         at: int | None = None
 
         def work() -> None:
             nonlocal at
             for number, step in enumerate(steps):
                 at = number
-                self.execute(step, local, frame, buffers)
+                self.execute(step, local, workspace, buffers)
             at = None
 
         try:
             return device.captured(work)
-        except Exception as error:  # whatever CUDA, cupy or an operator refuses: it runs by itself, and raises there if it must
+        except Exception as error:  # the instruction runs by itself, and raises there if it fails again
             raise _Refused(at, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
 
     def how(self) -> list[str]:
@@ -249,7 +255,7 @@ class Replay:
 
 
 class _Piece:
-    """Instructions that one graph does.
+    """The instructions of one CUDA graph.
 
     Attributes
     ----------
@@ -260,7 +266,7 @@ class _Piece:
     targets : dict of int to store
         Gradient buffers that are written, by the number of the input.
     made : dict of int to store
-        What others read, written by each launch.
+        Results that other instructions read, written by each launch.
     """
 
     def __init__(self, instructions: Sequence[Any]) -> None:
@@ -295,18 +301,18 @@ def _target(buffers: Sequence[Any], number: int) -> Any:
     return buffers[number]._store if number < len(buffers) and buffers[number] is not None else None
 
 
-def parts_of(store: Any) -> list[Any]:
+def parts_of(store: Store) -> list[Any]:
     """The arrays that a store consists of."""
     if isinstance(store, CSR):
         return [store.data, store.indices, store.indptr]
     return [store.data, store.indices] if isinstance(store, RowSparse) else [store]
 
 
-def _sizes(store: Any) -> list[tuple[Any, Any]]:
+def _sizes(store: Store) -> list[tuple[Any, Any]]:
     return [(part.shape, part.dtype) for part in parts_of(store)]
 
 
-def copied(store: Any) -> Any:
+def copied(store: Store) -> Any:
     """A copy of a store in memory of its own."""
     parts = [part.copy() for part in parts_of(store)]
     if isinstance(store, CSR):

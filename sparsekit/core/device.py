@@ -1,4 +1,4 @@
-"""Work on GPUs: which device is the current one, what takes how long there, and waiting for it.
+"""Work on GPUs: the current device, timing, and synchronization.
 
 An operator returns as soon as its work is queued.  Each device has one stream, so that what is queued first is done first.
 """
@@ -70,7 +70,7 @@ def _elapsed(cuda: Any, before: Any, after: Any) -> float:
 
 
 def rehearsal() -> Assigned:
-    """Work inside is done now, in the way in which it will be captured, so that all it needs is compiled and loaded."""
+    """A block that runs work once before it is captured, so that all kernels are compiled and loaded."""
     return Assigned(capture.state, rehearsed=True)
 
 
@@ -81,7 +81,7 @@ class Captured:
     ----------
     graph : cupy.cuda.Graph
     pool : cupy.cuda.MemoryPool
-        What it took from here belongs to it alone, as its kernels have the addresses in them.
+        The pool that the graph allocates from; its memory belongs to this graph, whose kernels hold the addresses.
     """
 
     def __init__(self, graph: Any, pool: Any) -> None:
@@ -93,7 +93,7 @@ class Captured:
 
 
 def captured(work: Callable[[], None]) -> Captured:
-    """What a function queues on the current GPU, written down and not done.
+    """Capture the work that a function queues on the current GPU, without running it.
 
     It runs on a stream of its own, since the null stream cannot be captured; the graph is launched on the context's.  What
     needs the host in between is refused by CUDA, by cupy or by ``capture.refuse``, with whatever error each has.
@@ -108,7 +108,7 @@ def captured(work: Callable[[], None]) -> Captured:
             work()
         except BaseException:
             capture.state.active = False
-            with contextlib.suppress(Exception):  # the refusal may have ended the capture already
+            with contextlib.suppress(Exception):  # the error may have ended the capture already
                 stream.end_capture()
             raise
         capture.state.active = False
@@ -117,7 +117,7 @@ def captured(work: Callable[[], None]) -> Captured:
 
 @functools.cache
 def _refuse_uploads() -> None:
-    """From now on an array of ordinary memory cannot slip into captured work, where its memory would be read again later."""
+    """Refuse uploads of pageable arrays during a capture: each replay would read their memory again."""
     cuda = for_device("gpu").xp.cuda
     pool = cuda.PinnedMemoryPool()
 

@@ -1,4 +1,4 @@
-"""The one way to run an operator on real arrays."""
+"""The dispatch of operators on arrays with values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,14 +33,25 @@ from .device import beside, placed
 from .graph import Node
 from .op import REMEMBERED, Call, Op, Rule, find, joining
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..base.types import Array, Shape
+    from ..kernels.types import Kernels
+    from ..storage import CSR
+    from ..storage.types import Sparse, Store
+    from .trace import Buffer
+    from .types import ArrayObject
+
+
 __all__ = ["KERNEL_ERRORS", "Plan", "allowed", "array_types", "compute", "convert_store", "dense_kind", "densified", "fits",
            "invoke", "made_dense", "named_error", "natural_remedy", "note", "plan_for", "recorded", "remedy_for", "resolve",
            "run", "wrap", "written_dense"]
 
-#: What numpy and Python raise inside kernels; users get a named error, which is still one of these.
+#: Errors of numpy and Python inside kernels; users get a named error that is also an instance of one of these.
 KERNEL_ERRORS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, MemoryError)
 
-#: Bytes of a dense result up to which the next call of its kind does not ask again whether there is room.
+#: Bytes of a dense result up to which the free memory is not checked again at the next call.
 LARGE = 1 << 22
 
 _clock = time.perf_counter_ns
@@ -72,24 +83,24 @@ class Plan:
     stype : str
         Storage type of the (first) result.
     dense : str
-        Kind of conversion that a dense result is which holds all of a sparse input: ``hooks.NATURAL``, ``hooks.ASKED``;
-        empty if no input is sparse, if no result is dense, or if the row says why that is asked for.
+        Kind of densification if a dense result holds all of a sparse input: ``hooks.NATURAL`` or ``hooks.ASKED``;
+        empty if no input is sparse, if no result is dense, or if the row has a reason for the dense result.
     makes_dense : bool
         Whether the kernel's own (first) result is dense, before it is cast.
     ufunc : str
-        Function of ``k.xp`` that a call may go to directly; empty if none is.
+        Function of ``k.xp`` that may be called directly; empty if there is none.
     """
 
     __slots__ = ("attrs", "call", "cast", "dense", "fallback", "function", "k", "makes_dense", "op", "rule", "stype", "takes_out",
                  "ufunc")
 
-    def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Any, dense: str = "") -> None:
+    def __init__(self, call: Call, rule: Rule, fallback: bool, cast: str | None, k: Kernels, dense: str = "") -> None:
         self.call, self.op, self.attrs, self.rule, self.k = call, call.op, call.attrs, rule, k
         self.fallback, self.cast, self.dense = fallback, cast, dense
         self.function, self.takes_out, self.ufunc = rule.function, rule.takes_out, rule.ufunc
         self.stype, self.makes_dense = cast or rule.stype(0), rule.stype(0) == "default"
 
-    def with_function(self, function: Any) -> Plan:
+    def with_function(self, function: Callable[..., Any]) -> Plan:
         """The plan, with another kernel."""
         self.function = function
         return self
@@ -122,7 +133,7 @@ def resolve(op: Op, stypes: tuple[str, ...], attrs: dict[str, Any]) -> tuple[Rul
 
 
 def dense_kind(call: Call, rule: Rule, fallback: bool, stypes: Sequence[str]) -> str:
-    """What kind of conversion a dense result of this row is for these storage types; see ``Plan.dense``."""
+    """The kind of densification of a dense result of this row for these storage types; see ``Plan.dense``."""
     if fallback or all(stype == "default" for stype in stypes):
         return ""
     if all(rule.stype(place) != "default" for place in range(call.visible)):
@@ -133,7 +144,7 @@ def dense_kind(call: Call, rule: Rule, fallback: bool, stypes: Sequence[str]) ->
 
 
 def made_dense(stores: Sequence[Any], sizes: Sequence[int]) -> Any:
-    """The largest of the sparse arrays that one of the dense results, of so many elements, is large enough to hold."""
+    """The largest of the sparse arrays that have at most as many elements as one of the dense results."""
     largest = max(sizes, default=-1)
     held = [store for store in stores if stype_of(store) != "default" and math.prod(store.shape) <= largest]
     return max(held, key=lambda store: math.prod(store.shape), default=None)
@@ -192,8 +203,8 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if plan.fallback:
         stores = [_fall_back(plan, store, stores) for store in stores]
     if out is not None and plan.takes_out and plan.cast is None and fits(out, plan, stores):
-        return hooks.quietly(compute, plan, stores, out)
-    result = hooks.quietly(compute, plan, stores)
+        return hooks.ignore_fp_errors(compute, plan, stores, out)
+    result = hooks.ignore_fp_errors(compute, plan, stores)
     if plan.fallback:
         if plan.op.mutates:
             _write_back(plan, given, stores)
@@ -201,14 +212,14 @@ def _run(plan: Plan, stores: Any, out: Any) -> Any:
     if plan.cast is not None:
         before = result
         result = convert_store(result, plan.cast, plan.k)
-        # No sparse array became dense, so the ledger has nothing of it.
-        _warn(f"{plan.op.label} computes a dense result, and {plan.cast} was asked for", before, result,
+        # No sparse array became dense, so the ledger gets no entry.
+        _warn(f"{plan.op.label} computes a dense result, but {plan.cast} was requested", before, result,
               f"leave out {plan.op.sparse_output}={plan.cast!r}", _combination(plan))
     return result
 
 
 def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
-    """Remember of the dense results of a fallback what made its inputs dense."""
+    """Note for the dense results of a fallback which conversion made its inputs dense."""
     record = next((hooks.made_from(after) for before, after in zip(given, dense, strict=True) if after is not before), None)
     for store in result if isinstance(result, tuple) else (result,):
         if record is not None and stype_of(store) == "default" and not any(store is one for one in given):
@@ -216,16 +227,16 @@ def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
 
 
 def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
-    """Give the inputs that the operator wrote to, and that were made dense for it, their new values."""
+    """Write the new values back to the sparse inputs that were made dense for an operator that writes to them."""
     for place in plan.op.written(plan.attrs):
         before, after = given[place], dense[place]
-        if isinstance(before, RowSparse):  # with all rows, zeros too, as weights have them
+        if isinstance(before, RowSparse):  # with all rows, zeros included, like weights
             before.replace(RowSparse(after, plan.k.xp.arange(after.shape[0]), after.shape, check=False))
         elif before is not after:
             before.replace(convert(after, stype_of(before), plan.k.xp))
 
 
-def fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
+def fits(out: Array, plan: Plan, stores: list[Any]) -> bool:
     """Whether the kernel may write its result straight into ``out``."""
     if not stype_of(out) == plan.stype == "default":
         return False
@@ -238,7 +249,7 @@ def fits(out: Any, plan: Plan, stores: list[Any]) -> bool:
     return not any(stype_of(store) == "default" and np.may_share_memory(out, store) for store in stores)
 
 
-def convert_store(store: Any, stype: str, k: Any, kind: str = "") -> Any:
+def convert_store(store: Any, stype: str, k: Kernels, kind: str = "") -> Store:
     """Change a store's type, as an event of its own in the convert lane.
 
     ``kind`` marks that event as a densification, where no operator's own event is marked so.
@@ -287,13 +298,13 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     node = None
     if here["recording"] and call.recorded:
         entries = [array._entry for array in inputs]
-        for place in call.op.flat:
+        for place in call.op.nondifferentiable:
             if place < count:
                 entries[place] = None
         if entries.count(None) != count:
             node = Node(call, entries, inputs if call.op.saves_inputs else None, inputs[0]._layout.ctx, here["layer"])
     if ready is None or out is not None:
-        return _carefully(call, inputs, out, ctx, node)
+        return _invoke_slow(call, inputs, out, ctx, node)
     plan, function, k, attrs, layout = ready
     given: tuple[Any, ...]
     if count == 2:
@@ -302,11 +313,11 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
         given = function, k, inputs[0]._store, attrs
     else:
         given = function, k, *[array._store for array in inputs], attrs
-    sink, quietly = hooks.sink, here["quietly"]
+    sink, ignore_fp_errors = hooks.sink, here["ignore_fp_errors"]
     try:
         if sink is not None:
             start = _clock()
-        result = quietly(*given)
+        result = ignore_fp_errors(*given)
         if sink is not None:
             end = _clock()
     except SparsekitError:
@@ -316,7 +327,7 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
     except RuntimeError as error:
         if not hooks.interrupts(error):
             raise
-        return _carefully(call, inputs, out, ctx, node)
+        return _invoke_slow(call, inputs, out, ctx, node)
     array = _new(layout.cls)
     array._store, array._layout, array._entry, array._seen = result, layout, node and (node, 0), 0
     if node is not None and call.op.saves_outputs:
@@ -329,9 +340,9 @@ def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | 
 
 
 def recorded(call: Call, inputs: tuple[Any, ...], results: Sequence[Any], ctx: Context) -> Any:
-    """The arrays that ``invoke`` would give if it recorded and the kernel gave these results."""
+    """The arrays that ``invoke`` would return if it recorded and the kernel returned these results."""
     entries: Any = [array._entry for array in inputs]
-    for place in call.op.flat:
+    for place in call.op.nondifferentiable:
         if place < len(inputs):
             entries[place] = None
     node = None
@@ -341,7 +352,7 @@ def recorded(call: Call, inputs: tuple[Any, ...], results: Sequence[Any], ctx: C
     return _visible(call, tuple(results), ctx, node) if call.outputs > 1 else wrap(results[0], ctx, node and (node, 0))
 
 
-def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:
+def _invoke_slow(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: Any) -> Any:
     """Run a call that is new, written to ``out``, falls back, or gives several arrays."""
     ctx = inputs[0]._ctx if inputs else ctx or current_context()
     if any(array._ctx is not ctx for array in inputs):
@@ -353,7 +364,7 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
             _check_out(call, out)
         result = run(plan, stores, None if out is None or call.outputs > 1 else out._store, node)
         for store in result if type(result) is tuple else (result,):
-            element_type(store.dtype)  # numpy gives objects where a number does not fit in 64 bits
+            element_type(store.dtype)  # numpy returns objects where a number does not fit in 64 bits
     except SparsekitError:
         raise
     except KERNEL_ERRORS as error:
@@ -372,14 +383,14 @@ def _carefully(call: Call, inputs: tuple[Any, ...], out: Any, ctx: Any, node: An
 
 
 def named_error(call: Call, inputs: Sequence[Any], error: Exception) -> Exception:
-    """The named error for what numpy refuses in a kernel: element types, numbers that they do not hold, or a shape."""
+    """The named error for an error of numpy in a kernel: element types, values out of their range, or a shape."""
     if isinstance(error, SparsekitError):
         return error
     what = ", ".join(f"{array.dtype} of shape {array.shape}" for array in inputs) or "nothing"
     return named(error, f"{call!r} cannot be computed on {what}")
 
 
-def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
+def _prepare(call: Call, stores: tuple[Any, ...], ctx: Context) -> Plan:
     """The plan of a call for these stores, whose shapes have been checked."""
     shapes = call.infer_shape([tuple(store.shape) for store in stores])
     places = call.op.meeting([store.dtype for store in stores]) if len(stores) > 1 else None
@@ -394,8 +405,8 @@ def _prepare(call: Call, stores: Any, ctx: Any) -> Plan:
     return plan
 
 
-def _check_size(plan: Plan, stores: Any, shapes: Any) -> None:
-    """Raise before a kernel starts on a dense result that is larger than its dense inputs, and too large.
+def _check_size(plan: Plan, stores: tuple[Any, ...], shapes: Sequence[Shape]) -> None:
+    """Raise before a kernel starts if its dense result is larger than the dense inputs and too large to make.
 
     Raises
     ------
@@ -413,26 +424,26 @@ def _check_size(plan: Plan, stores: Any, shapes: Any) -> None:
     if max(dense, default=0) >= largest or plan.op.mutates:
         return
     if plan.op.lane == "convert":
-        return  # which counts the pages that it writes to
+        return  # which counts the pages that are written to
     dtype: Any = plan.op.dtype([store.dtype for store in stores], plan.attrs)
     dtype = np.result_type(*dtype) if isinstance(dtype, (list, tuple)) else np.dtype(dtype)
     shape = tuple(shapes[elements.index(largest)])
     if sparse and not (dense and plan.op.unlimited):
         check_room(plan.op.label, shape, dtype)
     if plan.k.device == "gpu":
-        return  # whose memory is not the machine's
+        return  # on a device with memory of its own
     check_memory(largest * dtype.itemsize, f"{plan.op.label}: the dense result of shape {shape}", "take a slice first.")
 
 
-def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> None:
-    """Note how the next call for arrays of these layouts runs, and the layout of what it gives."""
+def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: ArrayObject) -> None:
+    """Cache the plan for arrays of these layouts, and the layout of the result."""
     layout, result = made._layout, made._store
     if call.infer_shape([array.shape for array in inputs]) is None:
         return  # the values decide the shape
     if len(call.ready) >= REMEMBERED:
         call.ready.clear()
     if isinstance(result, np.ndarray) and result.nbytes > LARGE and not plan.op.mutates:
-        return  # whether there is room for it is asked anew each time
+        return  # the free memory is checked at each call
     layouts = tuple([array._layout for array in inputs])
     key = layouts[0] if len(layouts) == 1 else layouts or layout.ctx
     simple = plan.ufunc and len(layouts) == 2 and plan.k.device == "cpu"
@@ -440,22 +451,22 @@ def _remember(call: Call, plan: Plan, inputs: tuple[Any, ...], made: Any) -> Non
     call.ready[key] = (plan, direct or plan.function, None if direct else plan.k, plan.attrs, layout)
 
 
-def _visible(call: Call, result: tuple[Any, ...], ctx: Any, node: Any) -> Any:
+def _visible(call: Call, result: tuple[Any, ...], ctx: Context, node: Node | None) -> Any:
     """The arrays of several outputs that the caller gets: a list, or the only one."""
     arrays = [wrap(store, ctx, None if node is None else (node, place))
               for place, store in enumerate(result[: call.visible])]
     return arrays[0] if call.visible == 1 and call.outputs > 1 else arrays
 
 
-def _check_out(call: Call, out: Any) -> None:
+def _check_out(call: Call, out: list[Any] | Buffer | ArrayObject | tuple[Any, ...]) -> None:
     """Raise unless ``out`` is an array, or a list of as many arrays as the caller gets."""
     if call.visible != 1 and (not isinstance(out, (list, tuple)) or len(out) != call.visible):
-        raise SparsekitError(f"{call.op.label} gives {call.visible} arrays, and out= is not a list of as many.",
+        raise SparsekitError(f"{call.op.label} gives {call.visible} arrays, so out= must be a list of {call.visible} arrays.",
                              hint=f"give out= a list of {call.visible} arrays.")
     require_arrays([out] if call.visible == 1 else out, f"{call.op.label}: out")
 
 
-def _into_each(name: str, out: Any, result: Any, ctx: Any, node: Any) -> Any:
+def _into_each(name: str, out: Any, result: Any, ctx: Context, node: Any) -> Any:
     return [_into(name, target, store, ctx, node, place) for place, (target, store) in enumerate(zip(out, result, strict=False))]
 
 
@@ -464,7 +475,7 @@ def _into(name: str, out: Any, result: Any, ctx: Any, node: Any, place: int = 0)
         result = result[place]
     if out._entry is not None and node is not None:
         raise GradientError("A recorded array cannot be overwritten while recording.",
-                            hint="leave out out=, or work under autograd.pause().")
+                            hint="leave out= out, or work under autograd.pause().")
     if result is not out._store:
         made = hooks.made_from(result) if stype_of(result) == "default" else None
         out._receive(wrap(result, ctx), by=name)
@@ -476,7 +487,7 @@ def _into(name: str, out: Any, result: Any, ctx: Any, node: Any, place: int = 0)
 
 
 def _on_one_context(call: Call, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs with those from outside lifted into the trace that the others belong to; otherwise an error."""
+    """Return the inputs on one context; while tracing, lift outside arrays into the trace; else raise."""
     traced = next((array._ctx for array in inputs if array._ctx.device_type == "trace"), None)
     lifted = [None] if traced is None else [traced.lift(array) for array in inputs]
     if any(array is None for array in lifted):
@@ -487,7 +498,7 @@ def _on_one_context(call: Call, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class _Conversion:
-    """What the recorder reads of a plan, for a conversion that no one called by name."""
+    """The attributes of a plan that the recorder reads, for an implicit conversion."""
 
     __slots__ = ("attrs", "dense", "fallback", "op")
 
@@ -504,7 +515,7 @@ def _conversion(stype: str, kind: str) -> _Conversion:
 _warned: set[Any] = set()
 
 
-def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
+def _fall_back(plan: Plan, store: Array | CSR, stores: list[Any]) -> Any:
     """Make one input dense, against policy and limit, and note it in the ledger."""
     if stype_of(store) == "default":
         return store
@@ -512,28 +523,28 @@ def _fall_back(plan: Plan, store: Any, stores: list[Any]) -> Any:
     return densified(plan.op.name, store, plan.k, what, remedy_for(plan.op), _combination(plan), inside=True)
 
 
-def _combination(plan: Plan) -> Any:
-    """What is warned of once, whatever the numbers are."""
+def _combination(plan: Plan) -> tuple[Any, ...]:
+    """The key of a warning, without the numbers of the call."""
     switches = [str(item) for item in plan.attrs.items() if item[1] is None or isinstance(item[1], (bool, str))]
     return plan.op.name, tuple(sorted(switches))
 
 
 def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any = None, inside: bool = False) -> Any:
-    """A dense copy of a sparse store that nobody asked for: against policy and limit, noted in the ledger, with a warning.
+    """Make a dense copy of a sparse store implicitly: check policy and limit, add it to the ledger, and warn.
 
     Parameters
     ----------
     name, reason, remedy : str
-        What needs it dense, why, and what to do instead.
+        What needs the dense array, why, and what to do instead.
     key : hashable, optional
-        What is warned of once; ``name`` if not given.
+        The key of the warning, which is given once for each key; ``name`` by default.
     inside : bool
         Whether an operator's own event says for the profiler that a sparse array became dense.
 
     Raises
     ------
     DensificationError
-        If the policy is not to, or it would be larger than allowed.
+        If the policy forbids it, or it would exceed the limit.
     """
     size = int(np.prod([int(size) for size in store.shape], dtype=object)) * store.dtype.itemsize
     if config.densify == "error" or (config.densify != "allow" and size > config.densify_limit):
@@ -546,11 +557,11 @@ def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any 
     return result
 
 
-def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, kind: str = hooks.NATURAL,
+def written_dense(name: str, store: Sparse, k: Kernels, reason: str, out: Array | None = None, kind: str = hooks.NATURAL,
                   remedy: str = "make the array that takes the values of the same storage type") -> Any:
-    """A sparse store as the dense array that ``name`` must have: against policy, noted in the ledger, without a warning.
+    """Convert a sparse store to the dense array that ``name`` needs: check the policy, add it to the ledger, do not warn.
 
-    Written into ``out`` if given.  Where ``kind`` is ``hooks.ASKED`` there is no policy against it, and no ledger.
+    Written into ``out`` if given.  If ``kind`` is ``hooks.ASKED``, the policy is not checked and the ledger gets no entry.
     """
     if kind != hooks.ASKED:
         allowed(reason, remedy)
@@ -566,7 +577,7 @@ def written_dense(name: str, store: Any, k: Any, reason: str, out: Any = None, k
 
 
 def note(kind: str, name: str, before: Any, after: Any, reason: str, remedy: str) -> None:
-    """Note that the dense store ``after`` was made of the sparse store ``before``; in the ledger unless it was asked for."""
+    """Note that the dense store ``after`` was made of the sparse store ``before``; in the ledger unless it was explicit."""
     record = hooks.Densification(name, hooks.user_line(), stype_of(before), stype_of(after), tuple(before.shape),
                                  int(before.nbytes), int(after.nbytes), reason, remedy, kind)
     hooks.note_made(after, record)
@@ -583,11 +594,11 @@ def allowed(reason: str, remedy: str) -> None:
         raise DensificationError(f"{reason}, and config.densify is 'error'.", hint=remedy)
 
 
-def _reason(plan: Plan, stores: Any) -> tuple[str, str, str, str]:
+def _reason(plan: Plan, stores: tuple[Any, ...]) -> tuple[str, str, str, str]:
     """Kind, name, reason and remedy of the dense result of a plan, as the ledger says them."""
     if plan.dense == hooks.ASKED and hooks.state.lane != "backward":
         return hooks.ASKED, plan.op.name, "it was asked for", "leave out the conversion"
-    if plan.dense == hooks.ASKED:  # nobody but a gradient rule asks for conversions in a backward pass
+    if plan.dense == hooks.ASKED:  # in a backward pass only gradient rules call conversions
         call = getattr(hooks.state.node, "call", None)
         name = plan.op.name if call is None else call.op.name
         return hooks.NATURAL, name, "its gradient takes a sparse array dense", _KEEP
@@ -596,7 +607,7 @@ def _reason(plan: Plan, stores: Any) -> tuple[str, str, str, str]:
 
 
 def _refuse(plan: Plan, stores: Any) -> None:
-    """Raise if the results of this call would hold a sparse input densely, which the policy does not allow."""
+    """Raise if a dense result of this call would hold a sparse input in full and the policy forbids it."""
     kind, _, reason, remedy = _reason(plan, stores)
     shapes = plan.call.infer_shape([tuple(store.shape) for store in stores])
     sizes = [math.prod(shape) for shape in (shapes if plan.call.outputs > 1 else [shapes])] if shapes is not None else []
@@ -604,7 +615,7 @@ def _refuse(plan: Plan, stores: Any) -> None:
         allowed(reason, remedy)
 
 
-def _note_results(plan: Plan, stores: Any, result: Any) -> None:
+def _note_results(plan: Plan, stores: tuple[Any, ...], result: Any) -> None:
     """Note the dense results that hold a sparse input in full."""
     for made in result if isinstance(result, tuple) else (result,):
         if stype_of(made) == "default" and not any(made is store for store in stores):
@@ -614,7 +625,7 @@ def _note_results(plan: Plan, stores: Any, result: Any) -> None:
                 note(kind, name, source, made, reason, remedy)
 
 
-def _warn(reason: str, before: Any, after: Any, remedy: str, key: Any) -> None:
+def _warn(reason: str, before: Any, after: Any, remedy: str, key: str | tuple[Any, ...]) -> None:
     """Warn of a change of storage types, once for each key and pair of types."""
     key = (key, stype_of(before), stype_of(after))
     if config.densify == "warn" and key not in _warned:
@@ -639,20 +650,20 @@ _KEEP = "use functions that keep zero, such as log1p(x) for log(1 + x), or conve
 
 
 def natural_remedy(op: Op) -> str:
-    """What to do instead of an operator whose dense result is not wanted: its rows that stay sparse, if it has some."""
+    """The hint for an operator whose result is dense by nature: its rows with sparse results, if it has any."""
     return _natural_remedy(op, len(op.rules))
 
 
 @functools.lru_cache(1024)
 def _natural_remedy(op: Op, rows: int) -> str:
-    """The same of an operator with so many rows, to which more may be added."""
+    """The same, cached by the number of rows, to which more may be added."""
     sparse = [repr(rule) for rule in op.rules if any(word.strip("?.") != "default" for word in rule.inputs)
               and "default" not in rule.outputs and "default..." not in rule.outputs and rule.when.get("scalar") != (0,)]
     return f"{op.label} stays sparse for: {'; '.join(sparse)}; otherwise {_KEEP}" if sparse else _KEEP
 
 
 def not_an_array(call: Call, inputs: Any) -> SparsekitError:
-    """The error for an input that is no array of this library."""
+    """The error for an input that is not an array of this library."""
     for name, value in zip(call.op.inputs * max(1, len(inputs)), inputs, strict=False):
         if not hasattr(value, "_store"):
             return DTypeError(f"{call.op.label}: {name} is a {type(value).__name__}, not an NDArray.",

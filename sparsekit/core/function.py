@@ -38,7 +38,7 @@ def make_function(op: Op, invoke: Callable[..., Any], module: str, name: str | N
 
 
 def _signature(op: Op) -> Any:
-    import inspect  # by the first function made, not by importing sparsekit
+    import inspect  # imported by the first function made: `import sparsekit` stays fast
 
     kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
     if op.variadic:
@@ -56,7 +56,7 @@ def _signature(op: Op) -> Any:
 
 
 def describe(op: Op) -> str:
-    """The docstring: what it computes, its parameters, and the table of storage types."""
+    """The docstring of an operator: a summary, its parameters, and the table of storage types."""
     lines = [op.doc, "", "Parameters", "----------"]
     for place, name in enumerate(op.inputs):
         lines.append(f"{name} : NDArray{'' if place < op.needed else ', optional'}")

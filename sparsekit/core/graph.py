@@ -1,4 +1,4 @@
-"""The graph that recording leaves behind, and the backward pass over it."""
+"""The graph of recorded calls, and the backward pass over it."""
 
 from __future__ import annotations
 
@@ -6,29 +6,33 @@ import itertools
 import operator
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import GradientError
 from . import device, hooks
 from .op import Call, Want
+
+if TYPE_CHECKING:
+    from .types import ArrayObject
+
 
 __all__ = ["CustomNode", "Node", "ProgramNode", "Variable", "backward", "number", "order", "release",
            "reserve"]
 
 _numbers = itertools.count(1)
 
-#: The next number that is reserved; no process makes as many nodes.
+#: The next reserved number; no process makes as many nodes.
 _reserved = 1 << 40
 _reserving = threading.RLock()
 
 
 def number() -> int:
-    """A running number that no node has: larger than those of all nodes before, smaller than those of all after."""
+    """A sequence number between those of all earlier nodes and those of all later ones."""
     return next(_numbers)
 
 
 def reserve(count: int) -> int:
-    """The first of so many running numbers that no node gets."""
+    """Reserve a range of sequence numbers that no node gets, and return the first."""
     global _reserved
     with _reserving:
         first, _reserved = _reserved, _reserved + count
@@ -38,8 +42,8 @@ def reserve(count: int) -> int:
 class Node:
     """One operator that was called; subclasses are variables and functions of the user's own.
 
-    A node keeps the arrays it was computed from, but of its results the stores only: an array would
-    point back at it, and dropping the last result would not free the graph at once.
+    A node keeps its input arrays, but only the stores of its results: a result array refers to its node, and such
+    a cycle would delay the release of the graph.
 
     Attributes
     ----------
@@ -73,7 +77,7 @@ class Node:
 class Variable(Node):
     """An array that gradients flow to: its buffer ``grad``, what to do with it, and whether it is new.
 
-    ``fresh`` is set by a backward pass that reaches the variable; who uses the gradient up resets it.
+    ``fresh`` is set by a backward pass that reaches the variable, and reset by the update that uses the gradient.
     """
 
     __slots__ = ("fresh", "grad", "grad_req")
@@ -173,7 +177,7 @@ def backward(
     Returns
     -------
     dict
-        Gradient of each variable asked for that the heads depend on.
+        Gradient of each requested variable that the heads depend on.
     """
     nodes, uses = order([node for node, _ in heads])
     useful = None if variables is None else _leading_to({node for node, _ in variables}, nodes)
@@ -238,7 +242,7 @@ def _leading_to(targets: set[Node], nodes: list[Node]) -> set[Node]:
     return found
 
 
-def _add(waiting: dict[Node, Any], node: Node, place: int, gradient: Any) -> None:
+def _add(waiting: dict[Node, Any], node: Node, place: int, gradient: ArrayObject) -> None:
     """Add to the gradient that waits at one output: one array a node, or a list for several outputs."""
     if node.outputs == 1:
         held = waiting.get(node)
@@ -256,7 +260,7 @@ LARGE = 1 << 16
 
 
 def _want(node: Node, uses: dict[Node, int]) -> Want:
-    """What the gradient for a node should be like: a variable's buffer decides, anything else takes what comes."""
+    """The wanted form of the gradient of a node: a variable's buffer decides it, other nodes take any form."""
     grad: Any = node.grad
     if not uses:
         return _ANY
@@ -296,7 +300,8 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
     if inputs is RELEASED:
         raise GradientError("This graph was already used for a backward pass, and its saved arrays are gone.",
                             hint="call backward(retain_graph=True) the first time.")
-    if op.gradient_function is None:
+    rule = op.gradient_function
+    if rule is None:
         raise _no_gradient(node)
     want = _wants(entries, uses)
     out = node.results
@@ -310,7 +315,10 @@ def _gradients_of(node: Node, entries: Sequence[Any], given: Any, F: Any, wrap: 
         out = wrap(result, node.ctx, (node, 0))
         if seen:
             out._seen = seen[0]
-    return op.gradients(F, given, inputs, out, call.attrs, want)
+    if op.variadic or len(want) < len(op.inputs):
+        return op.gradients(F, given, inputs, out, call.attrs, want)
+    made = rule(F, given, *(inputs or [None] * len(want)), out, call.attrs, want)  # as op.gradients would, without its call
+    return made if type(made) is tuple or type(made) is list else (made,)
 
 
 def _no_gradient(node: Node, again: str = "") -> GradientError:
@@ -319,10 +327,10 @@ def _no_gradient(node: Node, again: str = "") -> GradientError:
     inputs = call.op.inputs if not call.op.variadic else call.op.inputs * len(node.values or ())
     stypes = ", ".join(f"{name} ({array.stype})" for name, array in zip(inputs, node.values or (), strict=False))
     return GradientError(f"The operator {call.op.label!r} has no gradient{again}, for {stypes} or any other storage types.",
-                         hint=f"{call.op.instead or 'call .detach() on its result, or work under autograd.pause()'}.")
+                         hint=f"{call.op.gradient_hint or 'call .detach() on its result, or work under autograd.pause()'}.")
 
 
-def _deliver(node: Node, gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> None:
+def _deliver(node: Node, gradient: ArrayObject, shared: dict[int, Any], wrap: Callable[..., Any]) -> None:
     """Put a variable's gradient into its buffer; a sparse buffer takes the components over."""
     if node.grad is None or node.grad_req == "null":
         return
@@ -335,7 +343,7 @@ def _deliver(node: Node, gradient: Any, shared: dict[int, Any], wrap: Callable[.
 
 
 def _own(gradient: Any, shared: dict[int, Any], wrap: Callable[..., Any]) -> Any:
-    """The gradient in memory of its own: a copy if somebody else holds its store, who is noted from now on.
+    """Return the gradient in memory of its own: a copy if another owner holds its store; note the new owner.
 
     The gradient of a sum is one array for all its terms, and may be the user's head gradient.
     """

@@ -1,4 +1,4 @@
-"""The recorder slot: all that the library knows of profiling.
+"""The recorder slot: the interface between the library and profilers.
 
 ``sink`` is None or a recorder.  A recorder has these methods, each called after the fact:
 
@@ -15,7 +15,7 @@
 ``densify(record, store)``
     A ``Densification`` happened, which made the dense ``store``.
 ``flowed(source, target)``
-    Values of one dense store were written to another by no operator.
+    Values of one dense store were copied to another without an operator.
 ``assign(array, role, owner, mark=0)``
     The NDArray ``array`` serves as ``role`` for ``owner`` from now on; ``mark`` is ``_seen`` of the store that its
     components come from.
@@ -33,13 +33,44 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["ASKED", "CUSTOM", "FALLBACK", "KINDS", "LANES", "NATURAL", "ROLES", "Densification", "DeviceTimes", "DeviceWork",
-           "assign", "caller", "copied", "flowed", "inner", "interrupts", "ledger", "made", "made_from", "note_made", "owned",
-           "quietly", "state", "user_depth", "user_line"]
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from ..base.types import Array
+    from .types import ArrayObject
+
+
+__all__ = [
+    "ASKED",
+    "CUSTOM",
+    "FALLBACK",
+    "KINDS",
+    "LANES",
+    "NATURAL",
+    "ROLES",
+    "Densification",
+    "DeviceTimes",
+    "DeviceWork",
+    "assign",
+    "caller",
+    "copied",
+    "flowed",
+    "ignore_fp_errors",
+    "inner",
+    "interrupts",
+    "ledger",
+    "made",
+    "made_from",
+    "note_made",
+    "owned",
+    "state",
+    "user_depth",
+    "user_line",
+]
 
 LANES = ("forward", "backward", "update", "convert", "transfer", "compile", "io", "user", "profiler")
 ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "workspace")
@@ -47,10 +78,10 @@ ROLES = ("parameter", "gradient", "optimizer state", "input", "activation", "wor
 #: Ends the name of a span of a custom operator's own code.
 CUSTOM = "::pure_python"
 
-#: Kinds of densifications: no kernel takes the storage types, or no sparse result would be right.  Both are in the ledger.
+#: Kinds of densifications: no kernel takes the storage types, or the result is dense by nature.  Both are in the ledger.
 FALLBACK, NATURAL = KINDS = ("fallback", "dense by nature")
 
-#: Kind of a conversion that the user's own code asked for, which no ledger counts.
+#: Kind of an explicit conversion, which is not in the ledger.
 ASKED = "asked"
 
 sink: Any = None
@@ -65,18 +96,18 @@ class _State(threading.local):
     ``recording`` and ``training`` are autograd's switches, ``tracing`` whether operators are noted rather
     than run, ``thread`` is its identifier.
 
-    ``quietly(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
+    ``ignore_fp_errors(function, *arguments)`` calls a kernel without numpy's warnings of division by zero, overflow
     and the like: results are infinite or nan there, as IEEE 754 says.  numpy keeps that setting in a context
     variable, so it is set once for each thread in a context of our own, which users' code never runs in;
-    entering it costs a twentieth of ``np.errstate``.
+    entering it takes a twentieth of the time of ``np.errstate``.
     """
 
-    quietly: Callable[..., Any]
+    ignore_fp_errors: Callable[..., Any]
 
     def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
-        self.quietly = context.run
+        self.ignore_fp_errors = context.run
         # All in the instance: a recorder reads ``__dict__`` once an event, in the time of one attribute.
         self.lane, self.layer = "forward", ""
         self.caller: Any = None
@@ -89,10 +120,10 @@ class _State(threading.local):
 state = _State()
 
 
-def quietly(function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+def ignore_fp_errors(function: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
     """Call a kernel without numpy's warnings, also from a signal handler or finalizer that interrupts another kernel."""
     try:
-        return state.quietly(function, *arguments, **more)
+        return state.ignore_fp_errors(function, *arguments, **more)
     except RuntimeError as error:
         if not interrupts(error):
             raise
@@ -123,8 +154,8 @@ class Densification(NamedTuple):
     kind : str
         ``"fallback"``: the operator has no kernel for the storage types, so its input was made dense.
         ``"dense by nature"``: the result of the operator is dense whatever the kernel, as that of ``csr + 1`` is, or the
-        array that was written to is.  ``"asked"``: a conversion asked for, such as ``tostype("default")``; the ledger
-        has none of these, and ``why_dense()`` knows them.
+        array that was written to is.  ``"asked"``: an explicit conversion, such as ``tostype("default")``; these are not in
+        the ledger, but ``why_dense()`` reports them.
     """
 
     op: str
@@ -155,15 +186,15 @@ class DeviceWork(NamedTuple):
     milliseconds: Callable[[], float]
 
 
-#: What tells how the memory of each GPU in use is taken: name of the context -> function that gives bytes by name.
+#: Memory use of each GPU: name of the context -> function that returns bytes by name.
 device_memory: dict[str, Callable[[], dict[str, int]]] = {}
 
-#: What waits until a GPU in use has done all that was queued there: name of the context -> function.
+#: Synchronization of each GPU: name of the context -> function that waits for all queued work.
 device_waits: dict[str, Callable[[], None]] = {}
 
 
 class DeviceTimes:
-    """How long operators took on GPUs, by operator and context.
+    """Times of operators on GPUs, by operator and context.
 
     The latest ones are kept as pairs of events, because reading their time would wait for the device.  When there are
     many, the older half is read and summed up, so that nothing is lost however long a run is.
@@ -202,7 +233,7 @@ class DeviceTimes:
             return dict(self._sums)
 
     def take(self) -> DeviceTimes:
-        """All that was noted, which is no longer here."""
+        """Return all that was noted, and forget it."""
         taken = DeviceTimes()
         with self._lock:
             taken._latest, self._latest = self._latest, []
@@ -219,14 +250,14 @@ ledger: collections.deque[Densification] = collections.deque(maxlen=10_000)
 #: Dense stores that were made of sparse ones, as long as they live: id of the store -> (weak reference, record).
 made: dict[int, tuple[weakref.ref[Any], Densification]] = {}
 
-#: What a profiler knows of where a store came from: ``origin(store)`` gives that or None; None if none recorded yet.
+#: ``origin(store)`` of the profiler returns where a store came from, or None; None before the first recording.
 origin: Callable[[], Callable[[Any], Any] | None] | None = None
 
 #: Arrays with a lasting role: id of the array -> (weak reference, role, owner).
 owned: dict[int, tuple[weakref.ref[Any], str, str]] = {}
 
 
-def assign(array: Any, role: str, owner: str) -> None:
+def assign(array: ArrayObject, role: str, owner: str) -> None:
     """Note that ``array`` (an NDArray) serves as ``role`` for ``owner``, as long as it lives."""
     key = id(array)
     # No Python code runs when the array dies, where an interrupt would be swallowed: owned.pop(key, reference).
@@ -235,7 +266,7 @@ def assign(array: Any, role: str, owner: str) -> None:
         sink.assign(array, role, owner)
 
 
-def note_made(store: Any, record: Densification) -> None:
+def note_made(store: Array, record: Densification) -> None:
     """Remember what made a dense store of a sparse one, for ``why_dense()``, as long as the store lives."""
     key = id(store)
     try:
@@ -255,8 +286,8 @@ def made_from(store: Any) -> Densification | None:
     return None
 
 
-def flowed(source: Any, target: Any) -> None:
-    """Note that values of a dense store were written to another one by no operator, for ``why_dense()``."""
+def flowed(source: Any, target: Array) -> None:
+    """Note that values of a dense store were copied to another one without an operator, for ``why_dense()``."""
     record = made_from(source) if made else None
     if record is not None:
         note_made(target, record)
@@ -265,28 +296,28 @@ def flowed(source: Any, target: Any) -> None:
 
 
 def copied(source: Any, target: Any, start: int, size: int) -> None:
-    """Note that ``size`` bytes were copied, from ``start`` until now; for callers who saw a recorder when they began.
+    """Note that ``size`` bytes were copied, from ``start`` until now; for callers that saw a recorder when they began.
 
-    ``source`` and ``target`` are contexts, or names of libraries: ``"numpy"``.  A single number is no transfer worth a
-    word, which each loop makes to print its loss, unless it waits for a GPU.
+    ``source`` and ``target`` are contexts, or names of libraries: ``"numpy"``.  A single number, such as
+    a loss that is printed, is not noted, unless the copy waits for a GPU.
     """
     if sink is not None and (size > 8 or "gpu" in (getattr(source, "device_type", ""), getattr(target, "device_type", ""))):
         sink.span(f"copy {source} -> {target}", "transfer", start, time.perf_counter_ns(), {"bytes": size})
 
 
-#: Packages whose code is nobody's own, though it may stand between the user's and ours.
+#: Packages whose frames are skipped between the user's code and the library's.
 _NOT_USERS = ("sparsekit", "contextlib", "numba", "functools")
 
 #: File names of code objects -> whether they are the library's own.
 _inner: dict[str, bool] = {}
 
 
-#: ``inner(file name)`` says whether code of that file is the library's own; None if nobody asked yet.
+#: ``inner(file name)`` says whether code of that file is the library's own; None before its first use.
 inner = _inner.get
 
 
-def caller(frame: Any = None, depth: int = 2) -> tuple[Any, int] | None:
-    """Code and instruction of the nearest frame outside sparsekit; what line that is, is worked out later.
+def caller(frame: FrameType | None = None, depth: int = 2) -> tuple[Any, int] | None:
+    """Code and instruction of the nearest frame outside sparsekit; the line is computed later.
 
     Parameters
     ----------
@@ -294,12 +325,12 @@ def caller(frame: Any = None, depth: int = 2) -> tuple[Any, int] | None:
         Where to begin.
     depth : int
         Where to begin otherwise: 2 for the caller's caller.  Python makes an object for each frame that is looked
-        at, so who knows how many calls of the library's own lie in between says so.
+        at, so a caller that knows the number of the library's frames in between passes it.
     """
     if frame is None:
         try:
             frame = sys._getframe(depth)
-        except ValueError:  # not as many as usual
+        except ValueError:  # fewer frames than usual
             frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code

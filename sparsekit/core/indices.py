@@ -1,4 +1,4 @@
-"""Notice of indices, class labels and ids that do not fit: a warning, an error or nothing, as ``config.indices`` says."""
+"""Checks of indices, class labels and ids: a warning, an error or nothing, as ``config.indices`` says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def notice(what: str, problem: str, hint: str, error: type[Exception] = RowIndex
     Parameters
     ----------
     what : str
-        Who changes them.  The warning is given once for each ``what`` and line of the user's.
+        The function that changes them.  The warning is given once for each ``what`` and line of the user.
     problem : str
         The whole sentence, without the full stop.
     hint : str
@@ -46,7 +46,7 @@ def notice(what: str, problem: str, hint: str, error: type[Exception] = RowIndex
 
 
 def check(values: Any, size: int, what: str, axis: str, hint: str) -> None:
-    """Give notice if one of the numbers is outside ``0 … size - 1``; one pass over them.
+    """Warn or raise if one of the numbers is outside ``0 … size - 1``; one pass over them.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def check(values: Any, size: int, what: str, axis: str, hint: str) -> None:
         Numbers of any element type.  Those of a GPU are looked at under ``config.indices = "error"`` only, because
         reading them waits for the device.  Traced arrays have no values, so that nothing is checked.
     what : str
-        Who uses them as what: ``"SoftmaxCrossEntropyLoss: the label"``.
+        The function and the argument that they are: ``"SoftmaxCrossEntropyLoss: the label"``.
     axis : str
         What they are numbers of: ``"classes"``.
     hint : str

@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 
 
 def same(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
-    """The element type that the inputs meet in; float32 without inputs."""
+    """The joint element type of the inputs; float32 without inputs."""
     if not dtypes:
         return np.dtype(attrs.get("dtype") or np.float32)
     first = dtypes[0]
@@ -91,14 +91,15 @@ def dot(shapes: list[Shape], attrs: dict[str, Any]) -> Shape:
 
 
 @functools.lru_cache(maxsize=256)
-def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+def axes_of(axis: int | list[Any] | tuple[Any, ...] | None, ndim: int) -> tuple[int, ...]:
     """Axes as ascending non-negative numbers; None and () mean all of them."""
     if axis is None or axis == ():
         return tuple(range(ndim))
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     for number in axes:
         if not isinstance(number, (int, np.integer)) or not -ndim <= number < ndim:
-            raise ShapeError(f"axis {number!r} is none of the {ndim} axes.", hint=f"axes run from {-ndim} to {ndim - 1}.")
+            raise ShapeError(f"axis {number!r} is out of range for an array of {ndim} dimensions.",
+                             hint=f"axes run from {-ndim} to {ndim - 1}.")
     return tuple(sorted({int(number) % ndim for number in axes}))
 
 

@@ -1,4 +1,4 @@
-"""What users write for an operator: errors and warnings name that, never an operator's private name."""
+"""The names of operators in errors and warnings: what users write, not private names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PREFIXES = {"_contrib_": "contrib.", "_linalg_": "linalg.", "_random_": "random
 
 
 def _symbol(name: str) -> tuple[str, bool]:
-    """The sign of an operator of an array and a number, and whether the number comes first; "" if it has none."""
+    """The sign of an operator of an array and a number, and whether the number comes first; "" for other operators."""
     inner = name.removeprefix("_scatter").removeprefix("_").removesuffix(_SCALAR)
     if not name.endswith(_SCALAR):
         return "", False

@@ -6,16 +6,18 @@ the fallback, ``nd``, the gradient, the profiler's label and the test sweep.
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base.dtypes import MOST_AXES
 from ..base.errors import ArgumentError, ShapeError, SparsekitError, UnknownNameError, named, shown
+from ..base.forking import load
 from ..base.literal import literal
 from . import cost as costs
 from . import infer
@@ -33,10 +35,57 @@ class _Required:
 #: Default of an attribute that a caller must give.
 REQUIRED = _Required()
 
-#: Every operator, by name and by alias.
-registry: dict[str, Op] = {}
 
-#: Reasons why dense results are asked for; see ``Rule.asked``.
+class _Registry(dict[str, "Op"]):
+    """Every operator, by name and by alias; some are declared by modules that are imported when one of their names is looked up.
+
+    Names are listed without importing anything; ``values()`` and ``items()`` import all.
+    """
+
+    def __init__(self) -> None:
+        self._modules: dict[str, str] = {}
+
+    def declared_in(self, module: str, names: Iterable[str]) -> None:
+        """Say that importing the module declares the operators of these names."""
+        self._modules.update(dict.fromkeys(names, module))
+
+    def __missing__(self, name: str) -> Op:
+        if name not in self._modules:
+            raise KeyError(name)
+        load(self._modules[name])
+        return dict.__getitem__(self, name)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or name in self._modules
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(dict.fromkeys((*dict.keys(self), *self._modules))))
+
+    def __len__(self) -> int:
+        return len({*dict.keys(self), *self._modules})
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def keys(self) -> Any:
+        return dict.fromkeys(self).keys()
+
+    def values(self) -> Any:
+        return self._complete().values()
+
+    def items(self) -> Any:
+        return self._complete().items()
+
+    def _complete(self) -> dict[str, Op]:
+        return {name: self[name] for name in self}
+
+
+registry = _Registry()
+
+#: Reasons for dense results that are not implicit conversions; see ``Rule.asked``.
 PRODUCT = "a product, whose dense result is what the call asks for"
 WRITES = "the result is an array that was dense before, which the step writes to"
 SHAPE_ONLY = "only the shape of the sparse array is read, not its values"
@@ -46,12 +95,12 @@ LOOKED_UP = "values or rows are looked up, as many as the dense array of places 
 #: How rule rows write a dense input.
 DENSE = {"default", "default?", "default..."}
 
-#: A call's attributes are remembered up to this many combinations; then the memory is cleared.
+#: Combinations of attributes that are cached for each operator; a full cache is cleared.
 REMEMBERED = 512
 
 
 class Want(NamedTuple):
-    """What the backward pass wants of one input's gradient.
+    """The form in which the backward pass wants the gradient of one input.
 
     Attributes
     ----------
@@ -78,10 +127,10 @@ class Rule:
     when : dict
         Attribute values that the row needs; a tuple lists alternatives, any other container says what is in it.
     ufunc : str
-        Function of ``k.xp`` that is all the kernel does, so that a call may go to it directly; empty if none is.
+        Function of ``k.xp`` that the kernel consists of, so that it may be called directly; empty if there is none.
     asked : str
-        Why a dense result of sparse inputs, as large as they are, is no implicit conversion; empty where it is one, kind
-        "dense by nature".
+        Why a dense result of the size of its sparse inputs does not count as an implicit conversion; empty if it counts as
+        one, of the kind "dense by nature".
     """
 
     __slots__ = ("asked", "function", "inputs", "outputs", "takes_out", "ufunc", "when")
@@ -141,7 +190,7 @@ def _optional(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callable[..., Any]:
-    """The kernel, given the inputs at ``places`` in the one element type that they meet in."""
+    """Wrap a kernel so that it gets the inputs at ``places`` in their joint element type."""
 
     def run(k: Any, *given: Any) -> Any:
         met = given[:-1][places]
@@ -160,13 +209,15 @@ def joining(function: Callable[..., Any], places: slice = slice(None)) -> Callab
 
 
 class Op:
-    """The record of one operator.
+    """The record of one operator, which is complete when it is made: only rule rows and the gradient's function are added.
 
     Parameters
     ----------
     name : str
     inputs : str
         Names of the array inputs; a final ``?`` marks one that may be left out, ``*name`` takes any number.
+    attrs : mapping, optional
+        Attributes with their defaults; ``REQUIRED`` for those without.
     shape : callable
         ``shape(shapes, attrs)`` gives the output shape (a list of them if there are several outputs), or
         raises ``ShapeError``.
@@ -182,21 +233,26 @@ class Op:
         ``cost(attrs, inputs, outputs)`` gives useful and dense-equivalent floating-point operations.
     mutates : tuple of int or callable
         Inputs that the operator writes to; ``mutates(attrs)`` if the attributes decide.
-    flat : tuple of int
+    nondifferentiable : tuple of int
         Inputs that no gradient ever flows to, such as indices.
+    saves : tuple of str, optional
+        What the gradient's function reads: names of inputs, and ``"out"`` for the results; everything by default.  The
+        inputs are kept for the backward pass if any of them is named, the results if they are; ``None`` arrives otherwise.
     sparse_output : str, optional
-        Attribute that may ask for a storage type of the result.
+        Attribute that may name the storage type of the result.
     outputs : int or callable
         How many arrays the kernel gives; ``outputs(attrs)`` if the attributes decide.
     visible : int or callable, optional
         How many of them the caller gets, all by default; the gradient sees the rest too.
     unlimited : bool
-        Whether no byte limit holds for a dense result if an input is dense: it is what a product is asked for.
+        Whether a dense result has no byte limit if an input is dense, as for products.
     asked : str
-        Why a dense result of sparse inputs is no implicit conversion, for all rows; see ``Rule``.  Steps that write to
-        their inputs and products have a reason of their own.
-    instead : str
+        Why a dense result of sparse inputs does not count as an implicit conversion, for all rows; see ``Rule``.
+        Products, and steps that write to their inputs, have a reason of their own.
+    gradient_hint : str
         For an operator without gradient: what to use where one is needed.
+    settle : callable, optional
+        ``settle(call, shapes)`` gives the call whose rows run, where they depend on how many axes the inputs have.
     joined : slice, optional
         Inputs whose values meet in one element type, ``joint_type`` of all of them.  A row with a sparse input gets them
         in that type; dense rows are numpy's functions, which do the same, or use ``joining``.  Where numpy's would
@@ -205,41 +261,82 @@ class Op:
         Whether a kernel draws random numbers: the same inputs need not give the same twice.
     listed : bool
         Whether the registry has it; an operator of one symbol is not listed.
-    **attrs
-        Attributes with their defaults; ``REQUIRED`` for those without.
+
+    Raises
+    ------
+    SparsekitError
+        If the name is taken, or an attribute of the record is set later.
+    UnknownNameError
+        If ``saves`` names what is neither an input nor ``"out"``.
     """
 
+    name: str
+    doc: str
+    label: str
+    lane: str | None
+    inputs: tuple[str, ...]
+    needed: int
+    variadic: bool
+    attrs: dict[str, Any]
+    aliases: tuple[str, ...]
+    shape: Callable[..., Any]
+    dtype: Callable[..., Any]
+    sample: Callable[[], Iterable[Any]]
+    cost: Callable[..., tuple[int, int]]
+    settle: Callable[[Call, Sequence[Any]], Call] | None
+    mutates: Any
+    outputs: Any
+    visible: Any
+    sparse_output: str | None
+    nondifferentiable: tuple[int, ...]
+    gradient_hint: str
+    gradient_function: Callable[..., Any] | None
+    saves_inputs: bool
+    saves_outputs: bool
+    unlimited: bool
+    joined: slice | None
+    asked: str
+    random: bool
+    rules: list[Rule]
+    _calls: dict[Any, Call]
+    _module: dict[str, Any]
+
     def __init__(
-        self, name: str, inputs: str, *, shape: Callable[..., Any], dtype: Callable[..., Any] = infer.same,
-        sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
-        cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (),
-        aliases: tuple[str, ...] = (), sparse_output: str | None = None, outputs: Any = 1, visible: Any = None,
-        flat: tuple[int, ...] = (), instead: str = "", unlimited: bool = False, joined: slice | None = None,
-        asked: str | None = None, random: bool = False, listed: bool = True, **attrs: Any,
+        self, name: str, inputs: str, *, attrs: Mapping[str, Any] | None = None, shape: Callable[..., Any],
+        dtype: Callable[..., Any] = infer.same, sample: Callable[[], Iterable[Any]], doc: str, lane: str | None = None,
+        cost: Callable[..., tuple[int, int]] = costs.elementwise, mutates: Any = (), aliases: tuple[str, ...] = (),
+        sparse_output: str | None = None, outputs: Any = 1, visible: Any = None, nondifferentiable: tuple[int, ...] = (),
+        saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
+        asked: str | None = None, random: bool = False, listed: bool = True,
+        settle: Callable[[Call, Sequence[Any]], Call] | None = None,
     ) -> None:
         words = inputs.split()
-        self.name, self.doc, self.lane, self.cost, self.mutates, self.aliases = name, doc, lane, cost, mutates, aliases
-        self.label = label(name)
-        self.variadic = bool(words) and words[0].startswith("*")
-        self.inputs = tuple(word.strip("*?") for word in words)
-        self.needed = sum(not word.endswith("?") for word in words)
-        self.attrs, self.sparse_output, self.flat, self.random = attrs, sparse_output, flat, random
-        self.outputs, self.visible, self.instead, self.unlimited = outputs, visible, instead, unlimited
-        self.asked = asked if asked is not None else PRODUCT if unlimited else WRITES if mutates else ""
-        self.shape, self.dtype, self.sample, self.joined = shape, dtype, sample, joined
-        self.rules: list[Rule] = []
-        self.settle: Callable[[Call, Sequence[Any]], Call] | None = None
-        self.gradient_function: Callable[..., Any] | None = None
-        self.saves_inputs = self.saves_outputs = True
-        self._calls: dict[Any, Call] = {}
-        self._module = _module_being_run()
+        names = tuple([word.strip("*?") for word in words])
+        for saved in saves or ():
+            if saved not in names and saved != "out":
+                raise UnknownNameError.of(f"input or result of {name}", saved, (*names, "out"))
+        vars(self).update(
+            name=name, doc=doc, label=label(name), lane=lane, inputs=names,
+            needed=sum(not word.endswith("?") for word in words), variadic=bool(words) and words[0].startswith("*"),
+            attrs=dict(attrs or ()), aliases=aliases, shape=shape, dtype=dtype, sample=sample, cost=cost, settle=settle,
+            mutates=mutates, outputs=outputs, visible=visible, sparse_output=sparse_output,
+            nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
+            saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
+            unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
+            if mutates else "", random=random, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
-            if key in registry and not registry[key]._is_left_over():
+            if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")
             registry[key] = self
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in vars(self):
+            raise SparsekitError(f"{name} of the operator {self.name} cannot be set after its declaration.",
+                                 hint=f"give it to the constructor: Op(…, {name}=…).")
+        super().__setattr__(name, value)
+
     def _is_left_over(self) -> bool:
-        """Whether the import that declared the operator did not come to its end, after an interrupt, and is done again."""
+        """Whether an interrupted import declared the operator, and the module is imported again."""
         module = sys.modules.get(self._module.get("__name__", ""))
         return module is not None and module.__dict__ is not self._module
 
@@ -247,7 +344,7 @@ class Op:
                 **when: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the kernel of one row: ``function(k, *stores, attrs)``, with ``out=None`` if it can write there.
 
-        ``asked`` says why a dense result is no implicit conversion; by default what the operator says.
+        ``asked`` says why a dense result does not count as an implicit conversion; by default the operator's reason.
         """
 
         def declare(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -275,13 +372,9 @@ class Op:
     def gradient(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the gradient: ``function(F, g, *inputs, out, attrs, want)`` gives one gradient an input.
 
-        Parameters whose name starts with ``_`` are not used, so their arrays are not kept for the
-        backward pass; ``None`` arrives in their place.
+        ``None`` arrives in the place of what ``saves`` leaves out.
         """
-        names = _parameters(function)[2:-2]
-        used = [not name.startswith("_") for name in names]
-        self.saves_inputs, self.saves_outputs = any(used[:-1]), used[-1] if used else False
-        self.gradient_function = function
+        vars(self)["gradient_function"] = function
         self._changed()
         return function
 
@@ -302,14 +395,14 @@ class Op:
         return made if type(made) is tuple or type(made) is list else (made,)
 
     def _changed(self) -> None:
-        """Forget what was resolved for calls made before this declaration, as happens where one declares step by step."""
+        """Drop the plans of calls that were made before this declaration."""
         for call in self._calls.values():
             call.plans.clear()
             call.ready.clear()
             call.recorded = self.recorded
 
     def meeting(self, dtypes: list[Any]) -> slice | None:
-        """The inputs that a row must get in their joint type, because numpy's is one that arrays do not have."""
+        """The inputs that a row gets in their joint type, because arrays do not support numpy's joint type."""
         places = self.joined
         if places is None and self.dtype is infer.same and not self.mutates:
             places = infer.EVERY
@@ -381,6 +474,12 @@ class Op:
         """The first row that fits, or None: then the call falls back to the dense row."""
         return next((rule for rule in self.rules if rule.takes(stypes) and rule.applies(attrs)), None)
 
+    def with_rules(self, rules: list[Rule]) -> Op:
+        """The operator with these rows alone, for calls that the others do not fit; the registry keeps the whole one."""
+        found = copy.copy(self)
+        vars(found).update(rules=rules, settle=None, _calls={})
+        return found
+
     def __repr__(self) -> str:
         return f"<Op {self.name}: {len(self.rules)} rule rows>"
 
@@ -408,7 +507,7 @@ class Call:
         try:
             self.outputs: int = operator.index(op.outputs(attrs)) if callable(op.outputs) else op.outputs
         except TypeError as error:
-            raise named(error, f"{self!r} has no number of outputs") from error
+            raise named(error, f"the number of outputs of {self!r} could not be computed") from error
         visible = op.visible(attrs) if callable(op.visible) else op.visible
         self.visible: int = self.outputs if visible is None else visible
         self.recorded = op.recorded
@@ -468,10 +567,10 @@ def _value(value: Any, default: Any) -> Any:
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
-    """A shape that an operator announces, as Python's integers, whose products do not overflow."""
+    """An inferred shape as Python integers, whose products do not overflow."""
     sizes = tuple(map(operator.index, shape))
     if min(sizes, default=0) < 0 or len(sizes) > MOST_AXES:
-        raise ShapeError(f"its result would have the shape {shown(sizes)}.",
+        raise ShapeError(f"the result must have a valid shape, got {shown(sizes)}.",
                          hint=f"a shape has at most {MOST_AXES} sizes, none of them negative.")
     return sizes
 

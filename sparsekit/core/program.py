@@ -18,11 +18,11 @@ from ..base.config import config
 from ..base.errors import GradientError
 from . import device, graph, hooks
 from .arrays import wrap
-from .cuda_graphs import Frame, Replay, copied, parts_of, reason_against
+from .cuda_graphs import Replay, Workspace, copied, parts_of, reason_against
 from .dispatch import KERNEL_ERRORS, Plan, compute, fits, invoke, named_error, plan_for, recorded, run
 from .graph import ProgramNode
 from .spec import Spec
-from .trace import TRACE, Outline, Step, Tracer, TracingError
+from .trace import TRACE, AbstractArray, Step, Tracer, TracingError
 
 __all__ = ["Program", "kind_of"]
 
@@ -81,7 +81,7 @@ class _Instruction:
         """The instruction as the loop reads it: the kernel, what takes its arguments out of the stores, the result's slot.
 
         The last item is the instruction itself if a plain call is not enough.  ``fixed(value)`` gives the slot of an
-        argument that is no array.
+        argument that is not an array.
         """
         plan, places = self.plan, self.places
         direct = getattr(plan.k.xp, plan.ufunc) if plan.ufunc and len(places) == 2 else None
@@ -95,7 +95,7 @@ class _Pass:
 
     Attributes
     ----------
-    heads : list of Outline or None
+    heads : list of AbstractArray or None
         Stands for the gradient at each result; None where no gradient arrives, and in the forward pass.
     gradients : list of int or None
         Slot of the gradient of each input, None for one that no gradient flows to.
@@ -106,7 +106,7 @@ class _Pass:
     __slots__ = ("code", "gradients", "heads", "instructions", "last", "name")
 
     def __init__(self, name: str, instructions: list[_Instruction], fixed: Callable[[Any], int],
-                 heads: Sequence[Outline | None] = (), gradients: Sequence[int | None] = ()) -> None:
+                 heads: Sequence[AbstractArray | None] = (), gradients: Sequence[int | None] = ()) -> None:
         self.name, self.instructions, self.heads, self.gradients = name, instructions, heads, gradients
         self.code = [instruction.code(fixed) for instruction in instructions]
         self.last = "", -1
@@ -115,12 +115,12 @@ class _Pass:
 class _Run:
     """The stores of one run, kept for its backward pass."""
 
-    __slots__ = ("arrays", "first", "frame", "values")
+    __slots__ = ("arrays", "first", "values", "workspace")
 
-    def __init__(self, arrays: Sequence[Any], values: list[Any], frame: Frame, first: int) -> None:
+    def __init__(self, arrays: Sequence[Any], values: list[Any], workspace: Workspace, first: int) -> None:
         self.arrays: Any = arrays
         self.values: Any = values
-        self.frame, self.first = frame, first
+        self.workspace, self.first = workspace, first
 
 
 def kind_of(array: Any) -> tuple[Any, ...]:
@@ -177,7 +177,7 @@ class Program:
         self.empty: list[Any] = []
         self.entries = [array._entry if tracer.recording else None for array in lifted]
         self.steps = list(tracer.steps)
-        self.frames: list[Frame] = []
+        self.workspaces: list[Workspace] = []
         self.passes: dict[_Arrived, _Pass | None] = {}
         self._fixed: dict[int, tuple[int, Any]] = {}
         self._lock = threading.Lock()
@@ -212,9 +212,9 @@ class Program:
                 buffer.made = buffer.node = None
         with tracer.at_work():
             hooks.state.recording = False
-            heads = [kind and tracer.outline(Spec(spec.shape, kind[1], kind[0]))
+            heads = [kind and tracer.abstract_store(Spec(spec.shape, kind[1], kind[0]))
                      for spec, kind in zip(self.specs, arrived.heads, strict=True)]
-            held = [kind and tracer.outline(Spec(array.shape, kind[1], kind[0]))
+            held = [kind and tracer.abstract_store(Spec(array.shape, kind[1], kind[0]))
                     for array, kind in zip(tracer.arrays, arrived.held, strict=False)]
             pairs = [(entry, wrap(head, TRACE)) for entry, head in
                      zip((*self.entries, *[array._entry for array in tracer.arrays]), (*heads, *held), strict=False)
@@ -279,24 +279,24 @@ class Program:
         values = self.empty[:]
         for slot, array in zip(self.inputs, arrays, strict=True):
             values[slot] = array._store
-        frame = self._frame()
+        workspace = self._workspace()
         first = graph.reserve(len(self.steps)) if hooks.sink is not None else 0
         if watch is None:
-            self._execute(self.forward, values, frame, (), first)
+            self._execute(self.forward, values, workspace, (), first)
         else:
-            self._execute_watched(watch, values, frame, first)
-        stores = [_own(values[slot], frame) for slot in self.outputs]
+            self._execute_watched(watch, values, workspace, first)
+        stores = [_own(values[slot], workspace) for slot in self.outputs]
         if not any(self.entries):
-            self._give_back(frame)
+            self._give_back(workspace)
             return [wrap(store, self.ctx) for store in stores]
-        kept = _Run(arrays, values, frame, first)
+        kept = _Run(arrays, values, workspace, first)
         entries = tuple([None if there is None else array._entry for there, array in zip(self.reached, arrays, strict=True)])
         node = ProgramNode(functools.partial(self._send_back, kept), entries, len(stores), self.ctx, self.part,
                            functools.partial(self._release, kept))
         return [wrap(store, self.ctx, entry and (node, place))
                 for place, (store, entry) in enumerate(zip(stores, self.entries, strict=True))]
 
-    def _execute_watched(self, watch: Callable[[int, Callable[[int], Any]], None], values: list[Any], frame: Frame,
+    def _execute_watched(self, watch: Callable[[int, Callable[[int], Any]], None], values: list[Any], workspace: Workspace,
                          first: int) -> None:
         """Run the forward pass one operator at a time, so that ``watch`` runs where user code does."""
         state, told = hooks.state, _Link()
@@ -307,12 +307,12 @@ class Program:
                 state.layer = instruction.layer
                 try:
                     if hooks.sink is None:
-                        hooks.quietly(_run_special, instruction, values, frame, ())
+                        hooks.ignore_fp_errors(_run_special, instruction, values, workspace, ())
                     else:
-                        hooks.quietly(_run_told, instruction, hooks.sink.op, values, frame, (), first, told)
+                        hooks.ignore_fp_errors(_run_told, instruction, hooks.sink.op, values, workspace, (), first, told)
                 except KERNEL_ERRORS as error:
                     raise self._named(instruction.place, values, error) from error
-                watch(number, lambda slot: wrap(_own(values[slot], frame), self.ctx))
+                watch(number, lambda slot: wrap(_own(values[slot], workspace), self.ctx))
         finally:
             state.recording, state.layer = before
         for instruction in self.forward.instructions:
@@ -343,10 +343,10 @@ class Program:
         for head, gradient in zip(backward.heads, given, strict=True):
             if head is not None:
                 values[head.slot] = gradient._store
-        self._execute(backward, values, kept.frame, buffers, kept.first)
+        self._execute(backward, values, kept.workspace, buffers, kept.first)
         with device.current(self.ctx):
             return [None if slot is None else buffer if buffer is not None and values[slot] is buffer._store
-                    else wrap(_own(values[slot], kept.frame), self.ctx)
+                    else wrap(_own(values[slot], kept.workspace), self.ctx)
                     for slot, buffer in zip(backward.gradients, buffers, strict=True)]
 
     def _backward_from(self, arrived: _Arrived) -> _Pass | None:
@@ -384,7 +384,7 @@ class Program:
                 inputs = tuple([values[slot] if source is not None else wrap(values[slot]._store, self.ctx)
                                 for slot, source in zip(instruction.places, sources, strict=True)])
                 if instruction.unrepeatable:
-                    results = [_own(kept.values[slot], kept.frame) for slot in instruction.outputs]
+                    results = [_own(kept.values[slot], kept.workspace) for slot in instruction.outputs]
                     made = recorded(call, inputs, results, self.ctx)
                 else:
                     made = invoke(call, inputs, ctx=self.ctx)
@@ -400,66 +400,67 @@ class Program:
                                [entry for entry in wanted if entry is not None])
         return [entry and found.get(entry) for entry in wanted]
 
-    def _frame(self) -> Frame:
+    def _workspace(self) -> Workspace:
         """Memory for one run."""
         try:
-            return self.frames.pop()
+            return self.workspaces.pop()
         except IndexError:
-            return Frame(self.ctx)
+            return Workspace(self.ctx)
 
     def replayed(self) -> list[dict[str, str]]:
         """For each operator on a GPU: the pass, and why it runs by itself; ``""`` if a captured graph does it."""
-        if self.ctx.device_type != "gpu" or not self.frames:
+        if self.ctx.device_type != "gpu" or not self.workspaces:
             return []
-        frame = self.frames[-1]
-        back = [one for one in frame.replays if one is not self.forward] or [self.whole]
+        workspace = self.workspaces[-1]
+        back = [one for one in workspace.replays if one is not self.forward] or [self.whole]
         return [{"pass": one.name, "op": step.plan.call.op.label, "reason": reason} for one in (self.forward, *back) if one
-                for step, reason in zip(one.instructions, self._replay_of(one, frame).how(), strict=True)]
+                for step, reason in zip(one.instructions, self._replay_of(one, workspace).how(), strict=True)]
 
     def _release(self, kept: _Run) -> None:
         """Give up what one run keeps for its backward pass."""
         if kept.values is not None:
             kept.values = kept.arrays = None
-            self._give_back(kept.frame)
+            self._give_back(kept.workspace)
 
-    def _give_back(self, frame: Frame) -> None:
-        if len(self.frames) < FRAMES:
-            self.frames.append(frame)
+    def _give_back(self, workspace: Workspace) -> None:
+        if len(self.workspaces) < FRAMES:
+            self.workspaces.append(workspace)
 
-    def _execute(self, one: _Pass, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
+    def _execute(self, one: _Pass, values: list[Any], workspace: Workspace, buffers: Sequence[Any], first: int) -> None:
         if (sink := hooks.sink) is not None:
-            hooks.quietly(self._loop_told, sink.op, one, values, frame, buffers, first)
+            hooks.ignore_fp_errors(self._loop_told, sink.op, one, values, workspace, buffers, first)
         elif self.ctx.device_type == "gpu" and config.cuda_graphs:
-            hooks.quietly(self._replay, self._replay_of(one, frame), values, frame, buffers)
+            hooks.ignore_fp_errors(self._replay, self._replay_of(one, workspace), values, workspace, buffers)
         else:
-            hooks.quietly(self._loop, one.code, values, frame, buffers)
+            hooks.ignore_fp_errors(self._loop, one.code, values, workspace, buffers)
 
-    def _replay_of(self, one: _Pass, frame: Frame) -> Replay:
-        if one not in frame.replays:
+    def _replay_of(self, one: _Pass, workspace: Workspace) -> Replay:
+        if one not in workspace.replays:
             whole = self.whole.instructions if self.whole else []
             read = {head.slot for head in one.heads if head} | {slot for slot in one.gradients if slot is not None}
-            frame.replays[one] = Replay(one.instructions, [*self.forward.instructions, *whole, *one.instructions],
+            workspace.replays[one] = Replay(one.instructions, [*self.forward.instructions, *whole, *one.instructions],
                                         self._kept | read, self.ctx, self._verdicts, _run_step)
-        return frame.replays[one]
+        return workspace.replays[one]
 
-    def _loop(self, code: list[Any], values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+    def _loop(self, code: list[Any], values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
         place = -1
         try:
             for function, arguments, place, special in code:
                 if special is None:
                     values[place] = function(*arguments(values))
                 else:
-                    _run_step(special, values, frame, buffers)
+                    _run_step(special, values, workspace, buffers)
         except KERNEL_ERRORS as error:
             raise self._named(place, values, error) from error
 
-    def _replay(self, replay: Replay, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+    def _replay(self, replay: Replay, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
         try:
-            replay.run(values, frame, buffers)
+            replay.run(values, workspace, buffers)
         except KERNEL_ERRORS as error:
             raise self._named(replay.at, values, error) from error
 
-    def _loop_told(self, op: Any, one: _Pass, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int) -> None:
+    def _loop_told(self, op: Any, one: _Pass, values: list[Any], workspace: Workspace, buffers: Sequence[Any],
+                   first: int) -> None:
         """The same under the profiler: every operator is an event, on the line that called the program."""
         state, at, told = hooks.state, -1, _Link()
         layer, caller = state.layer, state.caller
@@ -468,7 +469,7 @@ class Program:
         try:
             for instruction in one.instructions:
                 at, state.layer = instruction.place, instruction.layer
-                _run_told(instruction, op, values, frame, buffers, first, told)
+                _run_told(instruction, op, values, workspace, buffers, first, told)
                 for slot in instruction.spent:
                     values[slot] = None
         except KERNEL_ERRORS as error:
@@ -508,7 +509,7 @@ def _in_mode(function: Callable[..., Any], training: bool) -> Callable[..., Any]
     return run
 
 
-def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any],
+def _run_special(instruction: _Instruction, values: list[Any], workspace: Workspace, buffers: Sequence[Any],
                  link: Any = None) -> None:
     """Run an instruction that is more than a call of its kernel."""
     plan, stores, out = instruction.plan, [values[slot] for slot in instruction.places], None
@@ -518,7 +519,7 @@ def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buf
             values[slot] = store
         return
     if instruction.buffer is not None:
-        out = frame.room(instruction.buffer, instruction.specs[0], plan.k.xp)
+        out = workspace.room(instruction.buffer, instruction.specs[0], plan.k.xp)
     elif instruction.target is not None and instruction.target < len(buffers) and buffers[instruction.target] is not None:
         out = buffers[instruction.target]._store
         if not fits(out, plan, stores):
@@ -526,40 +527,40 @@ def _run_special(instruction: _Instruction, values: list[Any], frame: Frame, buf
     values[instruction.place] = compute(plan, stores, out)
 
 
-def _run_told(instruction: _Instruction, op: Any, values: list[Any], frame: Frame, buffers: Sequence[Any], first: int,
+def _run_told(instruction: _Instruction, op: Any, values: list[Any], workspace: Workspace, buffers: Sequence[Any], first: int,
               told: _Link) -> None:
     """Run any instruction, and report it by ``op``, tied to the operator whose gradient it is."""
     plan, places, link = instruction.plan, instruction.places, None
     if instruction.link >= 0 and first:
         link, told.id = told, first + instruction.link
     if instruction.general:
-        _run_special(instruction, values, frame, buffers, link)
+        _run_special(instruction, values, workspace, buffers, link)
         return
     stores = tuple([values[slot] for slot in places])
     start = _clock()
     if instruction.buffer is None and instruction.target is None:
         values[instruction.place] = compute(plan, stores)
     else:
-        _run_special(instruction, values, frame, buffers)
+        _run_special(instruction, values, workspace, buffers)
     op(plan, start, _clock(), stores, (values[instruction.place],), link)
 
 
-def _run_step(instruction: _Instruction, values: list[Any], frame: Frame, buffers: Sequence[Any]) -> None:
+def _run_step(instruction: _Instruction, values: list[Any], workspace: Workspace, buffers: Sequence[Any]) -> None:
     """Run any instruction, and forget what nothing reads afterwards."""
-    _run_special(instruction, values, frame, buffers)
+    _run_special(instruction, values, workspace, buffers)
     for slot in instruction.spent:
         values[slot] = None
 
 
-def _own(store: Any, frame: Frame) -> Any:
+def _own(store: Any, workspace: Workspace) -> Any:
     """The store, copied if it lies in memory that the next run uses."""
-    if frame.replays:
-        if any(map(frame.keeps, parts_of(store))):
+    if workspace.replays:
+        if any(map(workspace.keeps, parts_of(store))):
             with parts_of(store)[0].device:
                 return copied(store)
         return store
     base = getattr(store, "base", None)
-    return store.copy() if base is not None and any(base is memory for memory in frame.memory.values()) else store
+    return store.copy() if base is not None and any(base is memory for memory in workspace.memory.values()) else store
 
 
 def _give_targets(instructions: list[_Instruction], gradients: Sequence[int | None]) -> None:

@@ -1,4 +1,4 @@
-"""What a call would give, without computing it."""
+"""Inference of the result of a call without computing it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def infer_dtypes(call: Call, dtypes: Sequence[Any]) -> list[Any]:
 
 
 def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
-    """What ``call`` would give for such inputs, whose shapes are known and decide those of the results."""
+    """The specs of the results of ``call`` for such inputs, whose shapes are known and decide those of the results."""
     given = [spec.shape for spec in inputs]
     storage = infer_storage(call, tuple([spec.stype for spec in inputs]), given)
     shapes: Any = infer_shapes(call, given)

@@ -1,6 +1,6 @@
 """Tracing: operators run on arrays that have a shape and no values, and are noted instead of computed.
 
-A traced array is an ordinary NDArray on the context ``TRACE``, whose stores are *outlines*.  So everything that works on
+A traced array is an ordinary NDArray on the context ``TRACE``, whose stores are *abstract arrays*.  So everything that works on
 arrays (functions, methods, Python's operators, recording, the backward pass) works on them unchanged, and what is noted
 is exactly what would have run.
 """
@@ -28,8 +28,22 @@ from .graph import Variable, number
 from .op import Call, Op, Rule, Want
 from .spec import Spec, infer
 
-__all__ = ["TRACE", "ControlFlow", "Outline", "OutlineCSR", "OutlineRowSparse", "Step", "Tracer", "TracingError",
-           "abstract", "aside", "current", "gradient_specs", "outline", "refuse"]
+__all__ = [
+    "TRACE",
+    "AbstractArray",
+    "AbstractCSR",
+    "AbstractRowSparse",
+    "ControlFlow",
+    "Step",
+    "Tracer",
+    "TracingError",
+    "abstract",
+    "abstract_store",
+    "aside",
+    "current",
+    "gradient_specs",
+    "refuse",
+]
 
 
 class TracingError(SparsekitError, AttributeError):
@@ -40,7 +54,7 @@ class ControlFlow(TracingError):
     """A loop or a branch whose course depends on values was met: the block runs as it is written, as it must."""
 
 
-class Outline:
+class AbstractArray:
     """Stands for a store while tracing: its shape and element type.
 
     Attributes
@@ -72,7 +86,7 @@ class Outline:
         """Number of elements."""
         return math.prod(self.shape)
 
-    def copy(self) -> Outline:
+    def copy(self) -> AbstractArray:
         """Itself: what runs later copies a store that two arrays would share."""
         return self
 
@@ -95,21 +109,21 @@ def refuse(problem: str = "a hybridized block asked for the values of an array w
     return error
 
 
-class OutlineCSR(Outline):
+class AbstractCSR(AbstractArray):
     """Stands for a csr store."""
 
     stype = "csr"
     __slots__ = ()
 
 
-class OutlineRowSparse(Outline):
+class AbstractRowSparse(AbstractArray):
     """Stands for a row_sparse store."""
 
     stype = "row_sparse"
     __slots__ = ()
 
 
-_OUTLINES = {kind.stype: kind for kind in (Outline, OutlineCSR, OutlineRowSparse)}
+_ABSTRACT = {kind.stype: kind for kind in (AbstractArray, AbstractCSR, AbstractRowSparse)}
 
 
 class Step(NamedTuple):
@@ -118,7 +132,7 @@ class Step(NamedTuple):
     Attributes
     ----------
     call : Call
-    inputs, outputs : tuple of Outline
+    inputs, outputs : tuple of AbstractArray
     layer : str
     node : Node or None
         The forward node whose gradient the step belongs to.
@@ -129,8 +143,8 @@ class Step(NamedTuple):
     """
 
     call: Call
-    inputs: tuple[Outline, ...]
-    outputs: tuple[Outline, ...]
+    inputs: tuple[AbstractArray, ...]
+    outputs: tuple[AbstractArray, ...]
     layer: str
     node: Any
     number: int
@@ -146,7 +160,7 @@ class Buffer:
     _entry = None
 
     def __init__(self, like: Any) -> None:
-        self._store, self.stype, self.made = outline(like.shape, like.dtype, like.stype), like.stype, None
+        self._store, self.stype, self.made = abstract_store(like.shape, like.dtype, like.stype), like.stype, None
         self.node: Any = None
 
     def _receive(self, gradient: Any, add: bool = False, by: str = "") -> None:
@@ -167,7 +181,7 @@ class Tracer:
     sources : list
         For each array from outside: where it comes from at every later run.
     arrays : list of NDArray
-        Their outlines as arrays.
+        The abstract arrays as NDArrays.
     buffers : list of Buffer or None
         For each of them that a gradient is wanted of.
     constants : dict
@@ -190,10 +204,10 @@ class Tracer:
         self.slots = 0
         self._lifted: dict[int, int] = {}
 
-    def outline(self, spec: Spec) -> Outline:
-        """A new outline, with a slot of its own."""
+    def abstract_store(self, spec: Spec) -> AbstractArray:
+        """A new abstract array, with a slot of its own."""
         self.slots += 1
-        return _OUTLINES[spec.stype](spec.shape, spec.dtype, self.slots - 1, self.number)
+        return _ABSTRACT[spec.stype](spec.shape, spec.dtype, self.slots - 1, self.number)
 
     def lift(self, array: Any, source: Any = None) -> Any:
         """The traced array that stands for one from outside; ``source`` is asked for it at every run."""
@@ -206,12 +220,12 @@ class Tracer:
             if self.recording and entry is not None:
                 variable = Variable(Buffer(array if entry[0].grad is None else entry[0].grad), "write", TRACE)
             self.buffers.append(variable and variable.grad)
-            self.arrays.append(wrap(self.outline(Spec.of(array)), TRACE, variable and (variable, 0)))
+            self.arrays.append(wrap(self.abstract_store(Spec.of(array)), TRACE, variable and (variable, 0)))
         return self.arrays[self._lifted[key]]
 
-    def constant(self, store: Any) -> Outline:
-        """The outline of a store that was made while tracing."""
-        made = self.outline(Spec.of(store))
+    def constant(self, store: Any) -> AbstractArray:
+        """The abstract array of a store that was made while tracing."""
+        made = self.abstract_store(Spec.of(store))
         self.constants[made.slot] = store
         return made
 
@@ -291,7 +305,7 @@ class _AtWork(_Tracing):
 
 
 class aside(_Tracing):
-    """Compute in the middle of a trace, for what happens once and is no part of the program: initial values, say."""
+    """Compute with values during a trace, outside of the program: initial values, for example."""
 
     def _enter(self, before: Any) -> None:
         tracer = _current.tracer
@@ -301,16 +315,16 @@ class aside(_Tracing):
 
 
 def _note(call: Call, k: Any, *given: Any) -> Any:
-    """Stands for a kernel: give the outlines of its results."""
+    """Stands for a kernel: give the abstract arrays of its results."""
     inputs, tracer = given[:-1], _current.tracer
     if tracer is None or any(store.owner != tracer.number for store in inputs):
         raise TracingError("An array of a traced block was used after the block had been traced.",
                            hint="return it from hybrid_forward, do not keep it.")
     if call.infer_shape([store.shape for store in inputs]) is None:
-        raise refuse(f"the shape of what {call.op.name} gives depends on values, and there are none while tracing.",
+        raise refuse(f"the shape of the result of {call.op.name} depends on values, which are not known while tracing.",
                      hint="leave out hybridize() for the block that uses it.")
     made = infer(call, tuple(map(Spec.of, inputs)))
-    outputs = tuple(tracer.outline(spec) for spec in ((made,) if isinstance(made, Spec) else made))
+    outputs = tuple(tracer.abstract_store(spec) for spec in ((made,) if isinstance(made, Spec) else made))
     tracer.steps.append(Step(call, inputs, outputs, hooks.state.layer, hooks.state.node, number(), hooks.state.training))
     return outputs[0] if call.outputs == 1 else outputs
 
@@ -342,7 +356,7 @@ class _TraceContext(Context):
         return _current.tracer is not None and _current.tracer.ctx is ctx
 
     def constant(self, store: Any) -> Any:
-        """The outline of a store that was made while tracing."""
+        """The abstract array of a store that was made while tracing."""
         tracer = _current.tracer
         if tracer is None:
             raise refuse()
@@ -382,9 +396,10 @@ def gradient_specs(call: Call, inputs: Sequence[Spec], F: Any, head: Spec | None
     specs = (made,) if isinstance(made, Spec) else made
     tracer = Tracer(Context("cpu", 0), recording=False)
     with tracer.at_work():
-        arrays = [wrap(tracer.outline(spec), TRACE) for spec in inputs]
-        results = tuple([wrap(tracer.outline(spec), TRACE) for spec in specs])
-        heads = tuple([wrap(tracer.outline(head or spec._replace(stype="default")), TRACE) for spec in specs[:call.visible]])
+        arrays = [wrap(tracer.abstract_store(spec), TRACE) for spec in inputs]
+        results = tuple([wrap(tracer.abstract_store(spec), TRACE) for spec in specs])
+        heads = tuple([wrap(tracer.abstract_store(head or spec._replace(stype="default")), TRACE)
+                       for spec in specs[:call.visible]])
         found = call.op.gradients(F, heads if call.visible > 1 else heads[0], arrays, results if call.outputs > 1 else results[0],
                                   call.attrs, [Want() if wanted is None or wanted[place] else None
                                                for place in range(len(arrays))])
@@ -403,12 +418,12 @@ def _makes_dense(step: Step) -> bool:
 def abstract(spec: Spec) -> Any:
     """An array without values, made while a tracer is at work, for a result that no operator gives."""
     tracer: Any = _current.tracer
-    return wrap(tracer.outline(spec), TRACE)
+    return wrap(tracer.abstract_store(spec), TRACE)
 
 
-def outline(shape: tuple[int, ...], dtype: Any, stype: str) -> Outline:
-    """An outline that no program has a slot for: a gradient buffer, say."""
-    return _OUTLINES[stype](shape, dtype, -1)
+def abstract_store(shape: tuple[int, ...], dtype: Any, stype: str) -> AbstractArray:
+    """An abstract array that no program has a slot for: a gradient buffer, say."""
+    return _ABSTRACT[stype](shape, dtype, -1)
 
 
 TRACE: Any = object.__new__(_TraceContext)
@@ -427,10 +442,10 @@ class _NoKernels:
 
 
 def _register() -> None:
-    """Outlines are stores of the same array classes as what they stand for."""
+    """Abstract arrays are stores of the same array classes as what they stand for."""
     stand_ins["trace"] = _NoKernels()
     classes = {cls.stype: cls for cls in array_types.values()}
-    for stype, kind in _OUTLINES.items():
+    for stype, kind in _ABSTRACT.items():
         array_types[kind] = classes[stype]
 
 

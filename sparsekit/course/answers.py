@@ -33,7 +33,7 @@ def parse(text: str, unit: str = "") -> tuple[float | None, str]:
     """
     found = _NUMBER.fullmatch(text.strip())
     if not found or len(text) > 80:
-        return None, "That is no number. Write digits, such as 0.5, 1,000 or 1e6."
+        return None, "That is not a number. Write digits, such as 0.5, 1,000 or 1e6."
     value, written = float(re.sub(r"[ ,_'\u2009\u202f]", "", found[1])), found[2].strip()
     if not math.isfinite(value):
         return None, "That number is too large."
@@ -75,7 +75,7 @@ def compare(guess: float, value: float, unit: str = "", wrong: Mapping[float, st
 
 
 def misconception(guess: float, value: float, unit: str, wrong: Mapping[float, str], within: float) -> str:
-    """The sentence for a guess that somebody with a known misconception would make; empty if it is none."""
+    """The sentence for a guess that shows a known misconception; empty for other guesses."""
     close = [(abs(guess - float(number)), text) for number, text in wrong.items() if near(guess, float(number), within)]
     if close:
         return f" {sentence(min(close)[1])}"

@@ -26,7 +26,7 @@ def difference(got: Any, wanted: Any, what: str, unit: str, within: float, wrong
     if not _number(got):
         return f"{what} is {_short(got)}, of type {type(got).__name__}; a number is wanted"
     if not math.isfinite(float(got)):
-        return f"{what} is {got}, which is no finite number"
+        return f"{what} is {got}, which is not a finite number"
     verdict = compare(float(got), float(wanted), unit, {}, within)
     return "" if verdict.right else f"{what} is not {_short(got)}: {_direction(float(got), float(wanted))}{_slip(verdict.words)}"
 
@@ -55,12 +55,12 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:60] + "…"
 
 
-def _plain(got: Any, wanted: Any, what: str) -> str:
+def _plain(got: object, wanted: object, what: str) -> str:
     if isinstance(wanted, Sequence) and not isinstance(wanted, str):
         if not isinstance(got, Sequence) or isinstance(got, str):
             return f"{what} is {_short(got)}, of type {type(got).__name__}; a {type(wanted).__name__} is wanted"
@@ -73,7 +73,7 @@ def _plain(got: Any, wanted: Any, what: str) -> str:
     return "" if got == wanted else f"{what} is not {_short(got)}"
 
 
-def _numpy(array: Any) -> Any:
+def _numpy(array: object) -> Any:
     return array.asnumpy() if hasattr(array, "asnumpy") else np.asarray(array)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..widgets.display import Display
+from ..widgets.plots import drawing_on, plain_text
 from ..widgets.svg import Drawing, fit
 from ..widgets.theme import INK, MUTED, SERIES, STRIPE
 from . import record
@@ -47,7 +48,7 @@ def _notebooks() -> list[str]:
     return [*sorted(contents()), *sorted(found - set(contents()))]
 
 
-def progress(notebook: str | None = None) -> Display:
+def progress(notebook: str | None = None, ax: Any = None) -> Any:
     """What was predicted and solved so far, notebook by notebook.
 
     Parameters
@@ -55,18 +56,38 @@ def progress(notebook: str | None = None) -> Display:
     notebook : str, optional
         Only this one, such as ``"05_embeddings_language_model"``; by default all of the course.
 
+    ax : matplotlib.axes.Axes, optional
+        Draw the shares that are done on these axes, in their own style.
+
     Returns
     -------
-    Display
+    Display or matplotlib.axes.Axes
         A picture and a table; kept by ``predict``, ``reveal`` and ``exercise``, deleted by ``sparsekit.course.forget``.
+        ``ax`` where it is given.
     """
     rows = [standing(name) for name in ([notebook] if notebook else _notebooks())]
+    if ax is not None:
+        return _on_axes(ax, rows)
     made, right, solved = (sum(getattr(row, name) for row in rows) for name in ("made", "right", "solved"))
     words = (f"{made} of {sum(row.predictions for row in rows)} predictions made, {right} of them right; "
              f"{solved} of {sum(row.exercises for row in rows)} exercises solved.")
     cells = [(row.notebook, f"{row.made} of {row.predictions}", str(row.right), f"{row.solved} of {row.exercises}")
              for row in rows]
     return Display(_picture(rows, words), words, COLUMNS, cells)
+
+
+def _on_axes(ax: Any, rows: list[Standing]) -> Any:
+    """Two bars a notebook by matplotlib: the shares of predictions made and of exercises solved."""
+    with drawing_on(ax):
+        for above, what, color, shares in (
+                (0.2, "predictions made", SERIES[0], [100 * row.made / max(1, row.predictions) for row in rows]),
+                (-0.2, "exercises solved", SERIES[3], [100 * row.solved / max(1, row.exercises) for row in rows])):
+            ax.barh([place - above for place in range(len(rows))], shares, 0.38, color=color, label=what)
+        ax.set(xlim=(0, 100), xlabel="%")
+        ax.set_yticks(range(len(rows)), [plain_text(row.notebook) for row in rows])
+        ax.invert_yaxis()
+        ax.legend()
+    return ax
 
 
 def _picture(rows: list[Standing], words: str) -> str:

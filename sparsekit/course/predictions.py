@@ -42,7 +42,7 @@ class Question:
         self._found: Revelation | None = None
         self._live: Any = None
 
-    def answer(self, said: Any) -> str:
+    def answer(self, said: object) -> str:
         """Take a guess, keep it, and say what is to be said about it; an unclear one is not kept."""
         self.said = " ".join(str(said).split())[:200]
         self.guess, trouble = self._read(self.said)
@@ -109,7 +109,7 @@ class Question:
         kind = "" if options else f" <em>({rich(self.asks_for)})</em>"
         return f"<p><strong>Predict.</strong> {rich(self.text)}{kind}</p>{choice}{status}"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         static = {"text/plain": repr(self), "text/html": self._html()}
         if not in_notebook():
             return static
@@ -174,8 +174,8 @@ class Revelation(Said):
                 f"<p><strong>{rich(self.measured)}.</strong>{because}</p>{listed}</details>")
 
 
-def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: Any = None) -> Question:
-    """Ask for a prediction before something is measured.
+def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[Any] = (), guess: object = None) -> Question:
+    """Let the learner predict a value before it is measured.
 
     Parameters
     ----------
@@ -184,11 +184,11 @@ def predict(name: str, question: str = "", *, unit: str = "", options: Sequence[
     question : str
         What is asked, in a sentence; ```code``` in backticks.
     unit : str, optional
-        Unit of the number that is asked for, such as ``"MB"``.  Guesses in other units of bytes or of time are converted.
+        Unit of the number to predict, such as ``"MB"``.  Guesses in other units of bytes or of time are converted.
     options : sequence, optional
         What there is to choose from; without it the answer is a number.
     guess : number or str, optional
-        The prediction, for whoever writes it into the cell instead of the form.
+        The prediction, if it is written into the cell instead of the form.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def reveal(name: str, value: Any, *, wrong: Mapping[Any, str] | None = None, wit
     value : number or str
         What was measured, in the unit of the question, or the option that is right.
     wrong : mapping, optional
-        Known misconceptions: what somebody who has one answers -> which one it is, said to the learner,
+        Known misconceptions: the answer that shows one -> a sentence about it for the learner,
         ``{512: "you counted the dense gradient"}``.
     within : float, optional
         How far a number may be off to be right, as a share of the value; 0 for exact counts.
@@ -224,7 +224,7 @@ def reveal(name: str, value: Any, *, wrong: Mapping[Any, str] | None = None, wit
     Returns
     -------
     Revelation
-        Open for those who have predicted, folded for others; to be the last value of the cell.
+        Shown open after a prediction, else folded; to be the last value of the cell.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def reveal(name: str, value: Any, *, wrong: Mapping[Any, str] | None = None, wit
         try:
             found = value if isinstance(value, str) and not asked else float(value)
         except (TypeError, ValueError) as error:
-            raise UnknownNameError(f"{question.name!r} is answered by a number, not {value!r}.") from error
+            raise UnknownNameError(f"The answer to {question.name!r} must be a number, got {value!r}.") from error
         if isinstance(found, float) and not math.isfinite(found):
-            raise UnknownNameError(f"{question.name!r} is answered by a finite number, not {value!r}.")
+            raise UnknownNameError(f"The answer to {question.name!r} must be a finite number, got {value!r}.")
     return Revelation(question, found, wrong or {}, within, because)

@@ -16,7 +16,7 @@ __all__ = ["LARGEST", "folder", "forget", "read", "remember"]
 #: Bytes of a file that is still read: a learner's answers take a few thousand.
 LARGEST = 1_000_000
 
-#: What cannot be written to a file stays here until the kernel ends.
+#: Answers that cannot be written to a file, kept until the kernel ends.
 _memory: dict[str, dict[str, dict[str, Any]]] = {}
 
 

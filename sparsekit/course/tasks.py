@@ -24,7 +24,7 @@ def _documented() -> None:
     """Only a docstring, which changes what is compiled."""
 
 
-def unanswered(value: Any) -> bool:
+def unanswered(value: object) -> bool:
     """Whether an answer is still the three dots: alone, in a list, or as the only content of a function or a class."""
     if value is ...:
         return True
@@ -59,13 +59,13 @@ class Task:
         self.held = 0
         self.state, self.words = "open", ""
 
-    def expect(self, condition: Any, otherwise: str) -> None:
+    def expect(self, condition: object, otherwise: str) -> None:
         """Go on if a condition holds; else ``otherwise`` says what is wrong and what to look at."""
         if self.open or not bool(condition):
             raise _NotYet(otherwise)
         self.held += 1
 
-    def equal(self, got: Any, wanted: Any, what: str = "the answer", *, unit: str = "", within: float = 1e-6,
+    def equal(self, got: object, wanted: object, what: str = "the answer", *, unit: str = "", within: float = 1e-6,
               wrong: Mapping[Any, str] | None = None) -> None:
         """Go on if two values are the same; else say how they differ.
 
@@ -80,7 +80,7 @@ class Task:
         within : float
             How far numbers may be off, as a share.
         wrong : mapping
-            Known misconceptions: what somebody who has one answers -> which one it is.
+            Known misconceptions: the answer that shows one -> a sentence about it.
         """
         if not self.open:
             found = difference(got, wanted, what, unit, within, wrong or {})
@@ -130,7 +130,7 @@ _TITLES = {"open": "Open", "right": "Right", "wrong": "Not yet"}
 _MARKS = {"open": "○", "right": "✔", "wrong": "✘"}
 
 
-def exercise(name: str, *answers: Any, right: str = "") -> Task:
+def exercise(name: str, *answers: object, right: str = "") -> Task:
     """Check an answer, in a ``with`` block whose checks the learner can read.
 
     Parameters

@@ -22,7 +22,7 @@ class Said:
     def __init__(self, text: str, html: str) -> None:
         self.text, self.html = text, html
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": self.text, "text/html": self.html}
 
     def __repr__(self) -> str:

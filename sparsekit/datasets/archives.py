@@ -23,7 +23,7 @@ __all__ = ["open_member", "unpack"]
 #: Text may be so many times as long as what it was packed into, and at least so long: more is an attack or an accident.
 RATIO, ANYWAY = 100, 1 << 28
 
-#: How a file is read that begins so.
+#: First bytes of a file -> how it is read.
 _OPENED: dict[bytes, Callable[[Any], Any]] = {
     b"BZh": bz2.BZ2File, b"\x1f\x8b": lambda raw: gzip.GzipFile(fileobj=raw), b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
@@ -32,7 +32,7 @@ _OPENED: dict[bytes, Callable[[Any], Any]] = {
 #: Bytes of a header of a tar archive, a long name for instance, which is read into memory at once.
 LONGEST_HEADER = 1 << 20
 
-#: What the standard library raises for archives that are damaged, encrypted, packed by an unknown method or made to harm.
+#: Errors of the standard library for archives that are damaged, encrypted, malicious or packed by an unknown method.
 _DAMAGE = (ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
            lzma.LZMAError, struct.error, tarfile.TarError, zipfile.BadZipFile, zlib.error,
            AttributeError)  # tarfile's own before Python 3.11.4, where a stream cannot be decompressed
@@ -40,7 +40,7 @@ _DAMAGE = (ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, 
 
 @contextlib.contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """What goes wrong while an archive is read, in words; what its reader does is none of it."""
+    """Turn errors of reading an archive into named errors; errors of the block's own code pass unchanged."""
     try:
         yield
     except DataFileError:
@@ -76,7 +76,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _too_much(path: Path) -> DataFileError:
-    return DataFileError(f"{path.name} unpacks to far more than data of its size do.",
+    return DataFileError(f"{path.name} unpacks to far more bytes than its size allows.",
                          hint="it is damaged or made to fill the disk: download it again.")
 
 
@@ -115,9 +115,9 @@ def _compressed(path: Path, stack: contextlib.ExitStack) -> Any:
 
 
 class _Entry(tarfile.TarInfo):
-    """A header of a tar archive, which may not be longer than any that somebody means."""
+    """A header of a tar archive, limited to a sensible length."""
 
-    def _proc_member(self, tape: Any) -> Any:
+    def _proc_member(self, tape: object) -> Any:
         if not self.isreg() and self.size > LONGEST_HEADER:
             raise tarfile.ReadError("a header is too long")
         return super()._proc_member(tape)  # type: ignore[misc]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DataFileError, MissingPackageError, ShapeError, UnknownNameError
+from ..base.errors import DataFileError, MissingPackageError, ShapeError, UnknownNameError, expected
 from ..ndarray import wrap
 from ..storage import CSR
 from .sources import docstrings_of, version_of
@@ -17,7 +17,7 @@ from .words import count_words, number_words, split_words
 
 __all__ = ["PACKAGES", "DocstringData", "Part", "load_docstrings"]
 
-#: Packages to look for: what sparsekit and its notebooks bring along, and their usual neighbours.
+#: Packages to look for: the dependencies of sparsekit and its notebooks, and packages often installed with them.
 PACKAGES = (
     "numpy", "scipy", "numba", "llvmlite", "matplotlib", "IPython", "ipykernel", "ipywidgets", "jupyter_client",
     "jupyter_server", "jupyterlab", "nbconvert", "nbformat", "traitlets", "pandas", "sklearn", "skimage", "statsmodels",
@@ -92,7 +92,7 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
 
     The result is the same for the same versions of the packages, on every machine; with other versions
     the numbers differ a little.  Names of packages (``numpy``, ``np``, ``matplotlib`` …) are left out,
-    so that a docstring does not tell its label.  How a project writes (headings, idiom) remains, and
+    so that a docstring does not contain its label.  How a project writes (headings, idiom) remains, and
     so do docstrings that resemble each other; identical ones count once, and not at all if two
     packages have them, nor do those of fewer than five words.
 
@@ -124,7 +124,7 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
     Raises
     ------
     MissingPackageError
-        If a package that was asked for is not installed as source files.
+        If a requested package is not installed as source files.
     DataFileError
         If fewer than two classes were found.
     ShapeError
@@ -159,9 +159,9 @@ def load_docstrings(features: int = 2**20, target: Sequence[str] | None = ("nump
 
 def _check(features: int, counts: str, test_share: float) -> None:
     if not isinstance(features, (int, np.integer)) or features < 1:
-        raise ShapeError(f"features is a number of columns, at least 1, not {features!r}.", hint="2**20 is usual.")
+        raise ShapeError(expected("features", "an integer of at least 1", features), hint="2**20 is usual.")
     if not 0 <= test_share <= 1:
-        raise ShapeError(f"test_share is a share from 0 to 1, not {test_share!r}.", hint="0.2 keeps a fifth.")
+        raise ShapeError(expected("test_share", "from 0 to 1", test_share), hint="0.2 keeps a fifth.")
     if counts not in COUNTS:
         raise UnknownNameError.of("way to store counts", counts, COUNTS)
 
@@ -181,7 +181,7 @@ def _collect(packages: Sequence[str] | None, seed: int,
             digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=16, key=key).digest()
             earlier = owners.setdefault(digest, _Text(text, number, digest))
             if earlier is not None and earlier.package != number:
-                owners[digest] = None  # in two packages: it has no one label
+                owners[digest] = None  # a docstring of two packages has no unique label
         if some:
             found.append(package)
         elif packages is not None:

@@ -1,4 +1,4 @@
-"""Files from the network into a folder that keeps them: resumed, checked, and never half there."""
+"""Downloads of files to a cache folder: resumed, checked, and complete or absent."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 
 from ..base.errors import DownloadError
 from ..base.files import written
-from ..base.progress import Progress, size_text
+from ..base.formatting import format_bytes
+from ..base.progress import Progress
 from ..base.scoped import Scoped
 from ..base.version import __version__
 
 __all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch"]
 
 BLOCK = 1 << 18
-#: How often a transfer that stops is taken up again without anything having come, and seconds before that.
+#: Retries of a transfer without progress, and seconds before each retry.
 RETRIES, WAIT = 4, 1.0
 TIMEOUT = 30.0
 #: Bytes of a file of which neither its publisher nor its server says how long it is.
@@ -113,7 +114,7 @@ def fetch(source: Source, folder: Path, progress: bool = True, refresh: bool = F
     Raises
     ------
     DownloadError
-        If there is no network or no such file, or what came is not what was published or what came the first time.
+        If there is no network or no such file, or if the file differs from the published one, or from the first download.
     """
     _check_name(source)
     target, record = folder / source.name, folder / f"{source.name}.json"
@@ -145,7 +146,7 @@ def _check_name(source: Source) -> None:
 
 
 def check_url(url: str) -> None:
-    """Refuse an address that is none of a web server.
+    """Raise unless an address is that of a web server.
 
     Raises
     ------
@@ -186,7 +187,7 @@ def opened(url: str, headers: dict[str, str] | None = None, context: Any = None,
     Raises
     ------
     DownloadError
-        If that is no address, or leads to none.
+        If it is not an address of a web server, or redirects to something else.
     """
     check_url(url)
     request = urllib.request.Request(url, headers={"User-Agent": f"sparsekit/{__version__}", "Accept-Encoding": "identity",
@@ -238,11 +239,11 @@ def copied(answer: Any, file: Any, most: int, advance: Callable[[int], None] | N
         try:
             got = answer.readinto(room)
         except ValueError as error:  # of the sizes of chunks
-            raise http.client.HTTPException(f"what came is no HTTP: {error}") from error
+            raise http.client.HTTPException(f"the answer is not valid HTTP: {error}") from error
         if not got:
             return count
         if count + got > most:
-            raise DownloadError(f"{answer.url} sends more than the {most:,} bytes that were to come.",
+            raise DownloadError(f"{answer.url} sends more than the expected {most:,} bytes.",
                                 hint="the file there has been changed, or its server is broken.")
         file.write(room[:got])
         count += got
@@ -286,7 +287,7 @@ def _failures(source: Source, target: Path) -> Iterator[None]:
         raise DownloadError(f"{target} cannot be written: {error.strerror or error}.",
                             hint="set SPARSEKIT_DATA to a folder with room that you may write to.") from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of urllib, for what no server should say
-        raise DownloadError(f"{source.url} cannot be downloaded: the answer makes no sense ({error}).",
+        raise DownloadError(f"{source.url} cannot be downloaded: the answer is malformed ({error}).",
                             hint=f"download it by hand as {target}.") from error
 
 
@@ -310,7 +311,7 @@ def _check(source: Source, path: Path, record: Path) -> str:
     size, changed = path.stat().st_size, path.stat().st_mtime_ns
     facts = _facts(record)
     if facts.get("size") == size and facts.get("changed") == changed and "sha256" in facts:
-        return str(facts["sha256"])  # the very file that was checked before: reading gigabytes again tells nothing
+        return str(facts["sha256"])  # the same file was checked before: do not read gigabytes again
     if source.size is not None and size != source.size:
         raise _wrong(source, path, f"{size:,} bytes", f"{source.size:,}")
     for kind, expected in (("sha256", source.sha256), ("md5", source.md5)):
@@ -330,7 +331,7 @@ def _wrong(source: Source, path: Path, found: str, expected: str) -> DownloadErr
 
 
 def _download(source: Source, part: Path, progress: bool) -> None:
-    """All of the file into ``part``, in as many attempts as bring something new, and some more."""
+    """All of the file into ``part``, retrying as long as attempts make progress, and a few times more."""
     failures = 0
     while True:
         before = part.stat().st_size if part.exists() else 0
@@ -357,7 +358,7 @@ def _download(source: Source, part: Path, progress: bool) -> None:
 
 
 def _nowhere(error: Exception) -> bool:
-    """Whether there is no network or no such host, so that waiting helps nothing."""
+    """Whether there is no network or no such host, so that retrying is useless."""
     reason = getattr(error, "reason", None)
     return isinstance(reason, OSError) and not isinstance(reason, TimeoutError)
 
@@ -379,7 +380,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
             found = re.fullmatch(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)", answer.headers.get("Content-Range", ""))
             if not asked or found is None or int(found[1]) != start or (now is not None and now != validator):
                 part.unlink(missing_ok=True)  # another part, or a part of another file
-                raise http.client.HTTPException("the server sends another part than the one that was asked for")
+                raise http.client.HTTPException("the server did not send the range of bytes that was requested")
             whole = None if found[3] == "*" else int(found[3])
         elif answer.status == 200:
             start = 0
@@ -390,8 +391,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
         _check_room(source, part, total, start)
         _written(state, {"url": source.url, "validator": now})
         most = (total if total is not None else source.size if source.size is not None else LARGEST) - start
-        shown = Progress(source.name, total, progress)
-        shown.done = start
+        shown = Progress(source.name, total, done=start, shown=progress)
         try:
             with open(part, "r+b" if start else "wb") as file:
                 file.seek(start)
@@ -400,7 +400,7 @@ def _attempt(source: Source, part: Path, progress: bool) -> bool:
             part.unlink()  # its rest is of no use
             raise
         finally:
-            shown.close()
+            shown.close(logged=True)
     if total is not None and end < total:
         return False
     state.unlink(missing_ok=True)
@@ -413,5 +413,5 @@ def _check_room(source: Source, part: Path, total: int | None, start: int) -> No
                             hint="the file there has been changed.")
     free = shutil.disk_usage(part.parent).free
     if total is not None and total - start > free:
-        raise DownloadError(f"{source.url} takes {size_text(total - start)}, but {part.parent} has {size_text(free)} left.",
+        raise DownloadError(f"{source.url} takes {format_bytes(total - start)}, but {part.parent} has {format_bytes(free)} left.",
                             hint="set SPARSEKIT_DATA to a folder with more room.")

@@ -32,7 +32,7 @@ class LibSVMSet(NamedTuple):
     features : int
         Columns.
     splits : dict of str to (file, member of the archive or None, rows)
-        Rows are None where nobody has counted them here.
+        Rows are None if their number is not recorded here.
     """
 
     about: str
@@ -67,14 +67,14 @@ def _chosen(name: str, split: str) -> tuple[LibSVMSet, tuple[str, str | None, in
     return found, found.splits[split]
 
 
-def _raw(name: str, split: str, root: Any, site: str, progress: bool, refresh: bool) -> tuple[Path, str, str | None]:
+def _raw(name: str, split: str, root: object, site: str, progress: bool, refresh: bool) -> tuple[Path, str, str | None]:
     """The downloaded file, its digest, and which member of it is meant."""
     _, (file, member, _) = _chosen(name, split)
     folder = data_home(root) / "libsvm"
     return *fetch(Source(f"{site.rstrip('/')}/{file}", file), folder, progress, refresh), member
 
 
-def libsvm_file(name: str, split: str = "train", root: Any = None, site: str = SITE, progress: bool = True,
+def libsvm_file(name: str, split: str = "train", root: object = None, site: str = SITE, progress: bool = True,
                 refresh: bool = False) -> Path:
     """A data set of the LIBSVM site as a text file, to be streamed by ``LibSVMIter`` with ``zero_based=False``.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DataFileError, ShapeError, UnknownNameError
+from ..base.errors import DataFileError, ShapeError, UnknownNameError, expected
 from ..ndarray import load, save, wrap
 from ..storage import CSR
 from .archives import open_member
@@ -63,7 +63,8 @@ class Ratings(NamedTuple):
         order = np.lexsort((self.item, self.user))
         user, item = self.user[order], self.item[order]
         if bool(((user[1:] == user[:-1]) & (item[1:] == item[:-1])).any()):
-            raise DataFileError("A user has rated one film twice.", hint="MovieLens has each rating once.")
+            raise DataFileError("The data hold two ratings of one film by one user.",
+                                hint="MovieLens holds at most one for each pair.")
         indptr = np.searchsorted(user, np.arange(users + 1))
         return wrap(CSR(self.rating[order], item, indptr, (users, items)), cpu())
 
@@ -89,7 +90,7 @@ class MovieLens(NamedTuple):
         return len(self.users), len(self.items)
 
 
-def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, root: Any = None, site: str = SITE,
+def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, root: object = None, site: str = SITE,
                     progress: bool = True, refresh: bool = False) -> MovieLens:
     """MovieLens, downloaded once, parsed once, and kept.
 
@@ -131,7 +132,7 @@ def fetch_movielens(size: str = "100k", test_share: float = 0.1, seed: int = 0, 
     if size not in MOVIELENS:
         raise UnknownNameError.of("size of MovieLens", size, MOVIELENS)
     if not 0 <= test_share <= 1:
-        raise ShapeError(f"test_share is a share from 0 to 1, not {test_share!r}.", hint="0.1 keeps a tenth.")
+        raise ShapeError(expected("test_share", "from 0 to 1", test_share), hint="0.1 keeps a tenth.")
     edition = MOVIELENS[size]
     archive, digest = fetch(Source(f"{site.rstrip('/')}/{edition.file}", edition.file, md5=edition.md5),
                             data_home(root) / "movielens", progress, refresh)
@@ -191,5 +192,5 @@ def _parsed(lines: bytes, name: str) -> Any:
         except (DeprecationWarning, ValueError):
             found = np.empty(1)
     if found.size != 4 * (lines.count(b"\n") + (not lines.endswith(b"\n"))):
-        raise DataFileError(f"{name} holds lines that are no rating.", hint="it is damaged: refresh=True downloads it again.")
+        raise DataFileError(f"{name} holds lines that are not ratings.", hint="it is damaged: refresh=True downloads it again.")
     return found.reshape(-1, 4)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 __all__ = ["docstrings_in", "docstrings_of", "source_files", "version_of"]
 
-#: Folders whose docstrings are no documentation of the package: its tests, and copies of other packages.
+#: Folders whose docstrings do not document the package: its tests, and copies of other packages.
 PASSED_BY = frozenset({"_vendor", "extern", "externals", "test", "tests", "third_party", "thirdparty", "vendor",
                        "vendored"})
 
@@ -77,7 +77,7 @@ def docstrings_of(package: str, limit: int) -> Iterator[str]:
 def docstrings_in(source: bytes | str) -> Iterator[str]:
     """Give the docstrings of a module, its classes and its functions, outer before inner.
 
-    A file that is no valid Python has none: templates and examples of other versions are to be expected.
+    A file that is not valid Python has none: templates and examples of other versions are to be expected.
     """
     try:
         with warnings.catch_warnings():

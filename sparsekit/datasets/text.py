@@ -1,4 +1,4 @@
-"""Text for language models that every Python brings along: its reference manual, as ``pydoc`` shows it."""
+"""Text for language models from Python itself: its reference manual, as ``pydoc`` shows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DataFileError, MissingPackageError, RowIndexError, ShapeError, UnknownNameError
+from ..base.errors import DataFileError, MissingPackageError, RowIndexError, ShapeError, UnknownNameError, expected
 from ..ndarray import wrap
 from .docstrings import SOURCE_LIMIT
 from .sources import docstrings_of
@@ -59,7 +59,7 @@ class Vocabulary:
 
     def __init__(self, tokens: Iterable[str], size: int | None = None, least: int = 1) -> None:
         if size is not None and size < 2:
-            raise ShapeError(f"A vocabulary of {size} tokens tells nothing apart.", hint="size=10_000, for example.")
+            raise ShapeError(expected("size", "at least 2", size), hint="size=10_000, for example.")
         counted = collections.Counter(tokens)
         ranked = sorted(((-count, token) for token, count in counted.items() if count >= least and token != UNKNOWN))
         kept = ranked[:None if size is None else size - 1]
@@ -83,18 +83,18 @@ class Vocabulary:
         unknown = self._numbers[UNKNOWN]
         return np.fromiter((self._numbers.get(token, unknown) for token in tokens), np.int32)
 
-    def to_tokens(self, indices: Any) -> list[str]:
+    def to_tokens(self, indices: object) -> list[str]:
         """The tokens of numbers.
 
         Raises
         ------
         RowIndexError
-            If a number is none of a token.
+            If a number is out of range.
         """
         numbers = np.asarray(indices, np.int64).reshape(-1)
         outside = numbers[(numbers < 0) | (numbers >= len(self))]
         if outside.size:
-            raise RowIndexError(f"There is no token {outside[0]} among {len(self)}.", hint="they count from 0.")
+            raise RowIndexError(f"Token {outside[0]} is out of range for a vocabulary of {len(self)}.", hint="they count from 0.")
         return [self.tokens[number] for number in numbers]
 
 
@@ -154,7 +154,7 @@ def load_pydoc(size: int | None = 10_000, least: int = 2, packages: Sequence[str
     (['the', '"', 'assert'], 1000)
     """
     if validation_share < 0 or test_share < 0 or validation_share + test_share >= 1:
-        raise ShapeError("The shares of validation and test leave nothing to train on.", hint="0.1 each is usual.")
+        raise ShapeError("The shares of validation and test must leave a share for training.", hint="0.1 each is usual.")
     parts = _parts([(text, split_tokens(text)) for text in _texts(packages)], (validation_share, test_share), seed)
     if not parts[0]:
         raise DataFileError("No article is left to train on.", hint="choose smaller shares, or add packages.")
@@ -227,11 +227,11 @@ class BPTTBatches:
         if last not in ("keep", "discard"):
             raise UnknownNameError.of("last", last, ("keep", "discard"))
         if batch_size < 1 or steps < 1:
-            raise ShapeError("batch_size and steps are at least 1.", hint="batch_size=32, steps=35, for example.")
+            raise ShapeError("batch_size and steps must be at least 1.", hint="batch_size=32, steps=35, for example.")
         values = np.asarray(tokens)
         length = (len(values) - 1) // batch_size
         if length < 1:
-            raise ShapeError(f"A text of {len(values)} tokens has no step for {batch_size} columns.", hint="take fewer.")
+            raise ShapeError(f"A text of {len(values)} tokens is too short for {batch_size} columns.", hint="take fewer columns.")
         values = values.astype(np.int32, copy=False)
         self._data, self._target = (np.ascontiguousarray(part[:batch_size * length].reshape(batch_size, length).T)
                                     for part in (values, values[1:]))
@@ -247,7 +247,7 @@ class BPTTBatches:
     def __getitem__(self, number: int) -> tuple[Any, Any]:
         """Data and targets, int32 NDArrays of shape (steps, batch_size); the target of a token is the next one."""
         if not -len(self) <= number < len(self):
-            raise RowIndexError(f"There is no batch {number} among {len(self)}.", hint="they count from 0.")
+            raise RowIndexError(f"Batch {number} is out of range for {len(self)} batches.", hint="they count from 0.")
         start = number % len(self) * self._steps
         rows = slice(start, start + self._steps)
         return wrap(self._data[rows].copy(), cpu()), wrap(self._target[rows].copy(), cpu())

@@ -142,7 +142,7 @@ def _too_large(variant: Variant, settings: Settings, total: int, free: int) -> s
 
 
 def _smaller(variant: Variant, settings: Settings, free: int) -> str:
-    """What to ask for so that a variant fits."""
+    """The hint: sizes with which a variant fits into memory."""
     units = settings.units
     while units > 1 and sum(needed_memory(variant, settings._replace(units=units)).values()) > free:
         units //= 2

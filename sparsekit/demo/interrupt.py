@@ -18,7 +18,7 @@ _asked: list[int] = []
 
 
 def check() -> None:
-    """Stop here if a signal asked for it.
+    """Stop here if a signal requested it.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def _stop(number: int) -> None:
 
 
 def _note(number: int, frame: object) -> None:
-    """Take note; whoever asks three times does not want to wait for a safe place."""
+    """Note an interrupt; the third one stops at once."""
     _asked.append(number)
     if len(_asked) > 2:
         _stop(number)

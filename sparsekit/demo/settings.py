@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 
 __all__ = ["LEARNING_RATE", "Settings", "parse"]
 
@@ -56,16 +56,16 @@ def parse(argv: Sequence[str] | None) -> Settings:
     ShapeError
         For a size that is not positive.
     DataFileError
-        If the output folder cannot be made where it was asked for.
+        If the output folder cannot be made.
     """
     words = _parser().parse_args(argv)
     for name in ("units", "batch_size", "features", "epochs", "batches"):
         value = getattr(words, name)
         if value is not None and value < 1:
-            raise ShapeError(f"--{name.replace('_', '-')} is a number of at least 1, not {value}.",
+            raise ShapeError(expected(f"--{name.replace('_', '-')}", "at least 1", value),
                              hint="leave it out for the usual size.")
     if words.seed < 0:
-        raise ShapeError(f"--seed is a number of at least 0, not {words.seed}.", hint="leave it out for 0.")
+        raise ShapeError(expected("--seed", "at least 0", words.seed), hint="leave it out for 0.")
     _check_output(words.output)
     usual = Settings(words.output)
     if words.quick:

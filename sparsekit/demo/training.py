@@ -20,9 +20,9 @@ from .variants import Variant, build
 
 __all__ = ["LANES", "Outcome", "Trained", "further", "spans", "train", "warm_up"]
 
-#: Parts of a batch that are told apart, in the order in which they happen.
+#: Phases of a batch, in their order.
 LANES = ("io", "convert", "forward", "backward", "update")
-#: Batches at the start that are no measure: pages are touched, kernels loaded, for the first time.
+#: Batches at the start that are not measured: they touch pages and load kernels for the first time.
 FIRST = 2
 #: Seconds that the comparison of the slowest variant may take.
 PATIENCE = 30.0
@@ -83,7 +83,7 @@ class Trained(NamedTuple):
     seconds: float
 
 
-class Run:
+class TrainingRun:
     """A model, its trainer and its loss; ``step`` trains on one batch."""
 
     def __init__(self, variant: Variant, settings: Settings) -> None:
@@ -120,7 +120,7 @@ def warm_up(variants: list[Variant], path: str, settings: Settings) -> None:
     """Let every kernel compile, or load, on a narrow model, so that no measured batch waits for it."""
     batch = next(iter(reader(path, settings)))
     for variant in variants:
-        run = Run(variant, settings._replace(units=2))
+        run = TrainingRun(variant, settings._replace(units=2))
         run.step(batch).asnumpy()
         check()
 
@@ -141,7 +141,7 @@ def train(variant: Variant, path: str, settings: Settings, shown: Stage) -> Outc
     Outcome
     """
     gc.collect()  # what the variant before held must not count here
-    run = Run(variant, settings)
+    run = TrainingRun(variant, settings)
     losses: list[float] = []
     sizes: list[tuple[int, int]] = []
     source = iter(reader(path, settings))
@@ -165,7 +165,7 @@ def _affordable(batches: int, seconds: float) -> int:
     return max(FEWEST_BATCHES, min(batches, int(PATIENCE / max(seconds, 1e-9))))
 
 
-def _outcome(run: Run, losses: list[float], gradient: tuple[int, int], profile: Any) -> Outcome:
+def _outcome(run: TrainingRun, losses: list[float], gradient: tuple[int, int], profile: Any) -> Outcome:
     """Read the figures off a finished profile."""
     batch, lanes = split(profile.records)
     weight = int(run.model[0].weight.data()._store.nbytes)
@@ -217,7 +217,7 @@ def further(variant: Variant, train_path: str, test_path: str, settings: Setting
     It starts afresh so that its accuracy does not depend on how many batches were compared.
     """
     gc.collect()
-    run = Run(variant, settings)
+    run = TrainingRun(variant, settings)
     source, tests = reader(train_path, settings), reader(test_path, settings, testing=True)
     accuracies: list[float] = []
     losses: list[float] = []

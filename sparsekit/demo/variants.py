@@ -34,7 +34,7 @@ class Variant(NamedTuple):
     gradient : str
         Storage type of the gradient of the first weight.
     what : str
-        One sentence for those who have not seen the code.
+        One sentence that describes the variant without its code.
     """
 
     key: str

@@ -39,7 +39,7 @@ html_show_sphinx = False
 html_last_updated_fmt = None
 
 
-def _link_within(app: Any, page: str, source: list[str]) -> None:
+def _link_within(app: object, page: str, source: list[str]) -> None:
     """Beside the source the list of differences is a file; among these pages it is one of them."""
     source[0] = source[0].replace("](../DIFFERENCES.md)", "](differences.md)")
 

@@ -1,6 +1,7 @@
 """A Sphinx extension: reference pages of operators, written from the registry while the pages are built.
 
-``.. operators:: module module …`` documents every operator declared in those modules of ``sparsekit.ops``;
+``.. operators:: module module …`` documents every operator that those modules of ``sparsekit.ops`` and
+``sparsekit.compat.ops`` declare;
 ``.. operator-table::`` is one table of all. Neither can be out of date: there is no text to keep.
 """
 
@@ -14,7 +15,6 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.util.nodes import nested_parse_with_titles
 
-from sparsekit import ops
 from sparsekit.core.function import make_function
 from sparsekit.core.op import REQUIRED, Op, Rule, registry
 from sparsekit.ndarray.ndarray import NDArray
@@ -27,16 +27,15 @@ PLACES = (("_linalg_", "linalg."), ("linalg_", "linalg."), ("_contrib_", "contri
 
 def every_operator() -> list[Op]:
     """The operators without their aliases, by name; those that only others call come last."""
-    assert ops.__all__  # importing them fills the registry
     return sorted({id(op): op for op in registry.values()}.values(),
                   key=lambda op: (public_names(op)[0].startswith("_"), public_names(op)[0].lower()))
 
 
 def module_of(op: Op) -> str:
-    """The module of ``sparsekit.ops`` that holds the operator's first kernel, or its gradient where numpy is the kernel."""
+    """The module that holds the operator's first kernel, or its gradient where numpy is the kernel."""
     functions = [*(rule.function for rule in op.rules), op.gradient_function, op.sample]
     modules = [function.__module__ for function in functions if function is not None]
-    return next(name for name in modules if name.startswith("sparsekit.ops.")).rpartition(".")[2]
+    return next(name for name in modules if name.startswith(("sparsekit.ops.", "sparsekit.compat.ops."))).rpartition(".")[2]
 
 
 def by_module() -> dict[str, list[Op]]:
@@ -63,7 +62,7 @@ def gradient_of(op: Op) -> str:
         return "yes"
     if op.mutates:
         return "no: it writes to its inputs"
-    return f"no: {op.instead}" if op.instead else "no"
+    return f"no: {op.gradient_hint}" if op.gradient_hint else "no"
 
 
 def condition(rule: Rule) -> str:

@@ -99,7 +99,7 @@ class Example(running.Example):
             yield x if self.sparse else x.tostype("default"), needed, y
 
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Share of pairs that are told right."""
+        """Share of pairs that are classified correctly."""
         x, label = columns
         with autograd.predict_mode():
             return self.accuracy(self.model(x, rows_of(x, x.data.size)), label)

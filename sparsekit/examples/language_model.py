@@ -47,12 +47,12 @@ class LanguageModel(gluon.HybridBlock):
             self.lstm = gluon.rnn.LSTM(hidden, input_size=width, projection_size=projection or None)
             self.output = SampledSoftmaxLoss(words, projection or hidden, sparse)
 
-    def hidden(self, data: Any, states: Any) -> tuple[Any, Any]:
+    def hidden(self, data: object, states: object) -> tuple[Any, Any]:
         """What each next word is predicted from, (steps * columns, width), and the last states; data (steps, columns)."""
         out, states = self.lstm(self.embedding(data), states)
         return out.reshape((-3, 0)), states
 
-    def hybrid_forward(self, F: Any, data: Any, states: Any, *candidates: Any) -> Any:
+    def hybrid_forward(self, F: object, data: object, states: object, *candidates: Any) -> Any:
         """The loss of each word, and the last states."""
         hidden, states = self.hidden(data, states)
         return self.output(hidden, *candidates), states

@@ -21,7 +21,7 @@ from ..ndarray import sparse
 
 __all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
 
-#: A word is left out that fewer modules use, or a larger share of them: it tells nothing.
+#: Words that fewer modules use, or a larger share of them, are left out as uninformative.
 FEWEST, LARGEST_SHARE = 15, 0.3
 #: Distinct words that a module needs.
 LEAST_WORDS = 10
@@ -78,7 +78,7 @@ def count_relation(packages: Sequence[str]) -> Relation:
 
     Notes
     -----
-    Reading takes seconds, and several examples ask for the same: the last relation is kept, its arrays read-only.
+    Reading takes seconds, and several examples use the same data: the last relation is kept, its arrays read-only.
     """
     return _counted(tuple(packages))
 
@@ -153,13 +153,13 @@ def columns_of(relation: Relation, module: Any, word: Any) -> tuple[Any, int]:
     return columns.astype(np.int64), second + len(relation.folders)
 
 
-def one_hot(relation: Relation, module: Any, word: Any) -> Any:
+def one_hot(relation: Relation, module: object, word: object) -> Any:
     """Pairs as csr rows with a 1 for the word, one for the module and one for its folder."""
     columns, width = columns_of(relation, module, word)
     return rows_of_ones(columns, width)
 
 
-def crossed(relation: Relation, module: Any, word: Any) -> Any:
+def crossed(relation: Relation, module: object, word: Any) -> Any:
     """Pairs as csr rows with a 1 for the word together with the folder: what a wide model learns by heart."""
     folder = relation.folder[module].astype(np.int64)
     width = len(relation.words) * len(relation.folders)

@@ -19,13 +19,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .. import autograd, gluon, random
-from ..base.errors import ShapeError, SparsekitError
+from ..base.errors import ShapeError, SparsekitError, expected
 from ..cli import check_writable
 from ..profiler import Profiler
 
 __all__ = ["Choice", "Example", "Objective", "Outcome", "Result", "Split", "carve", "choose", "compare", "main", "run", "table"]
 
-#: Steps at the start that are no measure: kernels are loaded and pages touched for the first time.
+#: Steps at the start that are not measured: they load kernels and touch pages for the first time.
 FIRST = 2
 
 
@@ -49,7 +49,7 @@ class Split(NamedTuple):
     facts: dict[str, Any]
 
 
-def carve(columns: Sequence[Any], test: Sequence[Any], **facts: Any) -> Split:
+def carve(columns: Sequence[Any], test: Sequence[Any], **facts: object) -> Split:
     """Keep the last fifth of the training data, whose rows are in random order, to choose settings by."""
     rows = columns[-1].shape[0]
     cut = rows - round(rows * VALIDATION)
@@ -66,7 +66,7 @@ class Objective(gluon.HybridBlock):
         super().__init__()
         self.model, self.loss = model, loss
 
-    def hybrid_forward(self, F: Any, *batch: Any) -> Any:
+    def hybrid_forward(self, F: object, *batch: Any) -> Any:
         """The loss of each example."""
         return self.loss(self.model(*batch[:-1]), batch[-1])
 
@@ -224,7 +224,7 @@ def measure(example: Example, batches: Sequence[Any]) -> Outcome:
     return Outcome(statistics.median(times[FIRST:] or times), gradient, losses)
 
 
-def compare(kind: type[Example], data: Any, options: argparse.Namespace) -> dict[str, Outcome]:
+def compare(kind: type[Example], data: object, options: argparse.Namespace) -> dict[str, Outcome]:
     """Train the first steps in dense and in sparse storage, from the same initial values, on the same batches."""
     outcomes = {}
     for name, sparse in (("dense", False), ("sparse", True)):
@@ -273,7 +273,7 @@ def settings(kind: type[Example], words: argparse.Namespace) -> argparse.Namespa
         setattr(words, option, value if given is None else given)
         least = 0 if option in ("seed", "steps", "epochs") else 1
         if isinstance(value, int) and getattr(words, option) < least:
-            raise ShapeError(f"--{option.replace('_', '-')} is at least {least}, not {given}.", hint=f"{value} is usual.")
+            raise ShapeError(expected(f"--{option.replace('_', '-')}", f"at least {least}", given), hint=f"{value} is usual.")
     if words.profile:
         check_writable(words.profile)
     return words

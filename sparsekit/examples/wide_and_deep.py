@@ -90,7 +90,7 @@ class Example(running.Example):
             yield x if self.sparse else x.tostype("default"), codes, y
 
     def evaluate(self, columns: Sequence[Any]) -> float:
-        """Share of pairs that are told right."""
+        """Share of pairs that are classified correctly."""
         wide, categories, label = columns
         with autograd.predict_mode():
             return self.accuracy(self.model(wide, nd.array(categories, dtype="int32")), label)

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import ndarray
 from ..base.context import Context
 from ..base.errors import DTypeError, ParameterError, SparsekitError, UnknownNameError, UnsupportedError
+from ..base.lazy import lazy
 from ..core import hooks
 from ..core.trace import aside, current
 from ..ndarray.ndarray import NDArray
 from . import model_files, symbolic
 from .hybrid import Programs, tracing
-from .monitor import Monitor
+from .monitor import OperatorMonitor
 from .parameter import DeferredInitializationError, Parameter, ParameterDict
 from .scope import Scope
 from .summary import print_summary
 from .utils import HookHandle, refuse_foreign
 from .watch import MarkedDict, changes
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ..core.types import Functions
+
+
 __all__ = ["Block", "HybridBlock"]
+
+__getattr__ = lazy(globals(), {"SymbolBlock": "gluon.symbol_block:SymbolBlock"})
 
 
 class Block:
@@ -57,7 +67,7 @@ class Block:
         self._reg_params: dict[str, Parameter] = MarkedDict()
         self._forward_hooks: dict[int, Any] = MarkedDict()
         self._forward_pre_hooks: dict[int, Any] = MarkedDict()
-        self._monitor: Monitor | None = None
+        self._monitor: OperatorMonitor | None = None
         self._empty_prefix, self._of_library = prefix == "", type(self).__module__.startswith("sparsekit.gluon")
         self._prefix, self._params = Scope.create(prefix, params, self._alias())
         self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
@@ -94,7 +104,7 @@ class Block:
 
     # parts
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         held = self.__dict__.get(name)
         if isinstance(held, (Parameter, Block)) and not isinstance(value, type(held)):
             raise DTypeError(f"Changing attribute type for {name} from {type(held).__name__} to {type(value).__name__} is not "
@@ -118,7 +128,7 @@ class Block:
         self._children[str(len(self._children)) if name is None else name] = block
 
     def _warn_of_hidden_blocks(self) -> None:
-        """Blocks in lists and dicts are easily taken for children."""
+        """Warn of blocks in lists and dicts, which are not children."""
         known = set(map(id, self._children.values()))
         for name, value in vars(self).items():
             if name != "_children" and isinstance(value, (list, tuple, dict)) and _holds_others(value, known):
@@ -153,7 +163,7 @@ class Block:
             found.update(child._collect_params_with_prefix(prefix + name))
         return found
 
-    def apply(self, fn: Any) -> Self:
+    def apply(self, fn: Callable[..., Any]) -> Self:
         """Call ``fn`` on every block below and on this one, and return this one."""
         for child in self._children.values():
             child.apply(fn)
@@ -162,7 +172,8 @@ class Block:
 
     # parameters
 
-    def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
+    def initialize(self, init: object = None, ctx: Context | None = None, verbose: bool = False,
+                   force_reinit: bool = False) -> None:
         """Give all parameters their initial values; ``Uniform(0.07)`` where nothing else is said.
 
         Parameters
@@ -178,7 +189,7 @@ class Block:
         """
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: object) -> None:
         """Change the element type of all parameters; layers may keep some of theirs."""
         for child in self._children.values():
             child.cast(dtype)
@@ -187,7 +198,7 @@ class Block:
 
     # files
 
-    def save_parameters(self, filename: Any, deduplicate: bool = False) -> None:
+    def save_parameters(self, filename: object, deduplicate: bool = False) -> None:
         """Write all parameters to a file, under the names of their attributes, such as ``0.weight``.
 
         MXNet reads it too.  The structure is not saved; make the same network, and ``load_parameters``.
@@ -200,7 +211,7 @@ class Block:
         """
         model_files.save_parameters(self, filename, deduplicate)
 
-    def load_parameters(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
+    def load_parameters(self, filename: object, ctx: object = None, allow_missing: bool = False, ignore_extra: bool = False,
                         cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Read parameters that ``save_parameters``, ours or MXNet's, has written.
 
@@ -210,13 +221,13 @@ class Block:
         ctx : Context or list of Context, optional
             Where parameters go that have no values yet; the CPU by default.
         allow_missing : bool
-            Leave alone what the file does not have.
+            Keep parameters that the file lacks.
         ignore_extra : bool
-            Pass over what only the file has.
+            Ignore arrays that the network lacks.
         cast_dtype : bool
             Let element types differ.
         dtype_source : {"current", "saved"}
-            Which of the two then counts.
+            Which of the two element types is then used.
 
         Raises
         ------
@@ -227,12 +238,13 @@ class Block:
         """
         model_files.load_parameters(self, filename, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 
-    def save_params(self, filename: Any) -> None:
+    def save_params(self, filename: Path) -> None:
         """Write all parameters under their own names, without the block's prefix; ``save_parameters`` is better."""
         warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
-    def load_params(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False) -> None:
+    def load_params(self, filename: Path, ctx: Context | None = None, allow_missing: bool = False,
+                    ignore_extra: bool = False) -> None:
         """As ``load_parameters``, under its old name."""
         warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
         self.load_parameters(filename, ctx, allow_missing, ignore_extra)
@@ -247,19 +259,19 @@ class Block:
 
     # hooks
 
-    def register_forward_hook(self, hook: Any) -> HookHandle:
+    def register_forward_hook(self, hook: Callable[..., Any] | str) -> HookHandle:
         """Call ``hook(block, inputs, output)`` after each forward pass, until the handle given back is detached."""
         handle = HookHandle()
         handle.attach(self._forward_hooks, hook)
         return handle
 
-    def register_forward_pre_hook(self, hook: Any) -> HookHandle:
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
         """Call ``hook(block, inputs)`` before each forward pass, until the handle given back is detached."""
         handle = HookHandle()
         handle.attach(self._forward_pre_hooks, hook)
         return handle
 
-    def register_op_hook(self, callback: Any, monitor_all: bool = False) -> None:
+    def register_op_hook(self, callback: Callable[..., Any] | None, monitor_all: bool = False) -> None:
         """Show a function every array that the operators below compute.
 
         Parameters
@@ -277,7 +289,7 @@ class Block:
         for child in self._children.values():
             child.hybridize(active, **kwargs)
 
-    def summary(self, *inputs: Any) -> None:
+    def summary(self, *inputs: NDArray) -> None:
         """Print a table of the layers with the shapes of their outputs and the numbers of their parameters.
 
         The network must have been initialized; it runs once on the inputs, and hooks are gone afterwards.
@@ -295,7 +307,7 @@ class Block:
         outer, caller = here["layer"], here["caller"]
         here["layer"] = self._name
         if hooks.sink is not None:
-            # What a layer of the library runs has the line of the user's that called it.
+            # Operators inside a layer of the library are reported at the user's line that called the layer.
             here["caller"] = (caller or hooks.caller()) if self._of_library else None
         try:
             out = self._run(*args) if self._monitor is None else self._monitor.watch(self._name, self.forward, args)
@@ -306,7 +318,7 @@ class Block:
                 hook(self, args, out)
         return out
 
-    def _run(self, *args: Any) -> Any:
+    def _run(self, *args: object) -> Any:
         return self.forward(*args)
 
     def forward(self, *args: Any) -> Any:
@@ -314,8 +326,8 @@ class Block:
         raise SparsekitError(f"{type(self).__name__} has no forward().", hint="override forward(self, x).")
 
 
-def _holds_others(value: Any, known: set[int]) -> bool:
-    """Whether there are blocks in a container that are no children."""
+def _holds_others(value: object, known: set[int]) -> bool:
+    """Whether a container holds blocks that are not children."""
     if isinstance(value, dict):
         value = tuple(value.values())
     if isinstance(value, (list, tuple)):
@@ -339,7 +351,7 @@ class HybridBlock(Block):
     names of the attributes that hold them.
     """
 
-    # No part of __dict__, which programs watch: a block that is traced would count as changed.
+    # Not in __dict__, which programs watch: tracing a block would count as a change of it.
     __slots__ = ("_programs",)
     _programs: Programs | None
 
@@ -355,7 +367,7 @@ class HybridBlock(Block):
                              "Sequential, or derive this one from Block.")
         super().register_child(block, name)
 
-    def register_op_hook(self, callback: Any, monitor_all: bool = False) -> None:
+    def register_op_hook(self, callback: Callable[..., Any] | None, monitor_all: bool = False) -> None:
         """Show a function every array that the operators of this block and those below compute.
 
         Parameters
@@ -365,13 +377,13 @@ class HybridBlock(Block):
         monitor_all : bool
             Show the operators' inputs too.
         """
-        self._monitor = None if callback is None else Monitor(callback, monitor_all)
+        self._monitor = None if callback is None else OperatorMonitor(callback, monitor_all)
         super().register_op_hook(callback, monitor_all)
 
     def hybridize(self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False,
                   static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None,
                   backward_bulk_size: int | None = None, **kwargs: Any) -> None:
-        """Run as a program from now on: traced at the first call, resolved kernels and kept memory afterwards.
+        """Run as a program from now on: the first call traces it, later calls reuse its kernels and memory.
 
         A program is made for each combination of input shapes, element types, storage types, other arguments, training mode
         and recording.  Results, gradients and profiler events are those of the block as it is written.  What
@@ -399,7 +411,7 @@ class HybridBlock(Block):
         Raises
         ------
         UnsupportedError
-            For a ``backend``: there are none.
+            If ``backend`` is given: no backend is supported.
         UnknownNameError
             For an option that MXNet does not have either.
         """
@@ -414,12 +426,12 @@ class HybridBlock(Block):
             self._programs = Programs() if active else None
         super().hybridize(active, clear=clear)
 
-    def _run(self, *args: Any) -> Any:
+    def _run(self, *args: object) -> Any:
         if self._programs is None or self._monitor is not None or tracing(self):
             return self.forward(*args)
         return self._programs.run(self, args)
 
-    def export(self, path: Any, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+    def export(self, path: Path | str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the network as a symbol, ``path-symbol.json``, and its parameters, ``path-0000.params``.
 
         ``gluon.SymbolBlock.imports``, ``Module`` and MXNet 1.9.1 read them.  A single input is called ``data``, several
@@ -446,8 +458,8 @@ class HybridBlock(Block):
         """
         return symbolic.export(self, path, epoch, remove_amp_cast)
 
-    def graph(self, *args: Any) -> Any:
-        """A picture of the network: storage type, shape and bytes of every array, and what would become dense.
+    def graph(self, *args: object) -> Any:
+        """A picture of the network: storage type, shape and bytes of every array, and every conversion to dense.
 
         Nothing runs, and parameters need neither values nor known shapes.
 
@@ -488,32 +500,32 @@ class HybridBlock(Block):
             values = self._values(ctx)
         return self.hybrid_forward(ndarray, x, *args, **values)
 
-    def _complete(self, *args: Any) -> None:
-        """Give the parameters that wait for their shapes their values."""
+    def _complete(self, *args: object) -> None:
+        """Initialize the parameters whose initialization waited for their shapes."""
         self.infer_shape(*args)
         for parameter in (*self._reg_params.values(), *self.params.values()):
             parameter._finish_deferred_init()
 
     def _values(self, ctx: Context) -> dict[str, Any]:
-        """The parameters' arrays on a context; in a trace, what stands for them."""
+        """The parameters' arrays on a context; in a trace, their traced arrays."""
         tracer = current() if ctx.device_type == "trace" else None
         if tracer is None:
             return {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
         return {name: tracer.lift(parameter.data(tracer.ctx), parameter) for name, parameter in self._reg_params.items()}
 
-    def _place(self, args: Any) -> Context:
+    def _place(self, args: tuple[Any, ...]) -> Context:
         """The context of the first array among arguments that may be lists."""
         for array in _arrays_in(args):
             return array._ctx
         refuse_foreign(self._name, args)
         raise DTypeError(f"{self._name} takes NDArrays, not {type(args[0]).__name__}.", hint="make one with mx.nd.array(…).")
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: Any, **parameters: Any) -> Any:
         """Compute the output from operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().", hint="override hybrid_forward(self, F, x, …).")
 
 
-def _arrays_in(value: Any) -> Iterator[Any]:
+def _arrays_in(value: object) -> Iterator[Any]:
     if isinstance(value, NDArray):
         yield value
     elif isinstance(value, (list, tuple)):

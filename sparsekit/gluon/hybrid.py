@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.context import Context
 from ..base.errors import GradientError, HybridizeWarning
+from ..base.nested import Opaque, flatten, restore
 from ..core import hooks
 from ..core.program import Program, kind_of
 from ..core.trace import ControlFlow, Tracer, TracingError, current
@@ -19,7 +20,7 @@ from ..ndarray.ndarray import NDArray
 from .parameter import Parameter
 from .watch import Watch
 
-__all__ = ["Programs", "cuda_graphs", "restore", "tracing"]
+__all__ = ["Programs", "cuda_graphs", "tracing"]
 
 #: Programs that a block keeps; then it forgets them all.
 REMEMBERED = 64
@@ -28,8 +29,8 @@ REMEMBERED = 64
 PATIENCE = 16
 
 
-def tracing(block: Any) -> bool:
-    """Whether this thread traces a block now, of which ``block`` is a part then."""
+def tracing(block: object) -> bool:
+    """Whether this thread traces a block now, which ``block`` is then a part of."""
     tracer = current()
     if tracer is None:
         return False
@@ -37,48 +38,10 @@ def tracing(block: Any) -> bool:
     return True
 
 
-#: What may stand among the arguments of a program beside arrays: of each value there is a program of its own.
+#: Types of arguments that select a program: each value gets a program of its own.
 _SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, np.dtype, np.generic, Context, Enum)
 
 
-class Opaque(Exception):
-    """An argument or a result is something else than arrays, containers of these, and settings."""
-
-
-def _flatten(value: Any, arrays: list[Any]) -> Any:
-    """Put the arrays in a list, and give what tells how they lay: hashable.
-
-    Raises
-    ------
-    Opaque
-        If there is something that may change without becoming another object.
-    """
-    if isinstance(value, NDArray):
-        arrays.append(value)
-        return len(arrays)
-    kind = type(value)
-    if kind is list or isinstance(value, tuple):
-        return kind, tuple([_flatten(item, arrays) for item in value])
-    if isinstance(value, dict):
-        return kind, tuple([(name, _flatten(item, arrays)) for name, item in value.items()])
-    if isinstance(value, slice):
-        return kind, tuple([_flatten(item, arrays) for item in (value.start, value.stop, value.step)])
-    if isinstance(value, _SETTINGS):
-        return None, value, kind, repr(value) if kind is float else None  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
-    raise Opaque(kind.__name__)
-
-
-def restore(structure: Any, arrays: Sequence[Any]) -> Any:
-    """What ``_flatten`` took apart, with these arrays."""
-    if isinstance(structure, int):
-        return arrays[structure - 1]
-    kind, items = structure[:2]
-    if kind is None:
-        return items
-    if issubclass(kind, dict):
-        return kind((name, restore(item, arrays)) for name, item in items)
-    made = [restore(item, arrays) for item in items]
-    return made if kind is list else kind(*made) if hasattr(kind, "_fields") or kind is slice else kind(made)
 
 
 def _array_of(source: Any, ctx: Any) -> Any:
@@ -86,20 +49,20 @@ def _array_of(source: Any, ctx: Any) -> Any:
 
 
 class _Made:
-    """A program with what it was made for, beside its arguments: the arrays that it asks for at every run.
+    """A program with the sources of its outside arrays, such as parameters.
 
-    Arrays that are the same objects with the same places in the graph as at the last run are not looked at again.
+    Arrays that are the same objects with the same graph entries as at the last run are not checked again.
     """
 
     __slots__ = ("arrays", "entries", "kinds", "program", "results", "sources")
 
-    def __init__(self, sources: list[Any], program: Program, results: Any, ctx: Any) -> None:
+    def __init__(self, sources: list[Any], program: Program, results: object, ctx: object) -> None:
         self.sources, self.program, self.results = sources, program, results
         self.arrays = [_array_of(source, ctx) for source in sources]
         self.entries = [array._entry for array in self.arrays]
         self.kinds = [kind_of(array) for array in self.arrays]
 
-    def arrays_now(self, ctx: Any) -> list[Any] | None:
+    def arrays_now(self, ctx: Context) -> list[Any] | None:
         """The arrays of the sources, or None if the program is not for such."""
         arrays: list[Any] = [source._arrays.get(ctx) if isinstance(source, Parameter) else source for source in self.sources]
         for array, known, entry in zip(arrays, self.arrays, self.entries, strict=True):
@@ -115,12 +78,12 @@ class _Made:
 
 
 class Programs:
-    """The programs of one block, by what they were made for."""
+    """The programs of one block, by kind of arguments."""
 
     def __init__(self) -> None:
         self._known: dict[Any, list[_Made | None]] = {}
         self._count = self._in_vain = 0
-        #: The arguments of the last trace, taken apart: what ``export`` takes the block's inputs from.
+        #: The flattened arguments of the last trace, from which ``export`` takes the block's inputs.
         self.arguments: Any = None
         self._watch: Watch | None = None
         self._told: set[str] = set()
@@ -132,7 +95,7 @@ class Programs:
         """Call ``block.forward(*args)``, by a program if one was made for such arguments, and make it otherwise."""
         arrays: list[Any] = []
         try:
-            structure = tuple([_flatten(value, arrays) for value in args])
+            structure = tuple([flatten(value, NDArray, arrays, _SETTINGS) for value in args])
         except Opaque as error:
             made = block.forward(*args)
             if str(error) != "Symbol":
@@ -169,7 +132,7 @@ class Programs:
             self._told.add(message)
             warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
 
-    def _make(self, key: Any, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+    def _make(self, key: object, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
         self.arguments = structure
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []
@@ -177,17 +140,17 @@ class Programs:
             with tracer.at_work():
                 given = [tracer.lift(array, object()) for array in arrays]
                 made = block.forward(*restore((tuple, structure), given))
-            shape = _flatten(made, results)
+            shape = flatten(made, NDArray, results, _SETTINGS)
             if tracer.refused is not None:
                 raise tracer.refused
         except Opaque as error:
-            return self._refused(key, block, args, tracer, f"It gives a {error}, which is no array.")
+            return self._refused(key, block, args, tracer, f"It returns a {error}, not an array.")
         except Exception:
             if tracer.refused is None:
                 raise
             return self._refused(key, block, args, tracer, tracer.refused.message)
         program = Program(tracer, results, F)
-        if isinstance(program.error, GradientError):  # an operator without a gradient does no harm where nobody asks for it
+        if isinstance(program.error, GradientError):  # an operator without a gradient is fine as long as no backward pass runs
             return self._refused(key, block, args, tracer, program.error.message)
         if program.error is not None and not isinstance(program.error, TracingError):
             raise program.error
@@ -198,7 +161,7 @@ class Programs:
         self._keep(key, found, watch)
         return restore(shape, found.program(arrays + found.arrays))
 
-    def _keep(self, key: Any, made: _Made | None, watch: Watch) -> None:
+    def _keep(self, key: object, made: _Made | None, watch: Watch) -> None:
         if self._count >= REMEMBERED:
             self._known.clear()
             self._count = 0
@@ -206,8 +169,8 @@ class Programs:
         self._known.setdefault(key, []).append(made)
         self._watch = watch
 
-    def _refused(self, key: Any, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
-        """Run a block as it is written that no program can repeat: from now on, for such arguments."""
+    def _refused(self, key: object, block: Any, args: Sequence[Any], tracer: Tracer, why: str) -> Any:
+        """Run a block unhybridized, now and at later calls with such arguments, since no program can repeat it."""
         self._keep(key, None, Watch(block, tracer.blocks))
         if not isinstance(tracer.refused, ControlFlow):
             self._warn_once(f"{block.name} is hybridized, and runs as it is written because no program can repeat what it "
@@ -215,11 +178,11 @@ class Programs:
         return block.forward(*args)
 
     def replayed(self) -> list[dict[str, str]]:
-        """What each program says of its operators on a GPU, one after the other."""
+        """The rows of ``cuda_graphs`` of each program, one after the other."""
         return [row for made in self._known.values() for one in made if one is not None for row in one.program.replayed()]
 
 
-def cuda_graphs(block: Any) -> list[dict[str, str]]:
+def cuda_graphs(block: object) -> list[dict[str, str]]:
     """Which operators of a hybridized block a GPU replays from captured CUDA graphs, and why others run by themselves.
 
     Parameters

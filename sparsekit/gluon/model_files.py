@@ -20,7 +20,7 @@ __all__ = ["load", "load_parameters", "save", "save_parameters"]
 # parameters
 
 
-def save_parameters(block: Any, filename: Any, deduplicate: bool) -> None:
+def save_parameters(block: Any, filename: object, deduplicate: bool) -> None:
     """Write the parameters of a block under the names of their attributes."""
     found = block._collect_params_with_prefix()
     if deduplicate:
@@ -28,7 +28,7 @@ def save_parameters(block: Any, filename: Any, deduplicate: bool) -> None:
     save_arrays(filename, {name: parameter._for_file() for name, parameter in found.items()})
 
 
-def load_parameters(block: Any, filename: Any, ctx: Any, allow_missing: bool, ignore_extra: bool, cast_dtype: bool,
+def load_parameters(block: Any, filename: object, ctx: object, allow_missing: bool, ignore_extra: bool, cast_dtype: bool,
                     dtype_source: str) -> None:
     """Read parameters; names without a dot are those of the parameters themselves, as old files have them."""
     found = load_arrays(filename)
@@ -64,7 +64,7 @@ def save(block: Any, prefix: str) -> None:
 
 
 def _describe(block: Any, count: list[int], structure: dict[str, Any], inside: bool) -> None:
-    """Put a block into the structure, under its class and a running number; one inside a program is none of its own."""
+    """Put a block into the structure, under its class and a running number; one inside a hybridized block is not listed."""
     children: dict[str, str] = {}
     made = structure[_key(block, count)] = {"orig_name": block.name}
     if hasattr(block, "hybrid_forward"):
@@ -92,7 +92,7 @@ def _graph(block: Any) -> dict[str, Any] | None:
             "inputs": [Variable(name).tojson() for name in inputs], "symbol": made.tojson()}
 
 
-def _key(block: Any, count: list[int]) -> str:
+def _key(block: object, count: list[int]) -> str:
     return f"{type(block).__name__.lower()}{count[0]}"
 
 

@@ -1,11 +1,11 @@
-"""Showing a function what operators compute, while a block runs."""
+"""Monitors: a function gets every array that the operators of a block compute."""
 
 from __future__ import annotations
 
 import collections
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..core import hooks
@@ -13,13 +13,17 @@ from ..core.dispatch import wrap
 from ..core.trace import ControlFlow, refuse
 from ..symbol.mxnet_names import is_known, output_names, spelling_of
 
-__all__ = ["Monitor"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-class Monitor:
+__all__ = ["OperatorMonitor"]
+
+
+class OperatorMonitor:
     """Shows ``callback(node_name, operator_name, array)`` every array that operators compute.
 
-    It takes the recorder's place while the block runs, and passes on what a recorder is told, if there is one.
+    It takes the recorder's place while the block runs, and forwards events to a recorder, if there is one.
     The function is called when the block is done, so that what it computes itself is not shown.
 
     Parameters
@@ -71,7 +75,7 @@ class _Watch:
         self._seen.append((plan.call, Context(plan.k.device), inputs, outputs, hooks.state.called))
         hooks.state.called = None
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self.passed, name) if self.passed is not None else _nothing
 
     def shown(self, layer: str, inputs_too: bool) -> Iterator[tuple[str, str, Any]]:
@@ -94,5 +98,5 @@ class _Watch:
                 yield f"{name}_{key}", op.name, wrap(store, ctx)
 
 
-def _nothing(*_: Any) -> None:
-    """What is told when no recorder listens."""
+def _nothing(*_: object) -> None:
+    """The recorder's methods without effect, for when no recorder listens."""

@@ -18,10 +18,10 @@ from .parameter_base import Constant, DeferredInitializationError, Parameter
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
 
-#: What forward passes take.
+#: Arrays that forward passes take.
 tensor_types = (NDArray,)
 
-#: Attributes that a second ``get`` may ask for again.
+#: Attributes that a second ``get`` may repeat.
 _ATTRIBUTES = ("grad_req", "dtype", "lr_mult", "wd_mult", "init", "stype", "grad_stype")
 
 
@@ -31,7 +31,7 @@ class ParameterDict:
     Parameters
     ----------
     prefix : str
-        Put before the names that ``get`` is asked for.
+        Put before the names given to ``get``.
     shared : ParameterDict, optional
         Looked in before a parameter is made.
     """
@@ -42,7 +42,7 @@ class ParameterDict:
 
     @property
     def prefix(self) -> str:
-        """What is put before the names that ``get`` is asked for."""
+        """The prefix of the names given to ``get``."""
         return self._prefix
 
     def __repr__(self) -> str:
@@ -94,8 +94,8 @@ class ParameterDict:
         ----------
         name : str
         **kwargs
-            Arguments of ``Parameter``.  Of one that is there already they must say the same; sizes of its
-            shape that were unknown are learned.
+            Arguments of ``Parameter``.  For an existing parameter they must agree; unknown sizes of its
+            shape are filled in.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class ParameterDict:
                 _agree(found, key, kwargs[key])
         return found
 
-    def get_constant(self, name: str, value: Any = None) -> Parameter:
+    def get_constant(self, name: str, value: NDArray | None = None) -> Parameter:
         """The constant ``prefix + name``: the one here, the shared one, or a new one of that value.
 
         Raises
@@ -122,7 +122,7 @@ class ParameterDict:
         ParameterNameError
             If there is none, and no value is given.
         ParameterError
-            If there is one of another value, or a parameter that is no constant.
+            If there is one of another value, or a parameter of that name that is not a constant.
         """
         name = self._prefix + name
         found = self._find(name)
@@ -156,7 +156,7 @@ class ParameterDict:
 
     # all at once
 
-    def initialize(self, init: Any = None, ctx: Any = None, verbose: bool = False, force_reinit: bool = False) -> None:
+    def initialize(self, init: Any = None, ctx: Context | None = None, verbose: bool = False, force_reinit: bool = False) -> None:
         """Give every parameter its initial values.
 
         Parameters
@@ -180,7 +180,7 @@ class ParameterDict:
         for parameter in self.values():
             parameter.zero_grad()
 
-    def reset_ctx(self, ctx: Any) -> None:
+    def reset_ctx(self, ctx: Context) -> None:
         """Move all parameters to other contexts."""
         for parameter in self.values():
             parameter.reset_ctx(ctx)
@@ -189,14 +189,14 @@ class ParameterDict:
         """The contexts that hold any of the parameters."""
         return list(dict.fromkeys(ctx for parameter in self.values() for ctx in parameter.list_ctx()))
 
-    def setattr(self, name: str, value: Any) -> None:
+    def setattr(self, name: str, value: object) -> None:
         """Set an attribute of every parameter, for instance ``setattr("grad_req", "null")``."""
         for parameter in self.values():
             setattr(parameter, name, value)
 
     # files
 
-    def save(self, filename: Any, strip_prefix: str = "") -> None:
+    def save(self, filename: object, strip_prefix: str = "") -> None:
         """Write all parameters to a file, under their names.
 
         Parameters
@@ -217,7 +217,7 @@ class ParameterDict:
                                      hint="blocks that share parameters, or were made outside name_scope(), have others.")
         save_arrays(filename, {parameter.name.removeprefix(strip_prefix): parameter._for_file() for parameter in self.values()})
 
-    def load(self, filename: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
+    def load(self, filename: object, ctx: Context | None = None, allow_missing: bool = False, ignore_extra: bool = False,
              restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Read parameters from a file, of MXNet too.
 
@@ -227,15 +227,15 @@ class ParameterDict:
         ctx : Context or list of Context, optional
             Where those go that have no values yet; the CPU by default.
         allow_missing : bool
-            Leave alone what the file does not have.
+            Keep parameters that the file lacks.
         ignore_extra : bool
-            Pass over what only the file has.
+            Ignore arrays that the network lacks.
         restore_prefix : str
             Put before the names in the file.
         cast_dtype : bool
             Let element types differ.
         dtype_source : {"current", "saved"}
-            Which of the two then counts.
+            Which of the two element types is then used.
 
         Raises
         ------
@@ -245,8 +245,8 @@ class ParameterDict:
         self.load_dict(load_arrays(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype,
                        dtype_source)
 
-    def load_dict(self, param_dict: Any, ctx: Any = None, allow_missing: bool = False, ignore_extra: bool = False,
-                  restore_prefix: str = "", filename: Any = None, cast_dtype: bool = False,
+    def load_dict(self, param_dict: list[Any] | dict[str, Any], ctx: Context | None = None, allow_missing: bool = False,
+                  ignore_extra: bool = False, restore_prefix: str = "", filename: object = None, cast_dtype: bool = False,
                   dtype_source: str = "current") -> None:
         """Take over values from a dict of names to arrays; ``arg:`` and ``aux:`` before a name are left out."""
         source = f"file: {filename}" if filename is not None else "param_dict"
@@ -255,7 +255,7 @@ class ParameterDict:
             raise ParameterError(f"restore_prefix is '{restore_prefix}' but Parameter's name '{outside[0]}' does not start "
                                  f"with it.", hint="leave it out, or give what all names begin with.")
         if isinstance(param_dict, list) and not param_dict:
-            param_dict = {}  # a file of no arrays has no names either
+            param_dict = {}  # an empty file has no names either
         if not isinstance(param_dict, dict):
             raise ParameterError(f"The arrays of {source} have no names.", hint="save a dict of them.")
         found = {restore_prefix + re.sub("^(arg|aux):", "", name): values for name, values in param_dict.items()}
@@ -306,13 +306,13 @@ def _agree(parameter: Parameter, key: str, value: Any) -> None:
         raise _differs(parameter, key, value)
 
 
-def _differs(parameter: Parameter, key: str, value: Any) -> ParameterError:
+def _differs(parameter: Parameter, key: str, value: object) -> ParameterError:
     return ParameterError(f"Cannot retrieve Parameter '{parameter.name}' because desired attribute does not match with stored "
                           f"for attribute '{key}': desired '{value}' vs stored '{getattr(parameter, key)}'.",
                           hint="blocks that share a parameter ask for the same.")
 
 
-def _check_constant(found: Parameter, value: Any) -> None:
+def _check_constant(found: Parameter, value: object) -> None:
     if not isinstance(found, Constant):
         raise ParameterError(f"Parameter '{found.name}' already exists but it is not a constant.", hint="choose another name.")
     value = value.asnumpy() if isinstance(value, NDArray) else np.asarray(value)

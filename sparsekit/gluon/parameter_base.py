@@ -1,11 +1,11 @@
-"""One parameter: its values on each context, its gradients, and how both come about."""
+"""One parameter: its values and gradients on each context."""
 
 from __future__ import annotations
 
 import operator
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,10 +30,14 @@ from ..ndarray.arguments import check_dense, shape_of
 from ..ndarray.creation import array, to_device
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
-from ..ops.cast import check_stype
+from ..ops.sparse.cast import check_stype
 from ..storage import RowSparse
 from ..symbol import var
 from .utils import shape_is_known
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "contexts_of"]
 
@@ -44,7 +48,7 @@ class DeferredInitializationError(InitializationError):
     """A parameter is used before its shape is known."""
 
 
-def contexts_of(ctx: Any) -> list[Context]:
+def contexts_of(ctx: Context | None) -> list[Context]:
     """The contexts that an argument ``ctx`` stands for: one, several, or by default the current one."""
     found = [ctx or current_context()] if not isinstance(ctx, (list, tuple)) else list(ctx)
     if len(set(found)) != len(found):
@@ -57,7 +61,7 @@ def _sizes(name: str, shape: Any) -> tuple[int, ...]:
     """A shape as an argument gives it: numbers, of which 0 and -1 are not known yet, or one number."""
     try:
         found = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
-    except Exception:  # of an object's own
+    except Exception:  # raised by a user's object
         found = (-2,)
     if any(size < -1 for size in found):
         raise ShapeError(f"Parameter {name} cannot have shape {shown(shape, 80)}.",
@@ -74,7 +78,7 @@ class Parameter:
     grad_req : {"write", "add", "null"}
         Whether a backward pass overwrites the gradient, adds to it, or leaves it.
     shape : tuple of int or int, optional
-        Sizes of 0 or -1 are unknown; the first input tells them.
+        Sizes of 0 or -1 are unknown, and inferred from the first input.
     dtype : str or numpy.dtype
     lr_mult, wd_mult : float
         Factors of the learning rate and the weight decay.
@@ -119,8 +123,8 @@ class Parameter:
         self._deferred: tuple[Any, list[Context]] | None = None
         self._grad_req = "null"
         self._var: Any = None
-        #: Whether files and symbols have the array transposed: a layer may keep it the other way for the sake of its gradient.
-        self._turned = False
+        #: Whether the array is transposed in files and symbols: a layer may store it so that its gradient is row_sparse.
+        self._is_transposed = False
         self.grad_req = grad_req
 
     def __repr__(self) -> str:
@@ -177,7 +181,8 @@ class Parameter:
 
     # initial values
 
-    def initialize(self, init: Any = None, ctx: Any = None, default_init: Any = None, force_reinit: bool = False) -> None:
+    def initialize(self, init: object = None, ctx: Context | None = None, default_init: object = None,
+                   force_reinit: bool = False) -> None:
         """Give the parameter its initial values, the same on every context.
 
         Parameters
@@ -194,7 +199,7 @@ class Parameter:
         Raises
         ------
         InitializationError
-            If the shape is unknown and nothing will tell it.
+            If the shape is unknown and cannot be inferred later.
         """
         if self._arrays and not force_reinit:
             warnings.warn(f"Parameter '{self.name}' is already initialized, ignoring. Set force_reinit=True to "
@@ -222,7 +227,7 @@ class Parameter:
         create_initializer(default)(desc, wrap(values, cpu()))
         self._hold(values, contexts)
 
-    def _hold(self, values: Any, contexts: list[Context]) -> None:
+    def _hold(self, values: Array, contexts: list[Context]) -> None:
         """Put dense values, which become the parameter's own, on these contexts, and make gradients."""
         self._arrays = {ctx: self._made(values if place == 0 else values.copy(), ctx) for place, ctx in enumerate(contexts)}
         self._deferred = None
@@ -256,7 +261,7 @@ class Parameter:
 
     # values and gradients
 
-    def _of(self, held: dict[Context, Any], ctx: Context | None) -> Any:
+    def _of(self, held: dict[Context, Any], ctx: Context | None) -> NDArray:
         if not held:
             self._explain_absence()
         if ctx is None:
@@ -324,7 +329,7 @@ class Parameter:
         self._check_row_sparse(row_id)
         return [self._rows(values, row_id.as_in_context(values.context)) for values in self.list_data()]
 
-    def _check_row_sparse(self, row_id: Any) -> None:
+    def _check_row_sparse(self, row_id: object) -> None:
         if self._stype != "row_sparse":
             raise StorageTypeError(f"Parameter '{self.name}' is {self._stype}, and has no row_sparse data.",
                                    hint="use data() or list_data().")
@@ -333,7 +338,7 @@ class Parameter:
                              hint="make one with mx.nd.array(rows, dtype='int64').")
 
     @staticmethod
-    def _rows(values: Any, row_id: Any) -> Any:
+    def _rows(values: object, row_id: object) -> Any:
         return F.sparse_retain(values, F.reshape(row_id, shape=(-1,)))
 
     def grad(self, ctx: Context | None = None) -> Any:
@@ -370,7 +375,7 @@ class Parameter:
 
     # changes
 
-    def set_data(self, data: Any) -> None:
+    def set_data(self, data: object) -> None:
         """Replace the values on every context, keeping storage type and element type.
 
         Parameters
@@ -405,7 +410,7 @@ class Parameter:
                 else:
                     gradient._store.replace(type(gradient._store)(*_no_entries(gradient._store), gradient.shape, check=False))
 
-    def reset_ctx(self, ctx: Any) -> None:
+    def reset_ctx(self, ctx: Context) -> None:
         """Move the parameter to other contexts; gradients start anew.
 
         Parameters
@@ -435,16 +440,16 @@ class Parameter:
     @property
     def _outer_shape(self) -> Any:
         """The shape in files and symbols."""
-        return self._shape[::-1] if self._turned and self._shape is not None else self._shape
+        return self._shape[::-1] if self._is_transposed and self._shape is not None else self._shape
 
     def _learn(self, outer_shape: Any) -> None:
-        """Take over a shape that files or symbols say."""
-        self.shape = outer_shape[::-1] if self._turned else outer_shape
+        """Take over a shape from a file or a symbol."""
+        self.shape = outer_shape[::-1] if self._is_transposed else outer_shape
 
-    def _for_file(self) -> Any:
-        """What files hold: the values on the CPU, of several contexts the mean."""
+    def _for_file(self) -> NDArray:
+        """The array to save: the values on the CPU, of several contexts the mean."""
         held = self._reduce()
-        return self._transposed(held) if self._turned else held
+        return self._transposed(held) if self._is_transposed else held
 
     @staticmethod
     def _transposed(values: Any) -> Any:
@@ -457,7 +462,7 @@ class Parameter:
             return held[0].copy()
         return F.add_n(*held) / len(held)
 
-    def _load_init(self, data: Any, ctx: Any, cast_dtype: bool = False, dtype_source: str = "current") -> None:
+    def _load_init(self, data: NDArray, ctx: Context | None, cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Take over values from a file, and the contexts if there are no values yet."""
         if dtype_source not in ("current", "saved"):
             raise UnknownNameError.of("dtype_source", dtype_source, ("current", "saved"))
@@ -486,13 +491,13 @@ class Parameter:
         Files of sparsekit before this rule hold transposed weights as the parameter does.  They are known by their shape;
         a square one is read as files have it now.
         """
-        if not self._turned or (not _fits(data.shape, self._outer_shape) and _fits(data.shape, self._shape)):
+        if not self._is_transposed or (not _fits(data.shape, self._outer_shape) and _fits(data.shape, self._shape)):
             return data
         return self._transposed(data) if len(data.shape) == 2 else data
 
-    def _check_loaded(self, data: Any, cast_dtype: bool) -> None:
+    def _check_loaded(self, data: NDArray, cast_dtype: bool) -> None:
         if self._shape and not _fits(data.shape, self._shape):
-            shape = data.shape[::-1] if self._turned else data.shape
+            shape = data.shape[::-1] if self._is_transposed else data.shape
             raise ParameterError(f"Failed loading Parameter '{self.name}' from saved params: shape incompatible expected "
                                  f"{self._outer_shape} vs saved {shape}.", hint="the file is of a network of other sizes.")
         if self.dtype != data.dtype and not cast_dtype:
@@ -525,7 +530,7 @@ class Constant(Parameter):
     value : NDArray or array-like
     """
 
-    def __init__(self, name: str, value: Any) -> None:
+    def __init__(self, name: str, value: object) -> None:
         value = value if isinstance(value, NDArray) else array(value)
         self.value = value
         super().__init__(name, grad_req="null", shape=value.shape, dtype=value.dtype, init=ConstantInitializer(value))

@@ -1,4 +1,4 @@
-"""Where blocks get their names from."""
+"""Names of blocks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scope(Scoped):
     def _before(self) -> tuple[Any, int]:
         return getattr(Scope._current, "value", None), len(current_names()._stack())
 
-    def _enter(self, before: Any) -> Self:
+    def _enter(self, before: object) -> Self:
         block = self._block()
         if block is not None and not block._empty_prefix:
             current_names()._stack().append(Prefix(block.prefix))  # of symbols and whatever else is named inside

@@ -28,7 +28,7 @@ def print_summary(block: Any, inputs: tuple[Any, ...]) -> None:
     seen: set[int] = set()
     handles: list[Any] = []
 
-    def note(layer: Any, _: Any, outputs: Any) -> None:
+    def note(layer: object, _: tuple[NDArray, ...], outputs: object) -> None:
         rows.append(_row(f"{type(layer).__name__}-{len(rows)}", layer, outputs, seen))
 
     def listen(layer: Any) -> None:
@@ -44,7 +44,7 @@ def print_summary(block: Any, inputs: tuple[Any, ...]) -> None:
     _print(rows)
 
 
-def _row(name: str, layer: Any, outputs: Any, seen: set[int]) -> _Row:
+def _row(name: str, layer: Any, outputs: object, seen: set[int]) -> _Row:
     parameters = [(parameter, parameter.list_data()[0].size) for parameter in layer.params.values()]
     shared = sum(size for parameter, size in parameters if id(parameter) in seen)
     seen.update(id(parameter) for parameter, _ in parameters)
@@ -52,14 +52,14 @@ def _row(name: str, layer: Any, outputs: Any, seen: set[int]) -> _Row:
                 sum(size for parameter, size in parameters if parameter.grad_req != "null"), shared)
 
 
-def _shapes(values: Any) -> str:
+def _shapes(values: object) -> str:
     """Shapes in the structure of the values; that of a single one, alone."""
     if isinstance(values, (list, tuple)):
         return ", ".join(_nested(value) for value in values)
     return _nested(values)
 
 
-def _nested(value: Any) -> str:
+def _nested(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_nested(item) for item in value)}]"
     return str(value.shape if isinstance(value, NDArray) else value)

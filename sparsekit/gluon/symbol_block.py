@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import symbol
 from ..base.errors import DTypeError, ParameterError, ShapeError
+from ..base.nested import restore
 from ..core.trace import aside
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
@@ -15,12 +16,19 @@ from ..symbol import Group, Symbol
 from ..symbol.attr_text import parse
 from ..symbol.inference import declared_stype, dtypes_of, shapes_of
 from ..symbol.node import SymbolNode, order, variables
-from ..symbol.program import Program
+from ..symbol.program import SymbolProgram
 from ..symbol.shapes import complete, from_user, to_user
 from .block import HybridBlock
 from .parameter import ParameterDict
 from .parameter_base import DeferredInitializationError
-from .symbolic import flatten, restore
+from .symbolic import flatten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.context import Context
+    from ..core.types import Functions
+
 
 __all__ = ["SymbolBlock"]
 
@@ -47,26 +55,21 @@ class SymbolBlock(HybridBlock):
     >>> features = mx.gluon.SymbolBlock(internals["dense0_relu_fwd_output"], data, params=net.collect_params())
     """
 
-    def __init__(self, outputs: Any, inputs: Any, params: ParameterDict | None = None) -> None:
+    def __init__(self, outputs: Any, inputs: object, params: ParameterDict | None = None) -> None:
         super().__init__(prefix="")
         self._prefix, self._name, self._params = "", "symbolblock", ParameterDict("", params)
-        given, self._in_format = flatten(inputs, Symbol, "inputs")
-        if isinstance(inputs, Symbol) and len(inputs) > 1:
-            given = list(inputs)
-            self._in_format = [None] * len(given)
-        elif isinstance(inputs, (list, tuple)) and len(inputs) == 1:
-            self._in_format = self._in_format[0]
-        made, self._out_format = flatten(outputs, Symbol, "outputs")
-        if isinstance(outputs, (list, tuple)) and len(outputs) == 1:
-            self._out_format = self._out_format[0]
+        several = list(inputs) if isinstance(inputs, Symbol) and len(inputs) > 1 else _alone(inputs)
+        given, self._in_format = flatten(several, Symbol, "inputs")
+        made, self._out_format = flatten(_alone(outputs), Symbol, "outputs")
         if len(made) == 1 and len(made[0]) > 1:
-            self._out_format = [None] * len(made[0])
+            _, self._out_format = flatten(list(made[0]), Symbol, "outputs")
         self._symbol = made[0] if len(made) == 1 else Group(made)
         self._inputs = [self._check_input(one) for one in given]
         if len(set(self._inputs)) < len(self._inputs):
-            raise ParameterError(f"Inputs {', '.join(self._inputs)} repeat.", hint="name each variable once.")
+            raise ParameterError(f"Inputs must have different names, got {', '.join(self._inputs)}.",
+                                 hint="name each variable once.")
         self._make_parameters()
-        self._program = Program(self._symbol._entries)
+        self._program = SymbolProgram(self._symbol._entries)
 
     @staticmethod
     def _check_input(one: Symbol) -> str:
@@ -77,7 +80,7 @@ class SymbolBlock(HybridBlock):
         return node.name
 
     def _make_parameters(self) -> None:
-        """A parameter for each variable that is no input, with what the variable declares."""
+        """Make a parameter for each variable that is not an input, with the variable's declarations."""
         entries = self._symbol._entries
         arguments, states = variables(order(entries))
         dtypes = dtypes_of(entries, {})
@@ -96,7 +99,7 @@ class SymbolBlock(HybridBlock):
             if node.name in self.params:
                 wanted = {}
             shared = self.params._find(node.name)
-            if shared is not None and shared._turned and "shape" in wanted:
+            if shared is not None and shared._is_transposed and "shape" in wanted:
                 wanted["shape"] = wanted["shape"][::-1]
             self.params.get(node.name, allow_deferred_init=True, **wanted)
         names = list(self.params.keys())
@@ -105,8 +108,8 @@ class SymbolBlock(HybridBlock):
         self._keys = {name: name[start:] for name in names}
 
     @staticmethod
-    def imports(symbol_file: Any, input_names: Any, param_file: Any = None, ctx: Any = None, allow_missing: bool = False,
-                ignore_extra: bool = False) -> SymbolBlock:
+    def imports(symbol_file: str, input_names: Sequence[str] | str, param_file: str | None = None, ctx: Context | None = None,
+                allow_missing: bool = False, ignore_extra: bool = False) -> SymbolBlock:
         """The network that ``HybridBlock.export`` or ``Module.save_checkpoint``, ours or MXNet's, has written.
 
         Parameters
@@ -118,7 +121,7 @@ class SymbolBlock(HybridBlock):
         ctx : Context or list of Context, optional
             The CPU by default.
         allow_missing, ignore_extra : bool
-            Leave alone parameters that the file does not have, and pass over what only the file has.
+            Keep parameters that the file lacks, and ignore arrays that the network lacks.
 
         Raises
         ------
@@ -151,7 +154,7 @@ class SymbolBlock(HybridBlock):
             made = list(self._symbol(**dict(zip(self._inputs, items, strict=True))))
         else:
             made = self._compute(items)
-        return restore(iter(made), self._out_format)
+        return restore(self._out_format, made)
 
     def _compute(self, items: list[NDArray]) -> list[NDArray]:
         ctx = items[0]._ctx
@@ -161,7 +164,7 @@ class SymbolBlock(HybridBlock):
             with aside():
                 self._complete(*items)
             values = self._values(ctx)
-        held = {name: F.transpose(values[key]) if self.params[name]._turned else values[key]
+        held = {name: F.transpose(values[key]) if self.params[name]._is_transposed else values[key]
                 for name, key in self._keys.items()} | dict(zip(self._inputs, items, strict=True))
         return self._program.run([held[node.name] for node in self._leaves], ctx)
 
@@ -173,7 +176,7 @@ class SymbolBlock(HybridBlock):
         return shapes_of(self._symbol._entries, {node: from_user(by_name[node.name], node.name) for node in self._leaves
                                                  if node.name in by_name})
 
-    def reset_ctx(self, ctx: Any) -> None:
+    def reset_ctx(self, ctx: Context) -> None:
         """Move all parameters to a context, or a list of them."""
         self.collect_params().reset_ctx(ctx)
 
@@ -196,9 +199,10 @@ class SymbolBlock(HybridBlock):
                     if source.name in self.params:
                         self.params[source.name].cast("float32")
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any, **parameters: Any) -> Any:
-        """Not used: the symbol says what is computed."""
-        raise DTypeError("A SymbolBlock computes its symbol.", hint="call it, or derive from HybridBlock.")
+    def hybrid_forward(self, F: Functions, x: object, *args: Any, **parameters: Any) -> Any:
+        """Not used: the symbol defines the computation."""
+        raise DTypeError("A SymbolBlock has no hybrid_forward() of its own: it computes its symbol.",
+                         hint="call it, or derive from HybridBlock.")
 
 
 def _common(names: list[str]) -> int:
@@ -211,3 +215,7 @@ def _number(node: SymbolNode, key: str) -> float | None:
     value = node.attrs.get(key)
     return None if value is None else float(parse(value, 1.0, f"{node.name}.{key}"))
 
+
+def _alone(value: Any) -> Any:
+    """What a list of one holds; any other value as it is."""
+    return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value

@@ -1,15 +1,15 @@
-"""Blocks as symbols: ``hybrid_forward`` on symbols in the place of arrays, and the files that come of it."""
+"""Blocks as symbols: ``hybrid_forward`` on symbols instead of arrays, and the export to files."""
 
 from __future__ import annotations
 
 import inspect
 import threading
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import symbol
-from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError
+from ..base import nested
+from ..base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, UnsupportedError, expected
 from ..ndarray.files import save as save_arrays
 from ..ndarray.ndarray import NDArray
 from ..symbol import Group, Symbol
@@ -17,39 +17,32 @@ from ..symbol.inference import shapes_of
 from ..symbol.inspection import figure
 from ..symbol.node import order
 from ..symbol.shapes import complete, from_user, to_user
-from .hybrid import restore as arrange
 from .utils import shape_is_known
 
-__all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "restore", "trace"]
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def flatten(value: Any, kind: type, what: str) -> tuple[list[Any], Any]:
-    """What a value that may be nested lists holds, and its structure.
+__all__ = ["as_held", "export", "flatten", "forward", "graph", "holds_symbols", "infer_shapes", "trace"]
+
+
+def flatten(value: object, kind: type, what: str) -> tuple[list[Any], Any]:
+    """Flatten nested lists: return their items and their structure.
 
     Raises
     ------
     DTypeError
         If it holds anything else.
     """
-    if isinstance(value, kind):
-        return [value], None
-    if not isinstance(value, (list, tuple)):
-        raise DTypeError(f"{what} has a {type(value).__name__} where a {kind.__name__} is expected.",
-                         hint=f"give {kind.__name__}s, or lists of them.")
-    found, structure = [], []
-    for item in value:
-        inner, shape = flatten(item, kind, what)
-        found += inner
-        structure.append(shape)
-    return found, structure
+    found: list[Any] = []
+    try:
+        return found, nested.flatten(value, kind, found)
+    except nested.Opaque as error:
+        raise DTypeError(f"{what} has a {error} where a {kind.__name__} is expected.",
+                         hint=f"give {kind.__name__}s, or lists of them.") from None
 
 
-def restore(items: Iterator[Any], structure: Any) -> Any:
-    """The structure with these items; lists wherever there were lists or tuples."""
-    return next(items) if structure is None else [restore(items, inner) for inner in structure]
-
-
-def holds_symbols(value: Any) -> bool:
+def holds_symbols(value: object) -> bool:
     """Whether there is a symbol among arguments that may be lists."""
     return isinstance(value, Symbol) or (isinstance(value, (list, tuple)) and any(map(holds_symbols, value)))
 
@@ -63,7 +56,7 @@ class _Way(threading.local):
 _way = _Way()
 
 
-def as_held(x: Any) -> bool:
+def as_held(x: object) -> bool:
     """Whether a layer that keeps a weight transposed computes with it as it is: on arrays, and for the picture of a graph.
 
     Other symbols, which go to files and to modules, have weights as every network has them.
@@ -72,7 +65,7 @@ def as_held(x: Any) -> bool:
 
 
 def _variable_of(parameter: Any) -> Symbol:
-    if parameter._turned and _way.as_held:
+    if parameter._is_transposed and _way.as_held:
         return symbol.var(parameter.name, shape=parameter.shape, dtype=parameter.dtype)
     found: Symbol = parameter.var()
     return found
@@ -103,7 +96,8 @@ def infer_shapes(block: Any, args: tuple[Any, ...]) -> None:
         raise _not_inferred(block, unknown, str(error)) from error
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
         raise _not_inferred(block, unknown, f"hybrid_forward does not run on symbols: {type(error).__name__}: {error}") from error
-    known = {name: from_user(parameter._outer_shape, name) for name, parameter in _all_parameters(block).items()}
+    known = {name: from_user(parameter._outer_shape, name, zero_is_unknown=True)
+             for name, parameter in _all_parameters(block).items()}
     known |= {name: tuple(array.shape) for name, array in inputs.items()}
     leaves = [node for node in order(heads) if node.call is None]
     # Arrays that are added broadcast and symbols do not, so that an operator may fail here that will not on arrays.
@@ -121,7 +115,7 @@ def _not_inferred(block: Any, unknown: list[str], why: str) -> ShapeError:
                       hint="give every size, or override infer_shape(self, *inputs) to set them.")
 
 
-def _replaced(value: Any, inputs: dict[str, Any]) -> Any:
+def _replaced(value: object, inputs: dict[str, Any]) -> Any:
     """Arguments with variables in the place of the arrays, which go to ``inputs`` by the variables' names."""
     if isinstance(value, NDArray):
         inputs[f"data{len(inputs)}"] = value
@@ -134,7 +128,7 @@ def _replaced(value: Any, inputs: dict[str, Any]) -> Any:
     return value
 
 
-def _heads(made: Any) -> list[Any]:
+def _heads(made: dict[str, Any] | list[Any] | Symbol | tuple[Any, ...]) -> list[Any]:
     """The entries of all symbols among the results."""
     if isinstance(made, Symbol):
         return list(made._entries)
@@ -148,7 +142,7 @@ def _all_parameters(block: Any) -> dict[str, Any]:
 
 
 def _inputs_of(block: Any) -> int:
-    """How many arrays a call of a block needs: positional parameters without defaults that are none of its own arrays."""
+    """How many arrays a call of a block needs: positional parameters without defaults, except the names of its own parameters."""
     kind = type(block)
     if kind.__call__.__qualname__ != "Block.__call__":
         called, skipped = kind.__call__, 1  # self
@@ -164,7 +158,7 @@ def _inputs_of(block: Any) -> int:
 def trace(block: Any) -> Symbol:
     """The symbol of a block; its inputs are called ``data``, or ``data0``, ``data1`` … if there are several.
 
-    They are those of the call that a hybridized block was last traced for, and else what its signature says.
+    They are those of the call that a hybridized block was last traced for, or else those of its signature.
 
     Raises
     ------
@@ -178,7 +172,7 @@ def trace(block: Any) -> Symbol:
         names = ["data"] if count == 1 else [f"data{place}" for place in range(count)]
     inputs = [symbol.Variable(name) for name in names]
     try:
-        made = block(*(inputs if arguments is None else arrange((tuple, arguments), inputs)))
+        made = block(*(inputs if arguments is None else nested.restore((tuple, arguments), inputs)))
     except SparsekitError:
         raise
     except (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError) as error:
@@ -192,12 +186,12 @@ def trace(block: Any) -> Symbol:
     return outputs[0] if len(outputs) == 1 else Group(outputs)
 
 
-def _arrays_in(structure: Any) -> int:
+def _arrays_in(structure: tuple[Any, ...]) -> int:
     """How many arrays arguments had that were taken apart."""
     return max(1, _last_array(structure))
 
 
-def _last_array(structure: Any) -> int:
+def _last_array(structure: int | tuple[Any, ...]) -> int:
     if isinstance(structure, int) and not isinstance(structure, bool):
         return structure
     return max(map(_last_array, structure), default=0) if isinstance(structure, tuple) and structure[:1] != (None,) else 0
@@ -225,10 +219,10 @@ def graph(block: Any, given: tuple[Any, ...]) -> Any:
     return figure(made._entries, facts, gradients=trained)
 
 
-def export(block: Any, path: Any, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
+def export(block: Any, path: Path | str, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-        raise SparsekitError(f"epoch is {epoch!r}.", hint="it is a whole number from 0, part of the file's name.")
+        raise SparsekitError(expected("epoch", "an integer of at least 0", epoch), hint="it is part of the file's name.")
     made = trace(block)
     arguments, states = set(made.list_arguments()), set(made.list_auxiliary_states())
     arrays = {}

@@ -11,6 +11,7 @@ from ..base.errors import (
     SparsekitError,
     StaleGradientError,
     UnsupportedError,
+    expected,
 )
 from ..base.files import write_whole
 from ..kvstore import KVStore, KVStoreBase
@@ -37,7 +38,7 @@ class Trainer:
         Where the gradients of several contexts are summed; None leaves each context to itself.  On one
         context nothing is summed.
     compression_params : dict, optional
-        Refused: there is nothing to send.
+        Not supported.
     update_on_kvstore : bool, optional
         Whether the store makes the step, once, and the contexts get the new values; else each context makes
         it by itself.  By default the store does, unless there are sparse gradients of dense parameters.
@@ -62,7 +63,7 @@ class Trainer:
     """
 
     def __init__(self, params: Any, optimizer: str | Optimizer, optimizer_params: dict[str, Any] | None = None,
-                 kvstore: Any = "device", compression_params: dict[str, Any] | None = None,
+                 kvstore: object = "device", compression_params: dict[str, Any] | None = None,
                  update_on_kvstore: bool | None = None) -> None:
         self._params = _listed(params)
         self._contexts = self._common_contexts()
@@ -78,7 +79,7 @@ class Trainer:
         self._update_on_kvstore = False
         self._connect()
 
-    def _made(self, optimizer: Any, arguments: dict[str, Any] | None) -> Optimizer:
+    def _made(self, optimizer: object, arguments: dict[str, Any] | None) -> Optimizer:
         if isinstance(optimizer, Optimizer) and arguments:
             raise SparsekitError("optimizer_params must be None if optimizer is an instance of Optimizer instead of str.",
                                  hint="give them when making the optimizer.")
@@ -100,7 +101,7 @@ class Trainer:
     # the store
 
     def _connect(self) -> None:
-        """Choose the store, and who makes the step."""
+        """Choose the store, and whether it or the contexts make the step."""
         asked = self._kvstore_asked
         if isinstance(asked, str):
             made = create_kvstore(asked)
@@ -108,7 +109,7 @@ class Trainer:
         elif asked is None or isinstance(asked, KVStoreBase):
             self._kvstore = asked
         else:
-            raise DTypeError(f"kvstore is a {type(asked).__name__}.", hint="it is 'device', 'local', None or a KVStore.")
+            raise DTypeError(expected("kvstore", "'device', 'local', None or a KVStore", type(asked)), hint="leave it out.")
         self._shared: set[int] = set()
         if self._kvstore is None:
             self._update_on_kvstore = False
@@ -117,7 +118,8 @@ class Trainer:
         wanted = not sparse_gradients if self._update_asked is None else self._update_asked
         able = self._kvstore.is_capable(KVStoreBase.OPTIMIZER)
         if self._update_asked and not able:
-            raise UnsupportedError(f"A kvstore of type {self._kvstore.type} makes no steps.", hint="use update_on_kvstore=False.")
+            raise UnsupportedError(f"A kvstore of type {self._kvstore.type} cannot update parameters.",
+                                   hint="use update_on_kvstore=False.")
         self._update_on_kvstore = bool(wanted and able)
         if self._update_on_kvstore:
             self._kvstore.set_optimizer(self._optimizer)
@@ -216,7 +218,7 @@ class Trainer:
 
     def _divide_by(self, batch_size: int) -> None:
         if not batch_size > 0:
-            raise SparsekitError(f"batch_size={batch_size!r} is not positive.", hint="pass the number of samples of the batch.")
+            raise SparsekitError(expected("batch_size", "above 0", batch_size), hint="pass the number of samples of the batch.")
         self._optimizer.rescale_grad = self._scale / batch_size
 
     def _pending(self, ignore_stale_grad: bool) -> list[tuple[int, Parameter, list[tuple[Any, Any]]]]:
@@ -275,7 +277,7 @@ class Trainer:
 
     # states
 
-    def save_states(self, fname: Any) -> None:
+    def save_states(self, fname: object) -> None:
         """Write the optimizer's states and settings, not the parameters' ``lr_mult`` and ``wd_mult``, to a file.
 
         Parameters
@@ -286,18 +288,18 @@ class Trainer:
             self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
         else:
             updater = self._updaters[0] if self._updaters else Updater(self._optimizer)
-            held, updater.states = updater.states, self._turned_round(updater.states, to_file=True)
+            held, updater.states = updater.states, self._transposed_states(updater.states, to_file=True)
             try:
                 write_whole(fname, updater.get_states(dump_optimizer=True))
             finally:
                 updater.states = held
 
-    def _turned_round(self, states: dict[Any, Any], to_file: bool) -> dict[Any, Any]:
+    def _transposed_states(self, states: dict[Any, Any], to_file: bool) -> dict[Any, Any]:
         """The states with those of weights that are kept transposed as files have them, or back."""
-        return {index: _turned(state, self._params[index], to_file) if index in range(len(self._params))
-                and self._params[index]._turned else state for index, state in states.items()}
+        return {index: _transposed_state(state, self._params[index], to_file) if index in range(len(self._params))
+                and self._params[index]._is_transposed else state for index, state in states.items()}
 
-    def load_states(self, fname: Any) -> None:
+    def load_states(self, fname: object) -> None:
         """Read what ``save_states`` wrote; nothing in the file is executed.
 
         Parameters
@@ -319,16 +321,16 @@ class Trainer:
             self._updaters = [Updater(self._optimizer) for _ in self._contexts]
             for updater in self._updaters:
                 updater.set_states(data)
-                updater.states = self._turned_round(updater.states, to_file=False)
+                updater.states = self._transposed_states(updater.states, to_file=False)
                 updater.optimizer = self._updaters[0].optimizer
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
 
 
-def _turned(state: Any, parameter: Parameter, to_file: bool) -> Any:
+def _transposed_state(state: object, parameter: Parameter, to_file: bool) -> Any:
     """A state of a weight that is kept transposed, as files have it, or back."""
     if isinstance(state, (tuple, list)):
-        return tuple(_turned(part, parameter, to_file) for part in state)
+        return tuple(_transposed_state(part, parameter, to_file) for part in state)
     if getattr(state, "ndim", 0) != 2:
         return state
     return parameter._transposed(state) if to_file else parameter._as_held(state)

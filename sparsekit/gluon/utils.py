@@ -10,17 +10,21 @@ import os
 import urllib.parse
 import warnings
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.context import Context
-from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError
+from ..base.errors import DataFileError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.files import written
 from ..base.scoped import Scoped
 from ..ndarray.creation import array as make_array
 from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 
 __all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
            "whole"]
@@ -34,7 +38,7 @@ PATIENCE = 30
 # batches
 
 
-def split_data(data: Any, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[Any]:
+def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: bool = True) -> list[Any]:
     """Cut a batch in ``num_slice`` parts along an axis; a csr batch in csr parts.
 
     Parameters
@@ -74,7 +78,7 @@ def split_data(data: Any, num_slice: int, batch_axis: int = 0, even_split: bool 
     return [F.slice_axis(data, axis=batch_axis, begin=start, end=end) for start, end in itertools.pairwise(ends)]
 
 
-def split_and_load(data: Any, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[Any]:
+def split_and_load(data: Array | NDArray, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[Any]:
     """Cut a batch in as many parts as there are contexts, and bring one part to each.
 
     Parameters
@@ -112,7 +116,7 @@ def clip_global_norm(arrays: Any, max_norm: float, check_isfinite: bool = True) 
     max_norm : float
         Not negative.
     check_isfinite : bool
-        Warn of a norm that is infinite or no number; then the arrays hold nonsense afterwards.
+        Warn if the norm is infinite or nan; the arrays are then invalid.
 
     Returns
     -------
@@ -126,25 +130,25 @@ def clip_global_norm(arrays: Any, max_norm: float, check_isfinite: bool = True) 
     if not arrays:
         raise SparsekitError("clip_global_norm got no arrays.", hint="give it the list of gradients.")
     if not max_norm >= 0:
-        raise SparsekitError(f"max_norm={max_norm!r} is no norm.", hint="it is a number of at least 0.")
+        raise SparsekitError(expected("max_norm", "a number of at least 0", max_norm), hint="max_norm=1.0, for example.")
     norm = math.sqrt(sum(_sum_of_squares(array) for array in arrays))
     if check_isfinite and not math.isfinite(norm):
         warnings.warn("nan or inf is detected. Clipping results will be undefined.", UserWarning, stacklevel=2)
     scale = max_norm / (norm + 1e-8)
-    if not scale >= 1:  # which is so for a norm that is no number, too
+    if not scale >= 1:  # true for nan as well
         for array in arrays:
             array *= scale
     return norm if check_isfinite else make_array([norm], ctx=arrays[0].context)
 
 
-def _sum_of_squares(array: Any) -> float:
+def _sum_of_squares(array: object) -> float:
     return float(F.multi_sum_sq(array, num_arrays=1).asscalar())
 
 
 # arguments
 
 
-def is_of_scipy(value: Any) -> bool:
+def is_of_scipy(value: object) -> bool:
     """Whether a value is a sparse matrix or array of scipy, which is not imported to find out."""
     return type(value).__module__.startswith("scipy.sparse")
 
@@ -181,12 +185,12 @@ class HookHandle(Scoped):
         self._hooks: Any = None
         self._id = -1
 
-    def attach(self, hooks_dict: dict[int, Any], hook: Any) -> None:
+    def attach(self, hooks_dict: dict[int, Any], hook: object) -> None:
         """Put a hook in its place."""
         if self._hooks is not None:
             raise SparsekitError("The same handle cannot be attached twice.", hint="make a new one.")
         if not callable(hook):
-            raise DTypeError(f"A hook is a function, not a {type(hook).__name__}.", hint="give hook(block, inputs, output).")
+            raise DTypeError(expected("hook", "a function", type(hook)), hint="give hook(block, inputs, output).")
         self._id = next(self._numbers)
         hooks_dict[self._id] = hook
         self._hooks = weakref.ref(hooks_dict)
@@ -197,7 +201,7 @@ class HookHandle(Scoped):
         if hooks is not None:
             hooks.pop(self._id, None)
 
-    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
+    def _leave(self, before: object, kind: type[BaseException] | None) -> None:
         self.detach()
 
 
@@ -207,14 +211,14 @@ def whole(name: str, value: Any, least: int = 0) -> int:
     Raises
     ------
     ShapeError
-        If it is none.
+        If it is not an integer, or too small.
     """
     try:
         found = least - 1 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         found = least - 1
     if found < least:
-        raise ShapeError(f"{name} is a whole number, at least {least}, not {value!r:.80}.",
+        raise ShapeError(expected(name, f"an integer of at least {least}", value),
                          hint=f"{name}={least + 1}, for example.")
     return found
 
@@ -236,7 +240,7 @@ def check_sha1(filename: Any, sha1_hash: str) -> bool:
     return sha1.hexdigest() == sha1_hash
 
 
-def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
+def download(url: str, path: object = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
              verify_ssl: bool = True) -> str:
     """Fetch a file, which appears under its name when it is complete.
 
@@ -252,7 +256,7 @@ def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str
     retries : int
         How often to try again.
     verify_ssl : bool
-        Whether the server must prove who it is.
+        Whether the server's certificate is verified.
 
     Returns
     -------
@@ -262,15 +266,15 @@ def download(url: str, path: Any = None, overwrite: bool = False, sha1_hash: str
     Raises
     ------
     DataFileError
-        If it cannot be fetched, for want of a network for instance, or is not the file that was expected.
+        If it cannot be fetched, for instance without a network, or differs from the expected file.
     """
     if retries < 0:
-        raise SparsekitError(f"retries={retries} is negative.", hint="0 tries once.")
+        raise SparsekitError(expected("retries", "at least 0", retries), hint="0 tries once.")
     target = _target(url, path)
     if not overwrite and os.path.exists(target) and (sha1_hash is None or check_sha1(target, sha1_hash)):
         return target
     if not verify_ssl:
-        warnings.warn("verify_ssl=False: whoever stands between can change this file.", stacklevel=2)
+        warnings.warn("verify_ssl=False: others on the network can change this file.", stacklevel=2)
     folder = os.path.dirname(os.path.abspath(target))
     try:
         os.makedirs(folder, exist_ok=True)
@@ -294,7 +298,7 @@ def _target(url: str, path: Any) -> str:
     if path is not None and os.path.isdir(target):
         target = os.path.join(target, name)
     if not target or (not name and target.endswith(os.sep)):
-        raise DataFileError(f"The address {url!r} names no file.", hint="give path=, the name to save it under.")
+        raise DataFileError(f"The address {url!r} does not end in a file name.", hint="give path=, the name to save it under.")
     return target
 
 

@@ -1,8 +1,8 @@
-"""What a hybridized block's programs were traced with beside arrays: attributes, children, hooks, settings.
+"""The state that a hybridized block was traced with: attributes, children, hooks, settings.
 
 A program repeats operators and does not look at blocks again, so a block that has changed must be traced anew.  Before
 each run, what tracing could read is compared with what it was.  Blocks mark that one of them has changed, so that their
-attributes need no look as long as none has; nothing marks changes of other objects, which are compared every time.
+attributes are compared only after such a mark; changes of other objects leave no mark, so these are compared at every run.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ import operator
 import sys
 import types
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .parameter import Parameter, ParameterDict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["MarkedDict", "Watch", "changes"]
 
@@ -49,11 +53,11 @@ class MarkedDict(dict[Any, Any]):
     """A dict of a block's, which marks its changes."""
 
 
-def _marking(name: str) -> Any:
+def _marking(name: str) -> Callable[..., Any]:
     plain = getattr(dict, name)
 
     @functools.wraps(plain)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: MarkedDict, *args: object, **kwargs: object) -> Any:
         try:
             return plain(self, *args, **kwargs)
         finally:
@@ -109,7 +113,7 @@ class _Views:
         self.labels: list[tuple[str, Any]] = []
         self.known: list[Any] = []
 
-    def add(self, view: Iterable[Any], label: str, names: Any = None) -> None:
+    def add(self, view: Iterable[Any], label: str, names: object = None) -> None:
         """Add one; ``names`` are what its elements are called."""
         self.views.append(view)
         self.labels.append((label, names))
@@ -147,7 +151,7 @@ class Watch:
 
     Watched are the attributes of the block, of its children and of what else ran; what these hold in lists, dicts, sets
     and objects of the user's classes; the user's classes; variables that their functions have from outside; and the
-    contents of numpy arrays.  The values of NDArrays are no part of it, since programs read them at each run.
+    contents of numpy arrays.  The values of NDArrays are not watched, since programs read them at each run.
 
     Parameters
     ----------
@@ -163,7 +167,7 @@ class Watch:
         self._blocks, self._objects = _Views(), _Views()
         self._arrays: list[tuple[Any, bytes]] = []
         waiting: list[tuple[Any, str]] = [(one, one.name) for one in (*others, block)]
-        while waiting:  # without recursion, which a list of lists of lists would exhaust
+        while waiting:  # without recursion, whose limit deeply nested lists would exceed
             value, label = waiting.pop()
             if type(value) not in _SIMPLE and id(value) not in self._seen:
                 self._seen.add(id(value))
@@ -181,7 +185,7 @@ class Watch:
                 self._mark = mark
             if not self._objects.hold():
                 return False
-        except (RuntimeError, ValueError):  # another thread changes a container now, or a variable has no value any more
+        except (RuntimeError, ValueError):  # another thread is changing a container, or a variable was deleted
             return False
         return not self._arrays or all(_contents(array) == before for array, before in self._arrays)
 
@@ -240,7 +244,7 @@ class Watch:
             self._objects.add(outside, label)
         return [*outside, function.__defaults__, function.__kwdefaults__]
 
-    def _classes_of(self, value: Any) -> list[Any]:
+    def _classes_of(self, value: object) -> list[Any]:
         """What the user's classes of an object hold: methods and settings."""
         found: list[Any] = []
         for kind in type(value).__mro__:
@@ -251,7 +255,7 @@ class Watch:
         return found
 
 
-def _is_the_users(kind: Any) -> bool:
+def _is_the_users(kind: object) -> bool:
     """Whether a class or function is neither ours, nor Python's, nor of an installed package."""
     return _is_the_users_module((kind.__module__ or "builtins").partition(".")[0])
 
@@ -266,5 +270,5 @@ def _contents(array: Any) -> bytes:
     return array.tobytes() if array.dtype != object else repr(array.tolist()).encode()
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(one: object, other: object) -> bool:
     return one is other or (type(one) is type(other) and type(one) in _SIMPLE and repr(one) == repr(other))

@@ -8,7 +8,7 @@ import logging
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,6 +19,12 @@ from ..core.dispatch import wrap
 from ..ndarray.ndarray import NDArray
 from ..random import generator
 from ..storage import RowSparse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..base.types import Array
+
 
 __all__ = ["InitDesc", "Initializer", "alias", "bilinear", "create", "draw_normal", "draw_uniform", "put", "register",
            "values_of"]
@@ -39,7 +45,7 @@ class InitDesc(str):
     attrs: dict[str, Any]
     global_init: Any
 
-    def __new__(cls, name: str, attrs: dict[str, Any] | None = None, global_init: Any = None) -> Self:
+    def __new__(cls, name: str, attrs: dict[str, Any] | None = None, global_init: object = None) -> Self:
         """The name, with these attributes."""
         made = super().__new__(cls, name)
         made.attrs, made.global_init = attrs or {}, global_init
@@ -72,7 +78,7 @@ def put(arr: Any, value: Any) -> None:
                              hint="give one number, or as many as the parameter has.") from None
 
 
-def draw_uniform(arr: Any, scale: float) -> None:
+def draw_uniform(arr: NDArray, scale: float) -> None:
     """Fill with numbers from -scale to scale, in place: a large parameter needs no second copy of itself."""
     with values_of(arr) as values:
         if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
@@ -83,7 +89,7 @@ def draw_uniform(arr: Any, scale: float) -> None:
         values -= scale
 
 
-def draw_normal(arr: Any, sigma: float) -> None:
+def draw_normal(arr: NDArray, sigma: float) -> None:
     """Fill with normal numbers of mean zero and standard deviation sigma."""
     with values_of(arr) as values:
         if values.dtype in (np.float32, np.float64) and values.flags.c_contiguous:
@@ -93,12 +99,12 @@ def draw_normal(arr: Any, sigma: float) -> None:
         values *= sigma
 
 
-def _root_mean_square(arr: Any) -> str:
+def _root_mean_square(arr: NDArray) -> str:
     values = arr.asnumpy()
     return str(math.sqrt(float(np.mean(np.square(values, dtype=np.float64)))))
 
 
-def bilinear(shape: Sequence[int]) -> Any:
+def bilinear(shape: Sequence[int]) -> Array:
     """Weights (outputs, inputs, height, width) that enlarge an image."""
     if len(shape) != 4:
         raise ShapeError(f"Bilinear fills arrays of four dimensions; this one has shape {tuple(shape)}.",
@@ -109,7 +115,7 @@ def bilinear(shape: Sequence[int]) -> Any:
     return np.broadcast_to(np.outer(rows, columns), shape)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """An array or a number of numpy among an initializer's arguments, as JSON holds it."""
     if isinstance(value, (NDArray, np.ndarray, np.generic)):
         return value.tolist()
@@ -153,12 +159,12 @@ class Initializer:
         self._verbose = False
         self._print_func: Any = None
 
-    def set_verbosity(self, verbose: bool = False, print_func: Any = None) -> Initializer:
+    def set_verbosity(self, verbose: bool = False, print_func: Callable[..., Any] | None = None) -> Initializer:
         """Log each array filled, with ``print_func(arr)``; by default the root of its mean square."""
         self._verbose, self._print_func = verbose, print_func or _root_mean_square
         return self
 
-    def _verbose_print(self, desc: str, init: Any, arr: Any) -> None:
+    def _verbose_print(self, desc: str, init: object, arr: object) -> None:
         if self._verbose and self._print_func:
             logging.info("Initialized %s as %s: %s", desc, init, self._print_func(arr))
 
@@ -182,7 +188,7 @@ class Initializer:
         getattr(self, _ENDINGS.get(ending, "_init_default"))(desc, arr)
         self._verbose_print(desc, ending, arr)
 
-    def _legacy_init(self, name: Any, arr: Any) -> None:
+    def _legacy_init(self, name: object, arr: object) -> None:
         warnings.warn("Calling an initializer with a plain name is deprecated; call init(mx.init.InitDesc(name), array).",
                       DeprecationWarning, stacklevel=3)
         if not isinstance(name, str) or not isinstance(arr, NDArray):
@@ -197,26 +203,26 @@ class Initializer:
             method = "_init_loc_bias"
         getattr(self, method)(name, arr)
 
-    def _init_zero(self, _: str, arr: Any) -> None:
+    def _init_zero(self, _: str, arr: NDArray) -> None:
         put(arr, 0)
 
-    def _init_one(self, _: str, arr: Any) -> None:
+    def _init_one(self, _: str, arr: NDArray) -> None:
         put(arr, 1)
 
     _init_bias = _init_beta = _init_zero
     _init_gamma = _init_one
 
-    def _init_bilinear(self, _: str, arr: Any) -> None:
+    def _init_bilinear(self, _: str, arr: NDArray) -> None:
         put(arr, bilinear(arr.shape))
 
-    def _init_loc_bias(self, _: str, arr: Any) -> None:
+    def _init_loc_bias(self, _: str, arr: NDArray) -> None:
         put(arr, [1, 0, 0, 0, 1, 0])
 
-    def _init_weight(self, name: str, arr: Any) -> None:
+    def _init_weight(self, name: str, arr: NDArray) -> None:
         raise SparsekitError(f"{type(self).__name__} does not say how to fill {str(name)!r}.",
                              hint="override _init_weight(name, arr).")
 
-    def _init_default(self, name: str, arr: Any) -> None:
+    def _init_default(self, name: str, arr: NDArray) -> None:
         raise UnknownNameError(f"Unknown initialization pattern for {name}: names end in weight, bias, gamma or beta.",
                                hint="give the parameter an initializer of its own, init=mx.init.Uniform() for instance.")
 
@@ -235,7 +241,7 @@ _registry = Registry(Initializer, "initializer")
 register, alias = _registry.register, _registry.alias
 
 
-def create(*args: Any, **kwargs: Any) -> Any:
+def create(*args: object, **kwargs: float | str) -> Any:
     """The initializer that a name with arguments, JSON of ``dumps()``, a class or an instance stands for.
 
     ``None`` stands for ``Uniform(0.07)``.

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
 from ..random import generator
 from .base import Initializer, alias, bilinear, draw_normal, draw_uniform, put, register
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["Bilinear", "Constant", "LSTMBias", "MSRAPrelu", "Normal", "One", "Orthogonal", "Uniform", "Xavier", "Zero"]
 
@@ -22,7 +26,7 @@ class Zero(Initializer):
     def __init__(self) -> None:
         super().__init__()
 
-    def _init_weight(self, _: str, arr: Any) -> None:
+    def _init_weight(self, _: str, arr: NDArray) -> None:
         put(arr, 0)
 
 
@@ -34,7 +38,7 @@ class One(Initializer):
     def __init__(self) -> None:
         super().__init__()
 
-    def _init_weight(self, _: str, arr: Any) -> None:
+    def _init_weight(self, _: str, arr: NDArray) -> None:
         put(arr, 1)
 
 
@@ -46,7 +50,7 @@ class Constant(Initializer):
         super().__init__(value=value)
         self.value = value
 
-    def _init_weight(self, _: str, arr: Any) -> None:
+    def _init_weight(self, _: str, arr: NDArray) -> None:
         put(arr, self.value)
 
     def __eq__(self, other: object) -> bool:
@@ -63,7 +67,7 @@ class Uniform(Initializer):
         super().__init__(scale=scale)
         self.scale = scale
 
-    def _init_weight(self, _: str, arr: Any) -> None:
+    def _init_weight(self, _: str, arr: NDArray) -> None:
         draw_uniform(arr, self.scale)
 
 
@@ -75,7 +79,7 @@ class Normal(Initializer):
         super().__init__(sigma=sigma)
         self.sigma = sigma
 
-    def _init_weight(self, _: str, arr: Any) -> None:
+    def _init_weight(self, _: str, arr: NDArray) -> None:
         draw_normal(arr, self.sigma)
 
 
@@ -96,7 +100,7 @@ class Orthogonal(Initializer):
             raise UnknownNameError.of("rand_type", rand_type, ("uniform", "normal"))
         self.scale, self.rand_type = scale, rand_type
 
-    def _init_weight(self, _: str, arr: Any) -> None:
+    def _init_weight(self, _: str, arr: NDArray) -> None:
         shape = (arr.shape[0], math.prod(arr.shape[1:]))
         drawn = generator().uniform(-1, 1, shape) if self.rand_type == "uniform" else generator().standard_normal(shape)
         left, _values, right = np.linalg.svd(drawn, full_matrices=False)
@@ -124,7 +128,7 @@ class Xavier(Initializer):
                 raise UnknownNameError.of(kind, value, known)
         self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, float(magnitude)
 
-    def _init_weight(self, name: str, arr: Any) -> None:
+    def _init_weight(self, name: str, arr: NDArray) -> None:
         if len(arr.shape) < 2:
             raise ShapeError(f"Xavier needs two dimensions or more; {str(name)!r} has shape {arr.shape}.",
                              hint="initialise vectors with Zero() or Uniform().")
@@ -150,7 +154,7 @@ class Bilinear(Initializer):
     def __init__(self) -> None:
         super().__init__()
 
-    def _init_weight(self, _: str, arr: Any) -> None:
+    def _init_weight(self, _: str, arr: NDArray) -> None:
         put(arr, bilinear(arr.shape))
 
 
@@ -162,7 +166,7 @@ class LSTMBias(Initializer):
         super().__init__(forget_bias=forget_bias)
         self.forget_bias = forget_bias
 
-    def _init_weight(self, name: str, arr: Any) -> None:
+    def _init_weight(self, name: str, arr: NDArray) -> None:
         hidden = arr.shape[0] // 4
         values = np.zeros(arr.shape)
         values[hidden:2 * hidden] = self.forget_bias

@@ -5,16 +5,23 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DTypeError, InitializationError, ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import DTypeError, InitializationError, ShapeError, SparsekitError, UnknownNameError, expected
 from ..core.dispatch import wrap
 from ..ndarray.files import load
-from ..ops import recurrent
+from ..ops.recurrent import recurrent
 from .base import InitDesc, Initializer, create, put, register, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..ndarray.ndarray import NDArray
+    from .basic import Constant, One
+
 
 __all__ = ["FusedRNN", "Load", "Mixed"]
 
@@ -33,11 +40,11 @@ class Load(Initializer):
         Log what comes from where.
     """
 
-    def __init__(self, param: Any, default_init: Any = None, verbose: bool = False) -> None:
+    def __init__(self, param: Any, default_init: Callable[..., None] | None = None, verbose: bool = False) -> None:
         super().__init__()
         given = load(param) if isinstance(param, str) else param
         if not isinstance(given, dict):
-            raise DTypeError(f"Load takes named arrays, not {type(given).__name__}.", hint="save them as a dict of names.")
+            raise DTypeError(expected("param", "a dict of named arrays", type(given)), hint="save them as a dict of names.")
         self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in given.items()}
         self.default_init, self.verbose = default_init, verbose
 
@@ -57,19 +64,19 @@ class Load(Initializer):
         if self.verbose:
             logging.info("Initialized %s by %s", name, "loading" if name in self.param else "default")
 
-    def _init_weight(self, name: str, arr: Any) -> None:
+    def _init_weight(self, name: str, arr: NDArray) -> None:
         if name in self.param or self.default_init is None:
             self(name, arr)
         else:
             _fill_whatever_it_is_called(self.default_init, name, arr)
 
 
-def _fill_whatever_it_is_called(initializer: Any, name: str, arr: Any) -> None:
+def _fill_whatever_it_is_called(initializer: Any, name: str, arr: object) -> None:
     """Fill the array of a Gluon parameter, whose name's ending decides nothing."""
     getattr(initializer, "_init_weight", initializer)(name, arr)
 
 
-def _made(initializer: Any) -> Any:
+def _made(initializer: object) -> Any:
     """The initializer that a name stands for; whatever else can be called is one."""
     return create(initializer) if isinstance(initializer, (str, type)) else initializer
 
@@ -108,7 +115,7 @@ class Mixed(Initializer):
         raise UnknownNameError(f"Parameter name {name} did not match any pattern.",
                                hint="add the pattern '.*' at the end, with a default initializer.")
 
-    def _init_weight(self, name: str, arr: Any) -> None:
+    def _init_weight(self, name: str, arr: NDArray) -> None:
         _fill_whatever_it_is_called(self._chosen(name), name, arr)
 
 
@@ -142,11 +149,11 @@ class FusedRNN(Initializer):
         rest = size - recurrent.parameter_count(self._sizes)
         inputs, left = divmod(rest, self._sizes.sums * self._sizes.directions)
         if left or inputs < 1:
-            raise ShapeError(f"{size} numbers are not the parameters of {self!r}, for any number of inputs.",
+            raise ShapeError(f"{size} numbers do not fit the parameters of {self!r} for any number of inputs.",
                              hint="the array is the vector of all parameters.")
         return self._sizes._replace(inputs=inputs)
 
-    def _init_weight(self, desc: str, arr: Any) -> None:
+    def _init_weight(self, desc: str, arr: NDArray) -> None:
         chosen = self._init if self._init is not None else getattr(desc, "global_init", None)
         if chosen is None:
             raise InitializationError(f"{self!r} has no initializer for {str(desc)!r}.", hint="give it init=, or the model one.")
@@ -158,7 +165,7 @@ class FusedRNN(Initializer):
                 self._fill(f"{'lr'[direction]}{layer}_", parts, chosen)
             values[...] = flat.reshape(values.shape)
 
-    def _fill(self, prefix: str, parts: recurrent.Weights, chosen: Any) -> None:
+    def _fill(self, prefix: str, parts: recurrent.Weights, chosen: Constant | One) -> None:
         gates = {"lstm": "ifco", "gru": "rzo"}.get(self._sizes.mode, "")
         for name, whole in (("i2h_weight", parts.inputs), ("h2h_weight", parts.recurrent), ("i2h_bias", parts.bias_inputs),
                             ("h2h_bias", parts.bias_recurrent)):

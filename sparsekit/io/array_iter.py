@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.context import Context
 from ..base.entry import entries
-from ..base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError
+from ..base.errors import DataFileError, DTypeError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..base.rng import generator
 from ..core import hooks
 from ..ndarray import NDArray, array, wrap
 from ..ndarray.functions import F
 from .data import DataBatch, DataDesc, DataIter
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 
 __all__ = ["NDArrayIter", "rows_of"]
 
@@ -38,7 +42,7 @@ def rows_of(x: NDArray, rows: Any, axis: int = 0) -> Any:
     return F.take(x, wrap(rows, Context("cpu", 0)).as_in_context(x.context), axis=axis, mode="raise")
 
 
-def _named(arrays: Any, name: str, what: str) -> list[tuple[str, Any]]:
+def _named(arrays: object, name: str, what: str) -> list[tuple[str, Any]]:
     """Arrays with their names, in the order of the names, as MXNet has it."""
     if arrays is None:
         arrays = []
@@ -51,7 +55,7 @@ def _named(arrays: Any, name: str, what: str) -> list[tuple[str, Any]]:
         try:
             found.append((key, one if isinstance(one, NDArray) else array(one)))
         except DTypeError as error:
-            raise DTypeError(f"The {what} {key!r} is no array: {error.message}",
+            raise DTypeError(f"The {what} {key!r} cannot be read as an array: {error.message}",
                              hint="pass arrays of this library, of numpy or of scipy, in a list or dict if there are several.",
                              ) from None
     return sorted(found, key=lambda item: item[0])
@@ -98,7 +102,7 @@ class NDArrayIter(DataIter):
     ShapeError
         For arrays of different lengths, without rows, or without the batch axis.
     DTypeError
-        For what is no array.
+        If an argument is not an array.
     StorageTypeError
         If rows of a sparse array are not along its first axis.
     UnknownNameError
@@ -114,11 +118,11 @@ class NDArrayIter(DataIter):
     csr [2.0, 0.0] 1
     """
 
-    def __init__(self, data: Any, label: Any = None, batch_size: int = 1, shuffle: bool = False,
+    def __init__(self, data: Any, label: object = None, batch_size: int = 1, shuffle: bool = False,
                  last_batch_handle: str = "pad", data_name: str = "data", label_name: str = "softmax_label",
                  layout: str = "NCHW") -> None:
         if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ShapeError(f"batch_size is a number of rows, at least 1, not {batch_size!r}.", hint="batch_size=32, say.")
+            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="batch_size=32, say.")
         super().__init__(int(batch_size))
         if last_batch_handle not in HANDLES:
             raise UnknownNameError.of("last_batch_handle", last_batch_handle, HANDLES)
@@ -134,7 +138,7 @@ class NDArrayIter(DataIter):
         self.cursor = -self.batch_size
         self.reset()
 
-    def _axis(self, x: Any) -> int:
+    def _axis(self, x: NDArray) -> int:
         """The axis that counts the rows; labels of one axis have no other."""
         axis = self.layout.find("N")
         return axis if axis < x.ndim else 0
@@ -157,7 +161,7 @@ class NDArrayIter(DataIter):
             raise ShapeError(f"The arrays have different numbers of rows: {listed}.", hint="data and labels go row by row.")
         found = next(iter(counts.values()))
         if not found:
-            raise ShapeError("The arrays have no rows.", hint="there is nothing to iterate over.")
+            raise ShapeError("The arrays must have at least one row.", hint="there is nothing to iterate over.")
         return int(found)
 
     def _described(self, arrays: list[tuple[str, Any]]) -> list[DataDesc]:
@@ -200,7 +204,7 @@ class NDArrayIter(DataIter):
         self.cursor += self.batch_size
         return self.cursor < self.num_data
 
-    def _rows(self) -> Any:
+    def _rows(self) -> Array:
         """Numbers of the rows in the current batch, those that fill it up or were carried over among them."""
         if not -self.batch_size < self.cursor < self.num_data:
             raise DataFileError("There is no current batch.", hint="call next() or iter_next() first; "
@@ -227,7 +231,7 @@ class NDArrayIter(DataIter):
             sink.read("NDArrayIter", start, named, {"rows": len(rows), "pad": batch.pad})
         return batch
 
-    def _taken(self, arrays: list[tuple[str, Any]], rows: Any) -> list[Any]:
+    def _taken(self, arrays: list[tuple[str, Any]], rows: Array) -> list[Any]:
         return [rows_of(one, rows, self._axis(one)) for _, one in arrays]
 
     def getdata(self) -> list[Any]:
@@ -238,7 +242,7 @@ class NDArrayIter(DataIter):
         """Labels of the current batch."""
         return self._taken(self.label, self._rows())
 
-    def getindex(self) -> Any:
+    def getindex(self) -> Array:
         """Row numbers of the current batch, uint64."""
         return self._rows().astype(np.uint64)
 

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.context import cpu
 from ..base.dtypes import element_type
 from ..base.entry import entries
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 from ..ndarray import wrap
 from ..ndarray.arguments import shape_of
 from .data import DataBatch, DataDesc
 from .source import TextSource, check_batch
 from .wrapping import _Held
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.context import Context
+    from ..base.types import DTypeLike, Shape
+
+
 __all__ = ["CSVIter"]
 
 
-def _table(source: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, str]:
+def _table(source: object, shape: tuple[int, ...], dtype: DTypeLike) -> tuple[Any, str]:
     """All rows of a file, each in ``shape``, and the file's name."""
     text = TextSource(source)
     with text.lines() as lines, warnings.catch_warnings():
@@ -31,12 +38,12 @@ def _table(source: Any, shape: tuple[int, ...], dtype: Any) -> tuple[Any, str]:
         except DataFileError:
             raise
         except ValueError as error:
-            raise DataFileError(f"{text.name} is no table of numbers: {error}.", hint="numbers, separated by commas, "
+            raise DataFileError(f"{text.name} is not a table of numbers: {error}.", hint="numbers, separated by commas, "
                                 "equally many in each line.") from None
     if not found.shape[0]:
         raise DataFileError(f"{text.name} holds no rows.", hint="check the path.")
     if found.shape[1] != math.prod(shape):
-        raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, which are none of shape {shape}.",
+        raise ShapeError(f"A row of {text.name} has {found.shape[1]} numbers, which do not fill the shape {shape}.",
                          hint=f"declare ({found.shape[1]},), or a shape of as many elements.")
     return found.reshape(-1, *shape), text.name
 
@@ -61,12 +68,12 @@ class CSVIter(_Held):
         float32 by default.
     data_name, label_name : str
     prefetch_buffer, ctx : optional
-        Taken for MXNet's sake, without effect.
+        Accepted for compatibility with MXNet, without effect.
 
     Raises
     ------
     DataFileError
-        If a file is missing, empty, damaged or no table of numbers, or a line is longer than ``config.line_limit``.
+        If a file is missing, empty, damaged or not a table of numbers, or a line is longer than ``config.line_limit``.
     ShapeError
         If lines do not have as many numbers as the shape says, or the files differ in length, or a batch would take more
         bytes than ``config.batch_limit``.
@@ -80,11 +87,12 @@ class CSVIter(_Held):
     [[5.0, 6.0], [1.0, 2.0]] 1
     """
 
-    def __init__(self, data_csv: Any, data_shape: Any, batch_size: int, label_csv: Any = None, label_shape: Any = (1,),
-                 round_batch: bool = True, dtype: Any = None, data_name: str = "data", label_name: str = "softmax_label",
-                 prefetch_buffer: int | None = None, ctx: Any = None) -> None:
+    def __init__(self, data_csv: Any, data_shape: object, batch_size: int, label_csv: object = None,
+                 label_shape: Sequence[int] | Shape = (1,), round_batch: bool = True, dtype: DTypeLike = None,
+                 data_name: str = "data", label_name: str = "softmax_label", prefetch_buffer: int | None = None,
+                 ctx: Context | None = None) -> None:
         if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-            raise ShapeError(f"batch_size is a number of rows, at least 1, not {batch_size!r}.", hint="batch_size=32, say.")
+            raise ShapeError(expected("batch_size", "an integer of at least 1", batch_size), hint="batch_size=32, say.")
         super().__init__(int(batch_size))
         kind, width = element_type(dtype), shape_of(label_shape)
         self._data, name = _table(data_csv, shape_of(data_shape), kind)

@@ -1,13 +1,19 @@
-"""What data iterators hand out: batches, their descriptions, and the base of all iterators."""
+"""Batches of data iterators, their descriptions, and the base of all iterators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from ..base.errors import DTypeError, UnsupportedError
+from ..base.errors import DTypeError, UnsupportedError, expected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import DTypeLike
+
 
 __all__ = ["DataBatch", "DataDesc", "DataIter"]
 
@@ -33,8 +39,8 @@ class DataDesc(_Named):
     dtype: Any
     layout: str | None
 
-    def __new__(cls, name: str, shape: tuple[int, ...], dtype: Any = np.float32, layout: str | None = "NCHW") -> Self:
-        """Make the tuple, and give it what is not part of it."""
+    def __new__(cls, name: str, shape: tuple[int, ...], dtype: DTypeLike = np.float32, layout: str | None = "NCHW") -> Self:
+        """Make the tuple, and set the attributes that are not part of it."""
         found = super().__new__(cls, name, shape)
         found.dtype, found.layout = dtype, layout
         return found
@@ -72,8 +78,9 @@ class DataBatch:
         Used by modules that take batches of several shapes.
     """
 
-    def __init__(self, data: Any, label: Any = None, pad: int | None = None, index: Any = None,
-                 bucket_key: Any = None, provide_data: Any = None, provide_label: Any = None) -> None:
+    def __init__(self, data: Any, label: object = None, pad: int | None = None, index: object = None,
+                 bucket_key: int | None = None, provide_data: Sequence[tuple[str | tuple[Any, ...], ...]] | None = None,
+                 provide_label: Sequence[tuple[str | tuple[Any, ...], ...]] | None = None) -> None:
         if data is not None and not isinstance(data, (list, tuple)):
             raise _no_list("data", data)
         if label is not None and not isinstance(label, (list, tuple)):
@@ -91,8 +98,8 @@ class DataBatch:
     __repr__ = __str__
 
 
-def _no_list(name: str, arrays: Any) -> DTypeError:
-    return DTypeError(f"The {name} of a batch is a list of arrays, not {type(arrays).__name__}.",
+def _no_list(name: str, arrays: object) -> DTypeError:
+    return DTypeError(expected(f"The {name} of a batch", "a list of arrays", type(arrays)),
                       hint=f"DataBatch({name}=[array]).")
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.context import cpu
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 from ..core import hooks
 from ..ndarray import wrap
 from .libsvm_reader import LibSVMReader, Rows
 from .libsvm_writer import save_libsvm
+
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike
+    from ..storage import CSR
+
 
 __all__ = ["LibSVMReader", "load_libsvm", "save_libsvm"]
 
@@ -24,11 +29,11 @@ def label_lists(rows: Rows) -> list[tuple[float, ...]]:
     return [tuple(flat[start:stop]) for start, stop in itertools.pairwise(starts)]
 
 
-def label_width(label_shape: Any) -> int:
-    """Number of labels a row that ``label_shape`` asks for."""
+def label_width(label_shape: object) -> int:
+    """Number of labels a row, from ``label_shape``."""
     shape = (1,) if label_shape is None else np.atleast_1d(np.asarray(label_shape, dtype=np.int64)).tolist()
     if len(shape) != 1 or shape[0] < 1:
-        raise ShapeError(f"label_shape is the shape of one row's labels, such as (1,), not {label_shape}.",
+        raise ShapeError(expected("label_shape", "the shape of one row's labels, such as (1,)", label_shape),
                          hint="label_shape=(k,) reads k labels a row from a label file.")
     return int(shape[0])
 
@@ -39,8 +44,8 @@ def label_store(rows: Rows, width: int) -> Any:
 
 
 def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | None = None, multilabel: bool = False,
-                dtype: Any = "float32", query_id: bool = False, label_path: Any = None,
-                label_shape: Any = None) -> tuple[Any, ...]:
+                dtype: str = "float32", query_id: bool = False, label_path: object = None,
+                label_shape: object = None) -> tuple[Any, ...]:
     """Read a LibSVM file into a CSR matrix and its labels.
 
     Plain, gzip and bz2 text; comments after ``#``; blank lines; ``qid:N``; any line ending.  Numbers
@@ -74,7 +79,7 @@ def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | No
     data : CSRNDArray, shape (rows, n_features), int64 indices
     label : NDArray, shape (rows,); list of tuples if ``multilabel``; CSRNDArray for ``label_shape=(k,)``
     query_id : NDArray of int64, shape (rows,)
-        Only if asked for.
+        Only if requested.
 
     Raises
     ------
@@ -107,7 +112,8 @@ def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | No
     return tuple(found)
 
 
-def _label_file(data: LibSVMReader, rows: int, path: Any, shape: Any, multilabel: bool, dtype: Any) -> Any:
+def _label_file(data: LibSVMReader, rows: int, path: object, shape: object, multilabel: bool,
+                dtype: DTypeLike) -> list[tuple[float, ...]] | Array | CSR:
     width = label_width(shape)
     reader = LibSVMReader(path, True, width if width > 1 else None, multilabel, dtype)
     found = reader.read()

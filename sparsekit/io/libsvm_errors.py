@@ -1,4 +1,4 @@
-"""What is wrong with a line of LibSVM text, in words."""
+"""Error messages for malformed LibSVM text."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _feature(token: bytes) -> tuple[str, str]:
 
 
 def explain(code: int, line: bytes, column: int, base: int, width: int) -> tuple[str, str]:
-    """Say what the parser stumbled over: (what, hint).
+    """Explain an error of the parser: (what, hint).
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def explain(code: int, line: bytes, column: int, base: int, width: int) -> tuple
     if code == kernels.BAD_LABEL:
         return _label(token)
     if code == kernels.BAD_QUERY:
-        return f"{_quoted(token)} is no query id.", "a query id is qid:N with an integer N of at most 18 digits."
+        return f"{_quoted(token)} is not a query id.", "a query id is qid:N with an integer N of at most 18 digits."
     if code == kernels.NO_QUERY:
         return "the line has no qid.", "give every line one, or read with query_id=False."
     if code == kernels.REPEATED:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.context import cpu
 from ..base.entry import entries
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 from ..core import hooks
 from ..ndarray import wrap
 from .data import DataBatch, DataDesc, DataIter
 from .libsvm import label_width
 from .libsvm_reader import LibSVMReader, Rows
 from .source import check_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.context import Context
+    from ..base.types import Array
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["LibSVMIter"]
 
@@ -107,7 +115,7 @@ class LibSVMIter(DataIter):
     memory_limit : int
         Bytes.
     prefetch_buffer, ctx : optional
-        Taken for MXNet's sake, without effect.
+        Accepted for compatibility with MXNet, without effect.
 
     Raises
     ------
@@ -129,11 +137,11 @@ class LibSVMIter(DataIter):
     csr [1.0, 1.0] 1
     """
 
-    def __init__(self, data_libsvm: Any, data_shape: Any, batch_size: int, label_libsvm: Any = None,
-                 label_shape: Any = None, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
-                 zero_based: bool | str = True, dtype: Any = "float32", data_name: str = "data",
+    def __init__(self, data_libsvm: Any, data_shape: object, batch_size: int, label_libsvm: object = None,
+                 label_shape: Sequence[int] | None = None, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
+                 zero_based: bool | str = True, dtype: object = "float32", data_name: str = "data",
                  label_name: str = "softmax_label", memory_limit: int = MEMORY_LIMIT,
-                 prefetch_buffer: int | None = None, ctx: Any = None) -> None:
+                 prefetch_buffer: int | None = None, ctx: Context | None = None) -> None:
         super().__init__(_positive("batch_size", batch_size))
         check_batch("LibSVMIter", self.batch_size, 12 * self.batch_size)  # what rows without values take
         self._width = _positive("data_shape", data_shape)
@@ -225,7 +233,7 @@ class LibSVMIter(DataIter):
             raise _uneven(self._feeds[1].reader, "more", self._feeds[0].reader)
         return data, label
 
-    def _fill(self, data: Rows, label: Rows, index: Any, pad: int) -> tuple[Rows, Rows, Any]:
+    def _fill(self, data: Rows, label: Rows, index: Array, pad: int) -> tuple[Rows, Rows, Any]:
         """Fill the last batch up."""
         if not self._round:
             data = Rows.join([data, self._feeds[0].reader.blank_rows(pad)])
@@ -258,11 +266,11 @@ class LibSVMIter(DataIter):
                                 "reset() starts the next epoch.")
         return self._batch
 
-    def getdata(self) -> Any:
+    def getdata(self) -> NDArray:
         """Data of the current batch, CSRNDArray (batch_size, features)."""
         return self._current().data[0]
 
-    def getlabel(self) -> Any:
+    def getlabel(self) -> NDArray:
         """Labels of the current batch: NDArray (batch_size,), or CSRNDArray (batch_size, k)."""
         return self._current().label[0]
 
@@ -278,11 +286,11 @@ class LibSVMIter(DataIter):
 _CPU = cpu()
 
 
-def _positive(name: str, shape: Any) -> int:
+def _positive(name: str, shape: object) -> int:
     """The one positive number that ``shape`` is or holds."""
     sizes = np.atleast_1d(np.asarray(shape))
     if sizes.shape != (1,) or sizes.dtype.kind not in "iu" or int(sizes[0]) < 1:
-        raise ShapeError(f"{name} is one positive number, not {shape!r}.", hint=f"{name}=(1000,) or 1000, for example.")
+        raise ShapeError(expected(name, "one integer of at least 1", shape), hint=f"{name}=(1000,) or 1000, for example.")
     return int(sizes[0])
 
 

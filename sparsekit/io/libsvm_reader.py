@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from ..base.config import config
-from ..base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnknownNameError
+from ..base.errors import DataFileError, DTypeError, LibSVMError, ShapeError, UnknownNameError, expected
 from ..kernels.cpu import libsvm_read as kernels
 from ..kernels.cpu.jit import in_threads, worker_count
 from ..storage import CSR
 from .libsvm_errors import explain, malformed
 from .source import TextSource, line_too_long
+
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike
+
 
 __all__ = ["LibSVMReader", "Rows"]
 
@@ -37,12 +41,13 @@ class Rows:
     indptr, indices : arrays of int64
     data : array, shape (stored,)
     queries : array of int64, shape (rows,), or None
-        Query ids, if they were asked for.
+        Query ids, if requested.
     """
 
     __slots__ = ("data", "indices", "indptr", "label_indptr", "labels", "queries")
 
-    def __init__(self, labels: Any, label_indptr: Any, indptr: Any, indices: Any, data: Any, queries: Any) -> None:
+    def __init__(self, labels: Any, label_indptr: Any, indptr: Array, indices: Array, data: Array,
+                 queries: Array | None) -> None:
         self.labels, self.label_indptr, self.queries = labels, label_indptr, queries
         self.indptr, self.indices, self.data = indptr, indices, data
 
@@ -98,7 +103,7 @@ class Rows:
                     together("indices"), together("data"), None if parts[0].queries is None else together("queries"))
 
 
-def _join_indptr(parts: list[Any]) -> Any:
+def _join_indptr(parts: list[Any]) -> Array:
     ends = np.cumsum([0, *(part[-1] for part in parts)])
     return np.concatenate([parts[0][:1], *(part[1:] + end for part, end in zip(parts, ends, strict=False))])
 
@@ -127,7 +132,7 @@ class _Parsed(NamedTuple):
     offset: int
 
 
-def _exact(text: str, dtype: Any) -> float:
+def _exact(text: str, dtype: DTypeLike) -> float:
     """The float nearest to a decimal number of any length."""
     value = float(text)
     if dtype == np.float64 or not np.isfinite(value):
@@ -191,12 +196,12 @@ class LibSVMReader:
             raise UnknownNameError.of("zero_based", zero_based, ("True", "False", "auto"))
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
-            raise DTypeError(f"LibSVM values are read as float32 or float64, not {self.dtype}.",
+            raise DTypeError(f"dtype must be float32 or float64, got {self.dtype}.",
                              hint="read float32 and convert with astype.")
         if n_features is not None and n_features < 0:
-            raise ShapeError(f"A matrix cannot have {n_features} columns.", hint="n_features counts columns.")
+            raise ShapeError(expected("n_features", "at least 0", n_features), hint="n_features counts columns.")
         if not 0 <= part_index < num_parts:
-            raise ShapeError(f"There is no part {part_index} of {num_parts}.", hint="parts count from 0.")
+            raise ShapeError(f"Part {part_index} is out of range for {num_parts} parts.", hint="parts count from 0.")
         self.zero_based, self.n_features, self.multilabel, self.query_id = zero_based, n_features, multilabel, query_id
         self._parts, self._part, self._chunk = int(num_parts), int(part_index), max(int(chunk_bytes), 16)
         self._mantissa = 23 if self.dtype == np.float32 else 52
@@ -205,7 +210,7 @@ class LibSVMReader:
 
     @property
     def name(self) -> str:
-        """What messages call the source."""
+        """The name of the source in messages."""
         return self.source.name
 
     def __iter__(self) -> Iterator[Rows]:
@@ -303,7 +308,7 @@ class LibSVMReader:
         step = -(-total // self._parts)
         return min(step * self._part, total), min(step * (self._part + 1), total)
 
-    def _parse(self, blocks: _LineBlocks, text: Any, start: int, stop: int, base: int, width: int) -> Iterator[Rows]:
+    def _parse(self, blocks: _LineBlocks, text: Array, start: int, stop: int, base: int, width: int) -> Iterator[Rows]:
         edges = self._edges(text, start, stop)
         results: list[Any] = [None] * (len(edges) - 1)
 
@@ -322,7 +327,7 @@ class LibSVMReader:
             if len(rows):
                 yield rows
 
-    def _edges(self, text: Any, start: int, stop: int) -> list[int]:
+    def _edges(self, text: object, start: int, stop: int) -> list[int]:
         """Bounds of the pieces that threads parse, at line ends, and a scratch for each."""
         count = max(1, min(worker_count(), (stop - start) // PIECE_BYTES))
         edges = [start]
@@ -353,11 +358,11 @@ class LibSVMReader:
             (rows.data if which else rows.labels)[place] = value
         return parsed, rows
 
-    def _floats(self, bits: Any) -> Any:
+    def _floats(self, bits: Array) -> Any:
         return bits.astype(np.uint32).view(np.float32) if self._mantissa == 23 else bits.copy().view(np.float64)
 
     def _sort(self, rows: Rows, blocks: _LineBlocks, text: Any, start: int, base: int) -> None:
-        """Bring the indices of every row into order; a repeated one is an error."""
+        """Sort the indices of every row; a repeated one is an error."""
         row_of = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
         order = np.lexsort((rows.indices, row_of))
         rows.indices, rows.data = rows.indices[order], rows.data[order]

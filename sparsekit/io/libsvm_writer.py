@@ -7,7 +7,7 @@ import contextlib
 import gzip
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,20 +17,26 @@ from ..base.errors import DTypeError, ShapeError
 from ..base.files import failures_named, written
 from ..storage import CSR, RowSparse, convert
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array
+
+
 __all__ = ["save_libsvm"]
 
 #: Pairs that are formatted at once.
 PIECE_PAIRS = 1 << 16
 
 
-def _host(array: Any) -> Any:
+def _host(array: object) -> Any:
     """The store of one of our arrays, in main memory; anything else as it is."""
     if hasattr(array, "as_in_context"):
         array = array.as_in_context(cpu())
     return getattr(array, "_store", array)
 
 
-def _as_csr(data: Any) -> CSR:
+def _as_csr(data: object) -> CSR:
     """The matrix to write, from an array, a store, or a scipy matrix."""
     store = _host(data)
     if isinstance(store, CSR):
@@ -52,7 +58,7 @@ def _as_csr(data: Any) -> CSR:
     return convert(np.ascontiguousarray(dense), "csr")
 
 
-def _exact(values: Any, what: str) -> Any:
+def _exact(values: Array, what: str) -> Any:
     """Numbers whose text gives them again, as an array of numpy."""
     values = np.asarray(values)
     if values.dtype == np.float16:
@@ -63,7 +69,7 @@ def _exact(values: Any, what: str) -> Any:
     return values.astype(np.int64) if values.dtype.kind == "b" else values
 
 
-def _labels(label: Any, rows: int) -> tuple[Any, Any]:
+def _labels(label: Array | CSR | Sequence[Any], rows: int) -> tuple[Any, Any]:
     """Labels one after another, and where each row's start."""
     store = _host(label)
     if isinstance(store, CSR) or hasattr(store, "tocsr"):
@@ -99,7 +105,7 @@ def _packed(raw: Any, path: Any) -> Any:
     return bz2.BZ2File(raw, "wb") if name.endswith(".bz2") else contextlib.nullcontext(raw)
 
 
-def _pieces(indptr: Any, label_starts: Any) -> Iterator[tuple[int, int]]:
+def _pieces(indptr: Array, label_starts: Array) -> Iterator[tuple[int, int]]:
     """Row ranges of about ``PIECE_PAIRS`` entries, labels and line ends counted in."""
     rows = indptr.shape[0] - 1
     filled = indptr + label_starts + np.arange(rows + 1)
@@ -111,8 +117,8 @@ def _pieces(indptr: Any, label_starts: Any) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def save_libsvm(path: Any, data: Any, label: Any, zero_based: bool = True, query_id: Any = None,
-                comment: str | None = None) -> None:
+def save_libsvm(path: object, data: object, label: Array | Sequence[Any], zero_based: bool = True,
+                query_id: Sequence[int] | None = None, comment: str | None = None) -> None:
     """Write rows and labels as LibSVM text that reads back bit by bit.
 
     Every stored value is written, zeros too, with the fewest digits that give the same float again.
@@ -162,7 +168,7 @@ def save_libsvm(path: Any, data: Any, label: Any, zero_based: bool = True, query
             file.write(text)
 
 
-def _queries(query_id: Any, rows: int) -> Any:
+def _queries(query_id: Sequence[int] | None, rows: int) -> Array:
     if query_id is None:
         return np.empty(0, np.int64)
     queries = np.asarray(query_id.asnumpy() if hasattr(query_id, "asnumpy") else query_id)
@@ -172,12 +178,12 @@ def _queries(query_id: Any, rows: int) -> Any:
     return queries.astype(np.int64)
 
 
-def _texts(values: Any) -> list[str]:
+def _texts(values: Array) -> list[str]:
     """The fewest digits that give the same numbers again, without the point of whole ones."""
     return [text.removesuffix(".0") for text in values.astype(np.dtypes.StringDType()).tolist()]
 
 
-def _formatted(matrix: CSR, labels: Any, starts: Any, queries: Any, base: int) -> Iterator[bytes]:
+def _formatted(matrix: CSR, labels: Array, starts: Array, queries: Array, base: int) -> Iterator[bytes]:
     """The text, piece by piece."""
     values, indptr = _exact(matrix.data, "values"), matrix.indptr.astype(np.int64)
     for start, stop in _pieces(indptr, starts):
@@ -192,5 +198,5 @@ def _formatted(matrix: CSR, labels: Any, starts: Any, queries: Any, base: int) -
                 words.insert(0, f"qid:{queries[row]}")
             if starts[row] < starts[row + 1]:
                 words.insert(0, ",".join(classes[starts[row] - starts[start]:starts[row + 1] - starts[start]]))
-            lines.append(" ".join(words or [f"{base}:0"]) + "\n")  # a blank line would be no row
+            lines.append(" ".join(words or [f"{base}:0"]) + "\n")  # readers skip a blank line
         yield "".join(lines).encode()

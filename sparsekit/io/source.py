@@ -1,4 +1,4 @@
-"""Where text comes from: paths, file objects and lines, plain, gzip or bz2, with errors that name the source."""
+"""Sources of text: paths, file objects and lines, plain, gzip or bz2, with errors that name the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 from ..base.config import config
-from ..base.errors import DataFileError, DTypeError, ShapeError
+from ..base.errors import DataFileError, DTypeError, ShapeError, expected
 from ..base.files import path_of
 
 __all__ = ["TextSource", "check_batch", "line_too_long"]
@@ -43,9 +43,9 @@ class _Blocks(io.RawIOBase):
         return count
 
 
-def _bytes(text: Any) -> bytes:
+def _bytes(text: object) -> bytes:
     if not isinstance(text, (str, bytes, bytearray, memoryview)):
-        raise DTypeError(f"A line of text is str or bytes, not {type(text).__name__}.",
+        raise DTypeError(expected("A line of text", "str or bytes", type(text)),
                          hint="pass a path, a file object, or an iterable of lines.")
     return text.encode() if isinstance(text, str) else bytes(text)
 
@@ -63,7 +63,7 @@ def _ended(lines: Iterable[Any]) -> Iterator[Any]:
 
 
 class _Lines(io.RawIOBase):
-    """Text of which no line is longer than ``config.line_limit``, whoever reads it."""
+    """A text file that raises on lines longer than ``config.line_limit``."""
 
     def __init__(self, file: Any, name: str) -> None:
         self._file, self._name, self._length, self._line = file, name, 0, 1
@@ -113,7 +113,7 @@ class TextSource:
     Attributes
     ----------
     name : str
-        What messages call it.
+        Its name in messages.
     reopenable : bool
         Whether it can be read again from the start.
     """
@@ -190,7 +190,7 @@ class TextSource:
                                 "and that you may read it.") from error
 
     def size(self) -> int:
-        """Bytes of decompressed text; reads the whole source if it is compressed or no regular file."""
+        """Bytes of decompressed text; reads the whole source if it is compressed or not a regular file."""
         with self.open() as handle:
             if isinstance(handle, io.BufferedReader) and handle.seekable():
                 return handle.seek(0, os.SEEK_END)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..base.errors import DataFileError, ShapeError
+from ..base.errors import DataFileError, ShapeError, expected
 from ..base.workers import Threads
 from .data import DataBatch, DataDesc, DataIter
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["PrefetchingIter", "ResizeIter"]
 
@@ -22,11 +26,11 @@ class _Held(DataIter):
             raise DataFileError("There is no current batch.", hint="call next() or iter_next() first.")
         return self.current_batch
 
-    def getdata(self) -> Any:
+    def getdata(self) -> list[NDArray]:
         """Data of the current batch."""
         return self._current().data
 
-    def getlabel(self) -> Any:
+    def getlabel(self) -> list[NDArray]:
         """Labels of the current batch."""
         return self._current().label
 
@@ -66,7 +70,7 @@ class ResizeIter(_Held):
 
     def __init__(self, data_iter: DataIter, size: int, reset_internal: bool = True) -> None:
         if size < 0:
-            raise ShapeError(f"An epoch cannot have {size} batches.", hint="size counts batches.")
+            raise ShapeError(expected("size", "at least 0", size), hint="size counts batches.")
         super().__init__(data_iter.batch_size)
         self.data_iter, self.size, self.reset_internal = data_iter, size, reset_internal
         self.cur = 0
@@ -141,7 +145,7 @@ class PrefetchingIter(_Held):
         self.iters: list[DataIter] = iters if isinstance(iters, list) else [iters]
         self.n_iter = len(self.iters)
         if not self.iters:
-            raise ShapeError("There is no iterator to read ahead of.", hint="pass at least one.")
+            raise ShapeError("PrefetchingIter needs at least one iterator.", hint="pass at least one.")
         if any(renames is not None and len(renames) != self.n_iter for renames in (rename_data, rename_label)):
             raise ShapeError(f"{self.n_iter} iterators need as many dictionaries of new names.", hint="{} renames nothing.")
         self.rename_data, self.rename_label = rename_data, rename_label

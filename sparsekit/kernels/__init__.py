@@ -6,13 +6,19 @@ module, its other attributes are kernels, imported when first touched.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ..base.context import HOST
 from ..base.errors import UnknownNameError
 from ..base.forking import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .types import ArrayModule, Kernels
 
 __all__ = ["for_device", "loaded", "warm"]
 
@@ -56,26 +62,29 @@ FILES = {
 _FILE_OF = {name: file for file, names in FILES.items() for name in names}
 
 
-class Kernels:
-    """The kernels of one device, loaded one by one on first use."""
+class DeviceKernels:
+    """The kernels of one device, loaded one by one on first use; ``types.Kernels`` declares them one by one."""
 
-    def __init__(self, device: str, xp: Any) -> None:
+    def __init__(self, device: str, xp: ArrayModule) -> None:
         self.device, self.xp = device, xp
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:  # Any: which kernel it is, is known at run time alone
         file = _FILE_OF.get(name)
         if file is None:
             raise UnknownNameError.of("kernel", name, _FILE_OF)
-        kernel = getattr(load(f"{__name__}.{self.device}.{file}"), name)
+        kernel: Callable[..., Any] = getattr(load(f"{__name__}.{self.device}.{file}"), name)
         setattr(self, name, kernel)
         return kernel
 
 
+#: numpy as operators see it.
+NUMPY = cast("ArrayModule", np)
+
 _loaded: dict[str, Kernels] = {}
 
 
-#: What stands for the kernels of contexts that are no devices.
-stand_ins: dict[str, Any] = {}
+#: Substitutes for the kernels of contexts that are not devices.
+stand_ins: dict[str, Kernels] = {}
 
 
 def for_device(device: str) -> Kernels:
@@ -85,15 +94,15 @@ def for_device(device: str) -> Kernels:
         if device in HOST and device != "cpu":
             return for_device("cpu")
         if device in stand_ins:
-            stand_in: Kernels = stand_ins[device]
-            return stand_in
-        xp = np if device == "cpu" else load(f"{__name__}.gpu.arrays").Arrays()
-        found = _loaded[device] = Kernels(device, xp)
+            return stand_ins[device]
+        # The casts: numpy's stubs have overloads where ArrayModule has one line, and __getattr__ declares no kernels.
+        xp = NUMPY if device == "cpu" else cast("ArrayModule", load(f"{__name__}.gpu.arrays").Arrays())
+        found = _loaded[device] = cast("Kernels", DeviceKernels(device, xp))
     return found
 
 
 def loaded() -> tuple[str, ...]:
-    """The devices whose kernels have been asked for."""
+    """The devices whose kernels have been loaded."""
     return tuple(_loaded)
 
 

@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar
 
 from ..base.errors import DTypeError, UnknownNameError, UnsupportedError
+from ..base.forking import load
 
 __all__ = ["KVStoreBase", "create"]
 
@@ -20,7 +21,7 @@ class KVStoreBase:
     given to a ``Trainer``.
     """
 
-    #: The one capability that is asked for.
+    #: The only capability.
     OPTIMIZER = "optimizer"
     kv_registry: ClassVar[dict[str, type[KVStoreBase]]] = {}
     #: Names that the class is registered under beside its own.
@@ -37,24 +38,24 @@ class KVStoreBase:
             KVStoreBase.kv_registry[name] = klass
         return klass
 
-    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
         """Keep a value, and write it to every array of ``out``."""
         raise self._lacks("broadcast")
 
-    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+    def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """Sum the values, and write the result to ``out``, or to where they came from."""
         raise self._lacks("pushpull")
 
     @staticmethod
     def is_capable(capability: str) -> bool:
-        """Whether the store can do something; ``"optimizer"`` is all that is asked for."""
+        """Whether the store has a capability; ``"optimizer"`` is the only one."""
         return False
 
-    def set_optimizer(self, optimizer: Any) -> None:
+    def set_optimizer(self, optimizer: object) -> None:
         """Let an optimizer change what is kept by what is pushed."""
         raise self._lacks("set_optimizer")
 
-    def save_optimizer_states(self, fname: Any, dump_optimizer: bool = False) -> None:
+    def save_optimizer_states(self, fname: object, dump_optimizer: bool = False) -> None:
         """Write the optimizer's states to a file."""
         raise self._lacks("save_optimizer_states")
 
@@ -112,6 +113,8 @@ def create(name: str = "local") -> KVStoreBase:
     found = KVStoreBase.kv_registry.get(lower)
     if found is not None:
         return found(lower) if found.names else found()  # type: ignore[call-arg]
+    if lower == "teststore":
+        return load("sparsekit.compat.teststore").TestStore()
     if lower.startswith(DISTRIBUTED):
         raise UnsupportedError(f"A kvstore of kind {name!r} needs several machines or GPUs that talk to each other; here all "
                                "contexts are of one machine.", hint="use 'device' or 'local'.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..base.errors import (
     StorageTypeError,
     UnknownNameError,
     UnsupportedError,
+    expected,
 )
 from ..base.files import write_whole
 from ..ndarray.arithmetic import add
@@ -25,6 +26,12 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from ..optimizer import Optimizer, get_updater
 from .base import KVStoreBase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..optimizer.updater import Updater
+
 
 __all__ = ["KVStore", "read_states"]
 
@@ -67,7 +74,7 @@ class KVStore(KVStoreBase):
 
     # values
 
-    def init(self, key: Any, value: Any) -> None:
+    def init(self, key: object, value: object) -> None:
         """Keep a copy of a value under a new key.
 
         Parameters
@@ -86,20 +93,20 @@ class KVStore(KVStoreBase):
                 raise SparsekitError(f"The key {one!r} has been initialized already.", hint="push() changes its value.")
             self._held[one] = self._home(arrays[0]).copy()
 
-    def _share(self, key: Any, value: Any) -> None:
+    def _share(self, key: int | str, value: NDArray) -> None:
         """Keep the array itself, so that updates write to it."""
         self._held[key] = value
 
-    def _home(self, array: Any) -> Any:
+    def _home(self, array: NDArray) -> NDArray:
         """The array where the store keeps values."""
         return array if "device" in self._type else array.as_in_context(cpu())
 
-    def _of(self, key: Any) -> Any:
+    def _of(self, key: int | str) -> NDArray:
         if key not in self._held:
             raise ParameterNameError(f"The key {key!r} has not been initialized.", hint="call init(key, value) first.")
         return self._held[key]
 
-    def push(self, key: Any, value: Any, priority: int = 0) -> None:
+    def push(self, key: object, value: object, priority: int = 0) -> None:
         """Replace a value by the sum of these arrays, or make a step of the optimizer with that as the gradient.
 
         Parameters
@@ -126,7 +133,7 @@ class KVStore(KVStoreBase):
             else:
                 self._held[one] = total.copy()
 
-    def _sum(self, arrays: list[Any], held: Any) -> Any:
+    def _sum(self, arrays: list[Any], held: NDArray) -> Any:
         for array in arrays:
             if array.shape != held.shape:
                 raise ShapeError(f"An array of shape {array.shape} was pushed to a value of shape {held.shape}.",
@@ -136,7 +143,7 @@ class KVStore(KVStoreBase):
             total = add(total, array.detach().as_in_context(held.context))
         return total
 
-    def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
+    def pull(self, key: object, out: object = None, priority: int = 0, ignore_sparse: bool = True) -> None:
         """Write a value to arrays, in their own storage types.
 
         Parameters
@@ -154,17 +161,19 @@ class KVStore(KVStoreBase):
                 if array is not held and not (ignore_sparse and array.stype != "default"):
                     held.detach().copyto(array)
 
-    def pushpull(self, key: Any, value: Any, out: Any = None, priority: int = 0) -> None:
+    def pushpull(self, key: object, value: object, out: object = None, priority: int = 0) -> None:
         """``push``, and ``pull`` to ``out``, or to where the values came from."""
         self.push(key, value, priority)
         self.pull(key, value if out is None else out, priority, ignore_sparse=False)
 
-    def broadcast(self, key: Any, value: Any, out: Any, priority: int = 0) -> None:
+    def broadcast(self, key: object, value: object, out: object, priority: int = 0) -> None:
         """``init``, and ``pull``."""
         self.init(key, value)
         self.pull(key, out, priority, ignore_sparse=False)
 
-    def row_sparse_pull(self, key: Any, out: Any = None, priority: int = 0, row_ids: Any = None) -> None:
+    def row_sparse_pull(self, key: list[Any] | Sequence[str] | str | tuple[Any, ...],
+                        out: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...] | None = None, priority: int = 0,
+                        row_ids: NDArray | Sequence[Any] | None = None) -> None:
         """Write the given rows of a row_sparse value to row_sparse arrays, which then store no others.
 
         Parameters
@@ -198,7 +207,7 @@ class KVStore(KVStoreBase):
 
     # the optimizer
 
-    def set_optimizer(self, optimizer: Any) -> None:
+    def set_optimizer(self, optimizer: object) -> None:
         """Make pushes steps of an optimizer.
 
         Examples
@@ -217,21 +226,21 @@ class KVStore(KVStoreBase):
                              hint="make one with mx.optimizer.create('sgd').")
         self._set_updater(get_updater(optimizer))
 
-    def _set_updater(self, updater: Any) -> None:
+    def _set_updater(self, updater: Callable[..., Any] | Updater) -> None:
         """Make pushes calls of ``updater(key, pushed, value)``, which changes the value."""
         self._updater = updater
 
-    def save_optimizer_states(self, fname: Any, dump_optimizer: bool = False) -> None:
+    def save_optimizer_states(self, fname: object, dump_optimizer: bool = False) -> None:
         """Write the optimizer's states to a file, and with ``dump_optimizer`` its settings."""
         write_whole(fname, self._own_updater().get_states(dump_optimizer))
 
-    def load_optimizer_states(self, fname: Any) -> None:
+    def load_optimizer_states(self, fname: object) -> None:
         """Read the optimizer's states from a file; nothing in it is executed."""
         self._own_updater().set_states(read_states(fname))
 
-    def _own_updater(self) -> Any:
+    def _own_updater(self) -> Updater:
         if not hasattr(self._updater, "get_states"):
-            raise SparsekitError("The store has no optimizer, so no states.", hint="call set_optimizer() first.")
+            raise SparsekitError("The store has no optimizer, so it has no optimizer states.", hint="call set_optimizer() first.")
         return self._updater
 
     def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
@@ -246,7 +255,7 @@ class KVStore(KVStoreBase):
                                hint="leave compression_params out.")
 
 
-def _pairs(key: Any, value: Any) -> Iterator[tuple[Any, list[Any]]]:
+def _pairs(key: object, value: object) -> Iterator[tuple[Any, list[Any]]]:
     """Each key with its arrays."""
     if isinstance(key, (list, tuple)):
         if not isinstance(value, (list, tuple)) or len(key) != len(value):
@@ -255,7 +264,7 @@ def _pairs(key: Any, value: Any) -> Iterator[tuple[Any, list[Any]]]:
             yield from _pairs(one, values)
         return
     if not isinstance(key, (int, str)):
-        raise DTypeError(f"A key is a number or a string, not a {type(key).__name__}.", hint="give 3, or 'weight'.")
+        raise DTypeError(expected("A key", "an integer or a string", type(key)), hint="give 3, or 'weight'.")
     arrays = list(value) if isinstance(value, (list, tuple)) else [value]
     for array in arrays:
         if not isinstance(array, NDArray):
@@ -266,7 +275,7 @@ def _pairs(key: Any, value: Any) -> Iterator[tuple[Any, list[Any]]]:
     yield key, arrays
 
 
-def _flat(given: Any) -> Iterator[Any]:
+def _flat(given: object) -> Iterator[Any]:
     """What is in lists of lists, in order."""
     if isinstance(given, (list, tuple)):
         for part in given:
@@ -283,9 +292,9 @@ def _check_row_sparse(held: Any, array: Any) -> None:
         raise ShapeError(f"out has shape {array.shape}, the value {held.shape}.", hint="they must agree.")
 
 
-def _rows(row_ids: Any, held: Any) -> Any:
+def _rows(row_ids: NDArray | None, held: NDArray) -> NDArray:
     if not isinstance(row_ids, NDArray):
-        raise DTypeError(f"row_ids are a {type(row_ids).__name__}, not an NDArray.", hint="give mx.nd.array(rows).")
+        raise DTypeError(expected("row_ids", "an NDArray", type(row_ids)), hint="give mx.nd.array(rows).")
     rows = row_ids.asnumpy().reshape(-1)
     if rows.size and not (rows.min() >= 0 and rows.max() < held.shape[0] and np.array_equal(rows, np.floor(rows))):
         raise RowIndexError(f"row_ids run from {rows.min()} to {rows.max()}, and the value has {held.shape[0]} rows.",

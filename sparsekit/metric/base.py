@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import DTypeError, RowIndexError, ShapeError, SparsekitError, UnknownNameError, expected
 from ..base.registry import Registry
 from ..ndarray.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array
+
 
 __all__ = ["CompositeEvalMetric", "EvalMetric", "alias", "check_label_shapes", "classes_at", "create", "pairs", "register"]
 
@@ -44,7 +50,7 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     return labels, preds
 
 
-def _listed(arrays: Any) -> Any:
+def _listed(arrays: object) -> Any:
     return [arrays] if isinstance(arrays, (NDArray, np.ndarray)) else arrays
 
 
@@ -54,7 +60,7 @@ def _numbers(array: Any) -> Any:
         return array.asnumpy()
     if isinstance(array, (np.ndarray, np.generic)):
         return np.asarray(unmasked(array))
-    raise DTypeError(f"A metric takes arrays, not {type(array).__name__}.", hint="mx.nd.array(values) makes one.")
+    raise DTypeError(expected("An argument of a metric", "an array", type(array)), hint="mx.nd.array(values) makes one.")
 
 
 def pairs(labels: Any, preds: Any) -> Iterable[tuple[Any, Any]]:
@@ -63,7 +69,7 @@ def pairs(labels: Any, preds: Any) -> Iterable[tuple[Any, Any]]:
     return [(_numbers(label), _numbers(pred)) for label, pred in zip(labels, preds, strict=True)]
 
 
-def classes_at(label: Any, count: int) -> Any:
+def classes_at(label: Array, count: int) -> Array:
     """Labels as class numbers, which are from 0 to ``count`` - 1.
 
     Raises
@@ -74,7 +80,7 @@ def classes_at(label: Any, count: int) -> Any:
     classes = label.astype(np.int64)
     wrong = classes[(classes < 0) | (classes >= count)]
     if wrong.size:
-        raise RowIndexError(f"The label {wrong[0]} is none of the {count} classes.", hint=f"labels run from 0 to {count - 1}.")
+        raise RowIndexError(f"Label {wrong[0]} is out of range for {count} classes.", hint=f"labels run from 0 to {count - 1}.")
     return classes
 
 
@@ -115,7 +121,7 @@ class EvalMetric:
         """Take in a batch whose arrays have names."""
         self.update(_chosen(label, self.label_names, "label"), _chosen(pred, self.output_names, "output"))
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
         """Take in a batch; to be overridden.
 
         Parameters
@@ -125,7 +131,7 @@ class EvalMetric:
         """
         raise SparsekitError(f"{type(self).__name__} has no update().", hint="override update(self, labels, preds).")
 
-    def _add(self, total: Any, count: Any) -> None:
+    def _add(self, total: float, count: int) -> None:
         """Add what a batch gives to both totals."""
         self.sum_metric += total
         self.global_sum_metric += total
@@ -142,7 +148,7 @@ class EvalMetric:
         self.num_inst: Any = 0
         self.sum_metric = 0.0
 
-    def _value(self, total: Any, count: Any) -> Any:
+    def _value(self, total: float, count: int) -> float:
         return total / count if count else float("nan")
 
     def get(self) -> tuple[Any, Any]:
@@ -162,7 +168,7 @@ class EvalMetric:
         return _zipped(*self.get_global())
 
 
-def _zipped(name: Any, value: Any) -> list[tuple[str, Any]]:
+def _zipped(name: Sequence[str] | str, value: float | Sequence[float]) -> list[tuple[str, Any]]:
     names, values = (part if isinstance(part, list) else [part] for part in (name, value))
     return list(zip(names, values, strict=True))
 
@@ -180,7 +186,7 @@ _registry = Registry(EvalMetric, "metric")
 register, alias = _registry.register, _registry.alias
 
 
-def create(metric: Any, *args: Any, **kwargs: Any) -> Any:
+def create(metric: object, *args: object, **kwargs: object) -> Any:
     """The metric that something stands for.
 
     Parameters
@@ -232,7 +238,7 @@ class CompositeEvalMetric(EvalMetric):
         self.metrics = [create(metric) for metric in metrics or ()]
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
-    def add(self, metric: Any) -> None:
+    def add(self, metric: object) -> None:
         """Append a metric, or what ``create`` takes."""
         self.metrics.append(create(metric))
 
@@ -253,7 +259,7 @@ class CompositeEvalMetric(EvalMetric):
         for metric in self.metrics:
             metric.update_dict(labels, preds)
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
         """Take in a batch."""
         for metric in self.metrics:
             metric.update(labels, preds)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import ShapeError, SparsekitError, UnknownNameError
+from ..base.errors import ShapeError, SparsekitError, UnknownNameError, expected
 from .base import EvalMetric, alias, check_label_shapes, classes_at, pairs, register
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["F1", "MCC", "PCC", "Accuracy", "CrossEntropy", "NegativeLogLikelihood", "Perplexity", "TopKAccuracy"]
 
@@ -33,11 +40,11 @@ class Accuracy(EvalMetric):
     ('accuracy', 0.6666666666666666)
     """
 
-    def __init__(self, axis: int = 1, name: str = "accuracy", output_names: Any = None, label_names: Any = None) -> None:
+    def __init__(self, axis: int = 1, name: str = "accuracy", output_names: object = None, label_names: object = None) -> None:
         super().__init__(name, output_names, label_names, axis=axis, has_global_stats=True)
         self.axis = axis
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Array | NDArray | Sequence[Any]) -> None:
         """Take in a batch of classes, and of classes or scores (batch, classes, …)."""
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
@@ -72,11 +79,12 @@ class TopKAccuracy(EvalMetric):
         if not self.name.endswith(f"_{top_k}"):
             self.name += f"_{top_k}"
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
         """Take in a batch of classes (batch,) and scores (batch, classes)."""
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
-                raise ShapeError(f"The predictions have shape {pred.shape}.", hint="they are scores (batch, classes).")
+                raise ShapeError(expected("The shape of the predictions", "(batch, classes)", pred.shape),
+                                 hint="they are scores of the classes.")
             check_label_shapes(label, pred)
             count = min(pred.shape[1], self.top_k)
             best = np.argpartition(pred.astype(np.float32), pred.shape[1] - count, axis=1)[:, pred.shape[1] - count:]
@@ -89,7 +97,7 @@ class _Counts:
     def __init__(self) -> None:
         self.true_positives = self.false_positives = self.false_negatives = self.true_negatives = 0
 
-    def add(self, true: Any, predicted: Any) -> None:
+    def add(self, true: Array, predicted: Array) -> None:
         self.true_positives += int((predicted & true).sum())
         self.false_positives += int((predicted & ~true).sum())
         self.false_negatives += int((~predicted & true).sum())
@@ -101,7 +109,7 @@ class _Counts:
 
     @property
     def f_score(self) -> float:
-        """The harmonic mean of precision and recall; 0 where there is none."""
+        """The harmonic mean of precision and recall; 0 if both are 0."""
         right = 2 * self.true_positives
         return right / (right + self.false_positives + self.false_negatives) if right else 0.0
 
@@ -123,14 +131,15 @@ class _Binary(EvalMetric):
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
     def _measure(self, counts: _Counts) -> float:
-        raise SparsekitError(f"{type(self).__name__} measures nothing.", hint="override _measure(self, counts).")
+        raise SparsekitError(f"{type(self).__name__} does not define _measure().", hint="override _measure(self, counts).")
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray] | NDArray) -> None:
         """Take in a batch of labels 0 and 1 (batch,) and scores (batch, 2)."""
         counts = [_Counts()] if self.average == "macro" else [self._counts, self._global_counts]
         for label, pred in pairs(labels, preds):
             if pred.ndim != 2:
-                raise ShapeError(f"The predictions have shape {pred.shape}.", hint="they are scores (batch, 2).")
+                raise ShapeError(expected("The shape of the predictions", "(batch, 2)", pred.shape),
+                                 hint="they are scores of the two classes.")
             check_label_shapes(label, pred)
             label = label.astype(np.int64).reshape(len(pred))
             if len(np.unique(label)) > 2:
@@ -211,7 +220,7 @@ class PCC(EvalMetric):
                  has_global_stats: bool = True) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=has_global_stats)
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray] | NDArray) -> None:
         """Take in a batch of classes, and of classes or scores (batch, classes)."""
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
@@ -250,7 +259,7 @@ class PCC(EvalMetric):
         self._confusion = np.zeros((2, 2), np.int64)
 
 
-def _correlation(confusion: Any) -> float:
+def _correlation(confusion: Array) -> float:
     """The coefficient of a table of predictions by labels; nan where only one class occurs."""
     table = confusion.astype(np.float64)
     total, predicted, true = table.sum(), table.sum(axis=1), table.sum(axis=0)
@@ -274,11 +283,11 @@ class Perplexity(EvalMetric):
     """
 
     def __init__(self, ignore_label: int | None, axis: int = -1, name: str = "perplexity", output_names: Any = None,
-                 label_names: Any = None) -> None:
+                 label_names: object = None) -> None:
         super().__init__(name, output_names, label_names, ignore_label=ignore_label, has_global_stats=True)
         self.ignore_label, self.axis = ignore_label, axis
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray] | NDArray) -> None:
         """Take in a batch of classes and probabilities (batch, classes), or of as many more axes as both have."""
         for label, pred in pairs(labels, preds):
             if label.size * pred.shape[self.axis] != pred.size:
@@ -290,18 +299,18 @@ class Perplexity(EvalMetric):
             chosen = pred[counts, classes_at(label[counts], pred.shape[1])]
             self._add(-float(np.log(np.maximum(chosen, 1e-10)).sum(dtype=np.float64)), int(counts.sum()))
 
-    def _value(self, total: Any, count: Any) -> Any:
+    def _value(self, total: float, count: int) -> float:
         return math.exp(total / count) if count else float("nan")
 
 
 class _LogLikelihood(EvalMetric):
     """The mean of ``-log`` of the probability of each label."""
 
-    def __init__(self, eps: float, name: str, output_names: Any, label_names: Any) -> None:
+    def __init__(self, eps: float, name: str, output_names: object, label_names: object) -> None:
         super().__init__(name, output_names, label_names, eps=eps, has_global_stats=True)
         self.eps = eps
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray] | NDArray) -> None:
         """Take in a batch of classes (batch,) and probabilities (batch, classes)."""
         for label, pred in pairs(labels, preds):
             label = label.ravel()
@@ -324,8 +333,8 @@ class CrossEntropy(_LogLikelihood):
     output_names, label_names : list of str, optional
     """
 
-    def __init__(self, eps: float = 1e-12, name: str = "cross-entropy", output_names: Any = None,
-                 label_names: Any = None) -> None:
+    def __init__(self, eps: float = 1e-12, name: str = "cross-entropy", output_names: object = None,
+                 label_names: object = None) -> None:
         super().__init__(eps, name, output_names, label_names)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import DTypeError, ShapeError
+from ..base.errors import DTypeError, ShapeError, expected
 from .base import EvalMetric, check_label_shapes, pairs, register
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["AUC"]
 
@@ -56,7 +62,7 @@ class _Ranking:
 
 @register
 class AUC(EvalMetric):
-    """The area under the receiver operating characteristic of two classes, exact over all batches; MXNet has none.
+    """The area under the receiver operating characteristic of two classes, exact over all batches; not in MXNet.
 
     It is the share of pairs of a positive and a negative sample in which the positive has the higher score, where equal
     scores count half (J. Hanley and B. McNeil 1982); nan where one class is missing.  All distinct scores are kept.
@@ -77,18 +83,19 @@ class AUC(EvalMetric):
     def __init__(self, name: str = "auc", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
         """Take in a batch of labels 0 and 1 (batch,), and scores (batch,), (batch, 1) or, of both classes, (batch, 2)."""
         for label, pred in pairs(labels, preds):
             if pred.ndim > 2 or (pred.ndim == 2 and pred.shape[1] not in (1, 2)):
-                raise ShapeError(f"The predictions have shape {pred.shape}.", hint="they are scores (batch,) or (batch, 2).")
+                raise ShapeError(expected("The shape of the predictions", "(batch,) or (batch, 2)", pred.shape),
+                                 hint="they are scores.")
             scores, label = (pred if pred.ndim == 1 else pred[:, -1]), label.ravel()
             check_label_shapes(label, scores)
             if not np.isin(label, (0, 1)).all():
-                raise ShapeError(f"AUC is of two classes, 0 and 1; there is a label {label[~np.isin(label, (0, 1))][0]}.",
+                raise ShapeError(f"Labels of AUC must be 0 or 1, got {label[~np.isin(label, (0, 1))][0]}.",
                                  hint="(label > 0) makes 0 and 1 of -1 and 1.")
             if np.isnan(scores).any():
-                raise DTypeError("AUC takes no nan among the scores.", hint="look for a training that diverged.")
+                raise DTypeError("The scores of AUC must not be nan.", hint="look for a training that diverged.")
             found = _Scores(scores.astype(np.float64), (label == 0).astype(np.int64), (label == 1).astype(np.int64))
             self._ranking.add(found)
             self._global_ranking.add(found)

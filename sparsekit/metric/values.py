@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from ..base.errors import ShapeError, UnknownNameError, UnsupportedError
 from ..ndarray.ndarray import NDArray
 from .base import EvalMetric, alias, check_label_shapes, pairs, register
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array
+
 
 __all__ = ["MAE", "MSE", "RMSE", "Caffe", "CustomMetric", "Loss", "PearsonCorrelation", "Torch", "np"]
 
@@ -22,10 +28,10 @@ class _Distance(EvalMetric):
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
     @staticmethod
-    def _distance(difference: Any) -> float:
+    def _distance(difference: Array) -> float:
         return float(numpy.square(difference).mean(dtype=numpy.float64))
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: NDArray | Sequence[Any]) -> None:
         """Take in a batch of numbers, and as many predictions; vectors count as columns."""
         for label, pred in pairs(labels, preds):
             label, pred = (array.reshape(-1, 1) if array.ndim == 1 else array for array in (label, pred))
@@ -49,7 +55,7 @@ class MAE(_Distance):
         super().__init__(name, output_names, label_names)
 
     @staticmethod
-    def _distance(difference: Any) -> float:
+    def _distance(difference: Array) -> float:
         return float(numpy.abs(difference).mean(dtype=numpy.float64))
 
 
@@ -81,7 +87,7 @@ class RMSE(_Distance):
         super().__init__(name, output_names, label_names)
 
     @staticmethod
-    def _distance(difference: Any) -> float:
+    def _distance(difference: Array) -> float:
         return math.sqrt(_Distance._distance(difference))
 
 
@@ -107,7 +113,7 @@ class _Moments(NamedTuple):
         return float(self.products[0, 1] / math.sqrt(spread)) if spread else float("nan")
 
 
-def _moments(label: Any, pred: Any) -> _Moments:
+def _moments(label: Array, pred: Array) -> _Moments:
     both = numpy.stack([label.ravel(), pred.ravel()]).astype(numpy.float64)
     if not both.shape[1]:
         return _Moments()
@@ -138,7 +144,7 @@ class PearsonCorrelation(EvalMetric):
         self.average = average
         super().__init__(name, output_names, label_names, average=average, has_global_stats=True)
 
-    def update(self, labels: Any, preds: Any) -> None:
+    def update(self, labels: object, preds: Sequence[NDArray]) -> None:
         """Take in a batch of numbers and predictions of the same shape."""
         for label, pred in pairs(labels, preds):
             check_label_shapes(label, pred, False, True)
@@ -176,7 +182,7 @@ class Loss(EvalMetric):
     def __init__(self, name: str = "loss", output_names: Any = None, label_names: Any = None) -> None:
         super().__init__(name, output_names, label_names, has_global_stats=True)
 
-    def update(self, _: Any, preds: Any) -> None:
+    def update(self, _: object, preds: Sequence[NDArray] | NDArray) -> None:
         """Take in a batch of losses."""
         for _label, pred in pairs(preds, preds):
             self._add(float(pred.sum(dtype=numpy.float64)), pred.size)
@@ -232,7 +238,7 @@ class CustomMetric(EvalMetric):
             self._add(*(found if isinstance(found, tuple) else (found, 1)))
 
     def get_config(self) -> dict[str, Any]:
-        """Not available: a function cannot be written down."""
+        """Not available: a function cannot be serialized."""
         raise UnsupportedError("CustomMetric cannot be serialized: it is a function.", hint="make it again by mx.metric.np.")
 
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from ..base.entry import doors
+from ..base.lazy import lazy
 from .base_module import BaseModule
-from .bucketing_module import BucketingModule
 from .module import Module
-from .python_module import PythonLossModule, PythonModule
-from .sequential_module import SequentialModule
 
 __all__ = ["BaseModule", "BucketingModule", "Module", "PythonLossModule", "PythonModule", "SequentialModule"]
 
-doors(BaseModule, BucketingModule, Module, PythonModule, PythonLossModule, SequentialModule)
+doors(BaseModule, Module)
+
+__getattr__ = lazy(globals(), {
+    "BucketingModule": "compat.module.bucketing_module:BucketingModule",
+    "PythonLossModule": "compat.module.python_module:PythonLossModule",
+    "PythonModule": "compat.module.python_module:PythonModule",
+    "SequentialModule": "compat.module.sequential_module:SequentialModule",
+})
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

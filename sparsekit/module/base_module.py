@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ..ndarray import NDArray, array
 from ..ndarray.checkpoints import read_parameters, write_parameters
 from ..ndarray.functions import F
 from .checks import require
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 __all__ = ["BaseModule"]
 
@@ -56,7 +60,7 @@ class BaseModule:
 
     # training
 
-    def forward_backward(self, data_batch: Any) -> None:
+    def forward_backward(self, data_batch: DataBatch) -> None:
         """``forward`` for training, and ``backward``."""
         self.forward(data_batch, is_train=True)
         self.backward()
@@ -134,7 +138,8 @@ class BaseModule:
         batches = iter(train_data)
         data_batch = next(batches, None)
         if data_batch is None:
-            raise DataFileError("train_data gives no batch.", hint="it is empty, at its end, or has fewer rows than a batch; "
+            raise DataFileError("train_data must give at least one batch.",
+                                hint="it is empty, at its end, or has fewer rows than a batch; "
                                 "reset() starts it again.")
         found: Any = []
         nbatch = 0
@@ -169,7 +174,7 @@ class BaseModule:
         """Whether there are copies of parameters that may differ."""
         return True
 
-    def _measure(self, eval_metric: Any, data_batch: Any) -> None:
+    def _measure(self, eval_metric: object, data_batch: list[Any] | DataBatch) -> None:
         if isinstance(data_batch, list):
             self.update_metric(eval_metric, [one.label for one in data_batch], pre_sliced=True)
         else:
@@ -177,8 +182,8 @@ class BaseModule:
 
     # scoring and predicting
 
-    def score(self, eval_data: Any, eval_metric: Any, num_batch: int | None = None, batch_end_callback: Any = None,
-              score_end_callback: Any = None, reset: bool = True, epoch: int = 0, sparse_row_id_fn: Any = None
+    def score(self, eval_data: object, eval_metric: Any, num_batch: int | None = None, batch_end_callback: Any = None,
+              score_end_callback: object = None, reset: bool = True, epoch: int = 0, sparse_row_id_fn: Any = None
               ) -> list[tuple[str, float]]:
         """Measure the predictions for some data.
 
@@ -192,7 +197,7 @@ class BaseModule:
         reset : bool
             Start the data again first.
         epoch : int
-            Told to the callbacks.
+            Passed to the callbacks.
         sparse_row_id_fn : callable, optional
             As for ``prepare``.
 
@@ -227,7 +232,7 @@ class BaseModule:
             self.forward(eval_batch, is_train=False)
             yield nbatch, eval_batch
 
-    def iter_predict(self, eval_data: Any, num_batch: int | None = None, reset: bool = True, sparse_row_id_fn: Any = None
+    def iter_predict(self, eval_data: object, num_batch: int | None = None, reset: bool = True, sparse_row_id_fn: object = None
                      ) -> Iterator[tuple[list[Any], int, Any]]:
         """Iterate over predictions: outputs, number and batch, one batch after the other.
 
@@ -243,13 +248,13 @@ class BaseModule:
         for nbatch, eval_batch in self._predicted(eval_data, num_batch, reset, sparse_row_id_fn):
             yield self._unpadded(eval_batch), nbatch, eval_batch
 
-    def _unpadded(self, batch: Any) -> list[Any]:
+    def _unpadded(self, batch: DataBatch) -> list[Any]:
         """The outputs without the rows that only fill the batch up."""
         pad = getattr(batch, "pad", None) or 0
         return [output[:output.shape[0] - pad] if pad else output for output in self.get_outputs()]
 
-    def predict(self, eval_data: Any, num_batch: int | None = None, merge_batches: bool = True, reset: bool = True,
-                always_output_list: bool = False, sparse_row_id_fn: Any = None) -> Any:
+    def predict(self, eval_data: object, num_batch: int | None = None, merge_batches: bool = True, reset: bool = True,
+                always_output_list: bool = False, sparse_row_id_fn: object = None) -> Any:
         """Predictions for some data.
 
         Parameters
@@ -289,23 +294,23 @@ class BaseModule:
 
     # parameters in files
 
-    def set_params(self, arg_params: Any, aux_params: Any, allow_missing: bool = False, force_init: bool = True,
-                   allow_extra: bool = False) -> None:
+    def set_params(self, arg_params: dict[str, NDArray], aux_params: dict[str, Any], allow_missing: bool = False,
+                   force_init: bool = True, allow_extra: bool = False) -> None:
         """Give the parameters new values; the arguments are those of ``init_params``."""
         self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params, allow_missing=allow_missing,
                          force_init=force_init, allow_extra=allow_extra)
 
-    def save_params(self, fname: Any) -> None:
+    def save_params(self, fname: str) -> None:
         """Write the parameters to a file, which ``mx.nd.load`` and MXNet 1.9.1 read too."""
         write_parameters(fname, *self.get_params())
 
-    def load_params(self, fname: Any) -> None:
+    def load_params(self, fname: Path) -> None:
         """Read the parameters from a file; of a damaged one, or one for another network, nothing is taken."""
         self.set_params(*read_parameters(fname))
 
     # what a kind of module may leave as it is
 
-    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
         """Make ready for a batch, before ``forward``.
 
         Parameters
@@ -322,7 +327,7 @@ class BaseModule:
         require(self, "binded", "params_initialized")
         return []
 
-    def set_states(self, states: Any = None, value: Any = None) -> None:
+    def set_states(self, states: object = None, value: object = None) -> None:
         """Give the states new values."""
         require(self, "binded", "params_initialized")
         if states or value:
@@ -367,12 +372,12 @@ class BaseModule:
         """Parameters and auxiliary states by name."""
         raise self._lacks("get_params")
 
-    def init_params(self, initializer: Any = Uniform(0.01), arg_params: Any = None, aux_params: Any = None,  # noqa: B008
+    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
                     allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
         """Initialize parameters and auxiliary states."""
         raise self._lacks("init_params")
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: object) -> None:
         """Let a monitor see what is computed."""
         raise self._lacks("install_monitor")
 
@@ -396,7 +401,7 @@ class BaseModule:
         """A step of the optimizer."""
         raise self._lacks("update")
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass."""
         raise self._lacks("update_metric")
 
@@ -405,8 +410,8 @@ class BaseModule:
         """Make arrays for data of these shapes."""
         raise self._lacks("bind")
 
-    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd",
-                       optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: object = "local", optimizer: object = "sgd",
+                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make an optimizer for the parameters."""
         raise self._lacks("init_optimizer")
 

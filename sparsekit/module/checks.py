@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DTypeError, ModuleStateError, ParameterError, ParameterNameError, ShapeError, UnsupportedError
 from ..io import DataDesc
+
+if TYPE_CHECKING:
+    from ..symbol.symbol import Symbol
+
 
 __all__ = ["check_input_names", "check_values", "described", "refuse_groups", "require", "warn_of_labels"]
 
@@ -18,11 +22,11 @@ STEPS = {"binded": ("is not bound", "call bind(data_shapes, label_shapes) first.
          "inputs_need_grad": ("keeps no gradients of its data", "call bind(…, inputs_need_grad=True)."),
          "for_training": ("is bound for predicting", "call bind(…, for_training=True, force_rebind=True).")}
 
-#: Endings of names that are parameters', so that nobody means them as data.
+#: Endings of names of parameters, which are not suggested as names of data.
 ENDINGS = ("_weight", "_bias", "_gamma", "_beta")
 
 
-def require(module: Any, *steps: str) -> None:
+def require(module: object, *steps: str) -> None:
     """Raise unless a module is so far prepared.
 
     Raises
@@ -35,7 +39,7 @@ def require(module: Any, *steps: str) -> None:
             raise ModuleStateError(f"The {type(module).__name__} {what}.", hint=hint)
 
 
-def check_input_names(symbol: Any, names: list[str], kind: str, throw: bool) -> None:
+def check_input_names(symbol: Symbol, names: list[str], kind: str, throw: bool) -> None:
     """Raise, or warn, if a symbol has no arguments of these names.
 
     Raises
@@ -55,8 +59,8 @@ def check_input_names(symbol: Any, names: list[str], kind: str, throw: bool) -> 
         warnings.warn(f"{message} Did you mean one of:\n\t{listed}", UserWarning, stacklevel=4)
 
 
-def refuse_groups(group2ctxs: Any, compression_params: Any) -> None:
-    """Raise if what several devices need is asked for."""
+def refuse_groups(group2ctxs: object, compression_params: object) -> None:
+    """Raise for options that only several devices need."""
     if group2ctxs:
         raise UnsupportedError("group2ctxs would place parts of the network on several contexts, which a symbol here does not: "
                                "its whole graph runs on one.", hint="leave it out; context=[…] gives each context a part of "
@@ -66,7 +70,7 @@ def refuse_groups(group2ctxs: Any, compression_params: Any) -> None:
                                hint="leave compression_params out.")
 
 
-def described(shapes: Any, what: str) -> list[DataDesc]:
+def described(shapes: object, what: str) -> list[DataDesc]:
     """Shapes as descriptions; they may be pairs of a name and a shape.
 
     Raises
@@ -81,7 +85,8 @@ def described(shapes: Any, what: str) -> list[DataDesc]:
             continue
         if not isinstance(one, (list, tuple)) or not 2 <= len(one) <= 4 or not isinstance(one[0], str) \
                 or not isinstance(one[1], (list, tuple)):
-            raise DTypeError(f"{what} has {one!r}, which is no description.", hint="it is a list of pairs of a name and a "
+            raise DTypeError(f"Each description in {what} must be a name and a shape, got {one!r}.",
+                             hint="it is a list of pairs of a name and a "
                              "shape, [('data', (32, 100))], such as an iterator's provide_data.")
         found.append(DataDesc(one[0], tuple(one[1]), *one[2:]))
     return found
@@ -114,7 +119,7 @@ def warn_of_labels(names: list[str], descriptions: list[DataDesc]) -> None:
                       UserWarning, stacklevel=4)
 
 
-def check_labels(symbol: Any, names: list[str], descriptions: list[DataDesc]) -> list[DataDesc]:
+def check_labels(symbol: Symbol, names: list[str], descriptions: list[DataDesc]) -> list[DataDesc]:
     """The labels that the symbol has.
 
     Raises
@@ -132,7 +137,7 @@ def check_labels(symbol: Any, names: list[str], descriptions: list[DataDesc]) ->
     return found
 
 
-def check_values(held: dict[str, Any], given: Any, what: str, allow_missing: bool, allow_extra: bool = True) -> None:
+def check_values(held: dict[str, Any], given: object, what: str, allow_missing: bool, allow_extra: bool = True) -> None:
     """Raise unless values can be copied to what is held.
 
     Raises

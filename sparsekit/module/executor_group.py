@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DTypeError, ParameterError, ParameterNameError, ShapeError, UnsupportedError
 from ..core.dispatch import densified, wrap
@@ -13,6 +13,14 @@ from ..kernels import for_device
 from ..ndarray.functions import F
 from ..symbol.attr_text import dtype_of
 from .checks import require
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..metric.classification import Accuracy
+    from ..ndarray.ndarray import NDArray
+    from ..symbol.executor import Executor
+
 
 __all__ = ["DataParallelExecutorGroup", "split_batch"]
 
@@ -85,7 +93,7 @@ class DataParallelExecutorGroup:
 
     # binding
 
-    def _requests(self, grad_req: Any, data_names: list[str]) -> dict[str, str]:
+    def _requests(self, grad_req: object, data_names: list[str]) -> dict[str, str]:
         """What a backward pass does to each argument's gradient."""
         if isinstance(grad_req, (list, tuple)):
             if len(grad_req) != len(self.arg_names):
@@ -234,7 +242,7 @@ class DataParallelExecutorGroup:
         for one in self.execs:
             one.forward(is_train=is_train)
 
-    def _feed(self, batch: Any, kind: str, descriptions: list[DataDesc], targets: list[list[Any]], layouts: list[int]) -> None:
+    def _feed(self, batch: object, kind: str, descriptions: list[DataDesc], targets: list[list[Any]], layouts: list[int]) -> None:
         parts = [getattr(one, kind) for one in batch] if isinstance(batch, list) else None
         given = getattr(batch, kind) if parts is None else parts[0]
         if len(given) != len(descriptions):
@@ -245,7 +253,7 @@ class DataParallelExecutorGroup:
             for piece, target in zip(pieces, blocks, strict=True):
                 _put(one.name, piece, target)
 
-    def _cut(self, array: Any, axis: int) -> Iterator[Any]:
+    def _cut(self, array: NDArray, axis: int) -> Iterator[Any]:
         """The parts of an array, one for each context."""
         if axis < 0 or len(self.slices) == 1:
             return itertools.repeat(array, len(self.slices))
@@ -307,11 +315,11 @@ class DataParallelExecutorGroup:
                                    hint="get_states(merge_multi_context=False)")
         return [block[0] for block in self.state_arrays] if merge_multi_context else self.state_arrays
 
-    def set_states(self, states: Any = None, value: Any = None) -> None:
+    def set_states(self, states: Any = None, value: object = None) -> None:
         """Give the states these arrays, one for each context, or one number."""
         if (states is None) == (value is None):
             raise ParameterError(f"{'None' if states is None else 'Both'} of states & value is given.",
-                                 hint="exactly one of them: arrays, or a number for all.")
+                                 hint="give exactly one: states=[arrays], or value=number for all.")
         if value is not None:
             for block in self.state_arrays:
                 for array in block:
@@ -324,7 +332,7 @@ class DataParallelExecutorGroup:
             for source, array in zip(given if isinstance(given, (list, tuple)) else [given], block, strict=True):
                 source.copyto(array)
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool, label_names: list[str]) -> None:
+    def update_metric(self, eval_metric: Accuracy, labels: Sequence[NDArray], pre_sliced: bool, label_names: list[str]) -> None:
         """Let a metric take in the outputs and labels of every context."""
         names = [one.name for one in self.label_shapes] if self.label_shapes else label_names
         layouts = self.label_layouts if self.label_shapes else [0] * len(names)
@@ -332,7 +340,7 @@ class DataParallelExecutorGroup:
         for one, part in zip(self.execs, parts, strict=True):
             eval_metric.update_dict(dict(zip(names, part, strict=False)), dict(zip(self.output_names, one.outputs, strict=True)))
 
-    def _label_parts(self, labels: Any, layouts: list[int], names: list[str]) -> Any:
+    def _label_parts(self, labels: Sequence[NDArray], layouts: list[int], names: list[str]) -> Any:
         if not labels and names:
             raise ParameterError("There are no labels to measure with.",
                                  hint=f"the iterator gives {', '.join(names)}, or score another one.")
@@ -346,7 +354,7 @@ class DataParallelExecutorGroup:
             mon.install(one)
 
 
-def _check_shared(names: list[str], made: Any, shared: Any) -> None:
+def _check_shared(names: list[str], made: Executor, shared: Executor) -> None:
     """Raise unless two executors share all parameters."""
     for name in names:
         held = shared.arg_dict.get(name)
@@ -372,7 +380,7 @@ def _put(name: str, piece: Any, target: Any) -> None:
     piece.copyto(target)
 
 
-def _mean(block: list[Any], target: Any) -> Any:
+def _mean(block: list[Any], target: NDArray) -> NDArray:
     """The mean of an array's copies on all contexts, where the target is."""
     total = block[0].as_in_context(target.context)
     for other in block[1:]:

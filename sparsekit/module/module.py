@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context, cpu
-from ..base.errors import DTypeError, ParameterError, ShapeError
+from ..base.errors import DTypeError, ParameterError, ShapeError, expected
 from ..io import DataDesc
 from ..ndarray import zeros
 from ..symbol import Symbol
@@ -26,6 +26,12 @@ from .checks import (
 from .executor_group import DataParallelExecutorGroup
 from .parameters import ParameterModule
 from .steps import check_row_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..io.data import DataBatch
+
 
 __all__ = ["Module"]
 
@@ -57,7 +63,7 @@ class Module(ParameterModule):
     Raises
     ------
     ParameterError
-        If the symbol has no argument of a name given; of labels it is a warning.
+        If the symbol has no argument of a given name; for labels it is a warning.
     UnsupportedError
         For ``group2ctxs`` and ``compression_params``.
 
@@ -70,12 +76,12 @@ class Module(ParameterModule):
     >>> mod.fit(train_iter, eval_metric="mse", initializer=mx.init.Normal(), num_epoch=10)
     """
 
-    def __init__(self, symbol: Symbol, data_names: Any = ("data",), label_names: Any = ("softmax_label",),
-                 logger: Any = logging, context: Any = cpu(), work_load_list: Any = None,  # noqa: B008
-                 fixed_param_names: Any = None, state_names: Any = None, group2ctxs: Any = None,
+    def __init__(self, symbol: Symbol, data_names: Any = ("data",), label_names: object = ("softmax_label",),
+                 logger: object = logging, context: Sequence[Context] | Context = cpu(), work_load_list: Any = None,  # noqa: B008
+                 fixed_param_names: Sequence[str] | None = None, state_names: object = None, group2ctxs: object = None,
                  compression_params: Any = None) -> None:
         if not isinstance(symbol, Symbol):
-            raise DTypeError(f"A Module is made of a Symbol, not of {type(symbol).__name__}.", hint="mx.sym makes them; "
+            raise DTypeError(expected("symbol", "a Symbol", type(symbol)), hint="mx.sym makes them; "
                              "a Gluon block is trained by gluon.Trainer.")
         refuse_groups(group2ctxs, compression_params)
         super().__init__(logger, symbol, [context] if isinstance(context, Context) else list(context))
@@ -205,7 +211,7 @@ class Module(ParameterModule):
         if shared_module is not None and shared_module.optimizer_initialized:
             self.borrow_optimizer(shared_module)
 
-    def _described(self, data_shapes: Any, label_shapes: Any, told: bool = True) -> tuple[list[DataDesc], Any]:
+    def _described(self, data_shapes: object, label_shapes: object, told: bool = True) -> tuple[list[DataDesc], Any]:
         data, labels = described(data_shapes, "data_shapes"), described(label_shapes or [], "label_shapes")
         check_data(self._data_names, data)
         if told:
@@ -213,7 +219,7 @@ class Module(ParameterModule):
         return data, check_labels(self._symbol, self._label_names, labels) or None
 
     def _take(self, group: DataParallelExecutorGroup, shared_module: Module | None) -> None:
-        """Bring the parameters and a new group of executors together."""
+        """Connect the parameters to a new group of executors."""
         if shared_module is not None:
             self._arg_params, self._aux_params = shared_module._arg_params, shared_module._aux_params
             self.params_initialized = True
@@ -230,7 +236,7 @@ class Module(ParameterModule):
             group.set_params(made, states)
         self._arg_params, self._aux_params = made, states
 
-    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
+    def reshape(self, data_shapes: Sequence[Any], label_shapes: object = None) -> None:
         """Compute batches of other shapes from now on, with the same parameters.
 
         Parameters
@@ -244,7 +250,7 @@ class Module(ParameterModule):
 
     # training
 
-    def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
         """Fetch the rows of row_sparse parameters that a batch needs, where a store holds them; before ``forward``.
 
         Without it the next forward pass fetches them all.
@@ -307,7 +313,7 @@ class Module(ParameterModule):
             raise ShapeError("All data batches in a list need to have the same shape.", hint=f"they have {parts}.")
         return [(len(batch) * shape[0], *shape[1:]) for shape in parts[0]]
 
-    def _follow(self, batch: Any, shapes: list[tuple[int, ...]]) -> None:
+    def _follow(self, batch: object, shapes: list[tuple[int, ...]]) -> None:
         """Take batches of these shapes from now on."""
         if len(shapes) != len(self._data_shapes):
             raise ParameterError(f"A batch has {len(shapes)} arrays of data, and {len(self._data_shapes)} are bound.",
@@ -369,7 +375,7 @@ class Module(ParameterModule):
         found: list[Any] = self._exec_group.get_states(merge_multi_context)
         return found
 
-    def set_states(self, states: Any = None, value: Any = None) -> None:
+    def set_states(self, states: object = None, value: object = None) -> None:
         """Give the states new values.
 
         Parameters
@@ -382,7 +388,7 @@ class Module(ParameterModule):
         require(self, "binded", "params_initialized")
         self._exec_group.set_states(states, value)
 
-    def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass.
 
         Parameters
@@ -396,7 +402,7 @@ class Module(ParameterModule):
         require(self, "binded")
         self._exec_group.update_metric(eval_metric, labels, pre_sliced, self._label_names)
 
-    def install_monitor(self, mon: Any) -> None:
+    def install_monitor(self, mon: object) -> None:
         """Let a monitor see what is computed."""
         require(self, "binded")
         self._exec_group.install_monitor(mon)
@@ -406,16 +412,16 @@ def _names(given: Any, what: str) -> list[str]:
     """Names as a list; one name alone stands for itself."""
     found = [given] if isinstance(given, str) else list(given or [])
     if any(not isinstance(name, str) for name in found):
-        raise DTypeError(f"{what} has {found!r}.", hint="it is a list of names.")
+        raise DTypeError(expected(what, "a list of names", found), hint="['data'], for example.")
     return found
 
 
-def _shared_group(shared_module: Any, contexts: int) -> Any:
+def _shared_group(shared_module: Module | None, contexts: int) -> DataParallelExecutorGroup | None:
     """The executors of the module whose parameters are to be used."""
     if shared_module is None:
         return None
     if not isinstance(shared_module, Module):
-        raise DTypeError(f"shared_module is a {type(shared_module).__name__}.", hint="it is a Module.")
+        raise DTypeError(expected("shared_module", "a Module", type(shared_module)), hint="give a module that is bound.")
     require(shared_module, "binded", "params_initialized")
     if len(shared_module._context) < contexts:
         raise ParameterError(f"The module to share with has {len(shared_module._context)} contexts, this one {contexts}.",

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from .. import optimizer as optimizers
-from ..base.errors import DTypeError
+from ..base.errors import DTypeError, expected
 from ..initializer import InitDesc, Uniform
 from .base_module import BaseModule
 from .checks import check_values, require
@@ -19,7 +19,7 @@ __all__ = ["ParameterModule"]
 class ParameterModule(BaseModule):
     """The half of ``Module`` that looks after parameters; it wants ``_exec_group``, whose executors have copies of them."""
 
-    def __init__(self, logger: Any, symbol: Any, contexts: list[Any]) -> None:
+    def __init__(self, logger: Any, symbol: object, contexts: list[Any]) -> None:
         super().__init__(logger)
         self._symbol, self._context = symbol, contexts
         self._param_names: list[str] = []
@@ -45,7 +45,7 @@ class ParameterModule(BaseModule):
         return self._arg_params, self._aux_params
 
     def _sync(self) -> None:
-        """Bring what the contexts have computed to the parameters."""
+        """Copy the results of the contexts to the parameters."""
         if self._steps is not None:
             self._steps.complete(self._param_names, self._exec_group.param_arrays)
         self._exec_group.get_params(self._arg_params, self._aux_params)
@@ -69,7 +69,7 @@ class ParameterModule(BaseModule):
         force_init : bool
             Initialize again.
         allow_extra : bool
-            Has no effect; names that the network does not have never matter here.
+            Has no effect: names that the network does not have are always ignored.
 
         Raises
         ------
@@ -105,8 +105,8 @@ class ParameterModule(BaseModule):
                 self._steps.set(name, self._arg_params[name])
         self.params_initialized, self._params_dirty = True, False
 
-    def set_params(self, arg_params: Any, aux_params: Any, allow_missing: bool = False, force_init: bool = True,
-                   allow_extra: bool = False) -> None:
+    def set_params(self, arg_params: dict[str, Any], aux_params: dict[str, Any], allow_missing: bool = False,
+                   force_init: bool = True, allow_extra: bool = False) -> None:
         """Give the parameters new values.
 
         Parameters
@@ -144,8 +144,8 @@ class ParameterModule(BaseModule):
 
     # the optimizer
 
-    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd",
-                       optimizer_params: Any = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
+                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
         """Make an optimizer for the parameters.
 
         Parameters
@@ -181,7 +181,8 @@ class ParameterModule(BaseModule):
             given = {"rescale_grad": rescale, **dict(optimizer_params)}
             return optimizers.create(optimizer, sym=self._symbol, param_idx2name=names, **given)
         if not isinstance(optimizer, optimizers.Optimizer):
-            raise DTypeError(f"optimizer is a {type(optimizer).__name__}.", hint="'sgd', or mx.optimizer.SGD(…).")
+            raise DTypeError(expected("optimizer", "a name or an Optimizer", type(optimizer)),
+                             hint="'sgd', or mx.optimizer.SGD(…).")
         if optimizer.rescale_grad != rescale:
             warnings.warn("Optimizer created manually outside Module but rescale_grad is not normalized to "
                           f"1.0/batch_size/num_workers ({optimizer.rescale_grad} vs. {rescale}). Is this intended?", UserWarning,
@@ -209,7 +210,7 @@ class ParameterModule(BaseModule):
 
     def save_checkpoint(self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True
                         ) -> None:
-        """Write ``prefix-symbol.json``, ``prefix-0001.params`` and, if asked for, ``prefix-0001.states``.
+        """Write ``prefix-symbol.json``, ``prefix-0001.params`` and, if requested, ``prefix-0001.states``.
 
         Parameters
         ----------
@@ -230,12 +231,12 @@ class ParameterModule(BaseModule):
             self.save_optimizer_states(path)
             logging.info('Saved optimizer state to "%s"', path)
 
-    def save_optimizer_states(self, fname: Any) -> None:
+    def save_optimizer_states(self, fname: str) -> None:
         """Write the optimizer's states to a file."""
         require(self, "optimizer_initialized")
         self._steps.save(fname)
 
-    def load_optimizer_states(self, fname: Any) -> None:
+    def load_optimizer_states(self, fname: object) -> None:
         """Read the optimizer's states from a file."""
         require(self, "optimizer_initialized")
         self._steps.load(fname)

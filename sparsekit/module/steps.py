@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,19 +15,23 @@ from ..kvstore.kvstore import KVStore, read_states
 from ..optimizer import Optimizer, get_updater
 from ..optimizer.updater import UpdateLane
 
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
+
 __all__ = ["Steps", "store_for"]
 
 #: Values of the largest parameter above which "local" lets each context update its own copy.
 LARGE = 1024 * 1024 * 16
 
 
-def store_for(kvstore: Any, contexts: int, arg_params: dict[str, Any]) -> tuple[Any, bool]:
+def store_for(kvstore: object, contexts: int, arg_params: dict[str, Any]) -> tuple[Any, bool]:
     """The store for a module, None if it needs none, and whether the steps are made there.
 
     Raises
     ------
     DTypeError
-        If it is no store, name or None.
+        If it is not a store, a name or None.
     """
     there = flag("MXNET_UPDATE_ON_KVSTORE", True)
     if kvstore is None:
@@ -53,7 +57,7 @@ class Steps:
     kvstore : KVStoreBase or None
     on_kvstore : bool
         Whether the store holds the parameters and makes the steps.  Contexts then get copies: of dense parameters after
-        each step, of row_sparse ones the rows that ``prepare`` asks for, or all before the next forward pass.
+        each step, of row_sparse ones the rows that ``prepare`` requests, or all before the next forward pass.
     names : list of str
         Parameters, by their numbers.
     """
@@ -77,7 +81,7 @@ class Steps:
             else:
                 self.kvstore.broadcast(name, values[name], out=block)
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: NDArray) -> None:
         """Let the store hold this value from now on."""
         if isinstance(self.kvstore, KVStore):
             self.kvstore._share(name, self.kvstore._home(value).copy())
@@ -120,7 +124,7 @@ class Steps:
         self._prepared.add(name)
 
     def complete(self, names: list[str], blocks: list[list[Any]]) -> None:
-        """Give the contexts all rows of the parameters that are behind, unless those of the next batch were asked for."""
+        """Give the contexts all rows of the parameters that are behind, unless those of the next batch were requested."""
         if self._behind:
             for name, block in zip(names, blocks, strict=True):
                 if name in self._behind and name not in self._prepared:
@@ -159,7 +163,7 @@ class Steps:
             raise type(error)(f"{os.fspath(fname)}: {error.message}", hint=error.hint) from None
 
 
-def check_row_ids(found: Any, names: list[str]) -> dict[str, Any]:
+def check_row_ids(found: object, names: list[str]) -> dict[str, Any]:
     """What ``sparse_row_id_fn`` gave, if it is a dict of parameters.
 
     Raises

@@ -44,7 +44,7 @@ from .sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 
 
 def __getattr__(name: str) -> Any:
-    """An operator as a function, or a group of them as a module, made when first asked for."""
+    """An operator as a function, or a group of them as a module, made on first use."""
     if name in _GROUPS:
         found: Any = _group(name)
     elif name in _FLAT:

@@ -1,24 +1,28 @@
-"""What the functions that make arrays take: contexts, shapes, and values of any kind."""
+"""Arguments of the functions that make arrays: contexts, shapes, and values of any kind."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arguments import unmasked
 from ..base.context import Context, current_context, require
 from ..base.dtypes import MOST_AXES, element_type
-from ..base.errors import DTypeError, ShapeError, shown
+from ..base.errors import DTypeError, ShapeError, expected
 from ..base.literal import literal
 from ..core import device, hooks, indices
 from ..core.arrays import wrap
 from ..storage import within_memory
 from ..storage.check import check_memory
 from ..storage.memory import contiguous_copy
+
+if TYPE_CHECKING:
+    from ..base.types import Array, DType
+
 
 __all__ = ["brought", "check_dense", "context_of", "host_values", "is_sparse", "is_sparse_frame", "on", "shape_of",
            "to_device", "values_of"]
@@ -34,38 +38,39 @@ def shape_of(shape: Any) -> tuple[int, ...]:
         shape = literal(shape)
     try:
         sizes = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") and not np.ndim(shape) else shape))
-    except Exception:  # of an object's own
+    except Exception:  # raised by a user's object
         sizes = (-1,)
     if min(sizes, default=0) < 0 or max(sizes, default=0) >= 2**63 or len(sizes) > MOST_AXES:
-        raise ShapeError(f"{shown(shape)} is no shape.",
-                         hint=f"give a tuple of at most {MOST_AXES} numbers that are not negative, such as (2, 3).")
+        raise ShapeError(expected("shape", f"a tuple of at most {MOST_AXES} integers that are not negative", shape),
+                         hint="shape=(2, 3), for example.")
     return sizes
 
 
-def check_dense(shape: tuple[int, ...], kind: Any) -> None:
+def check_dense(shape: tuple[int, ...], kind: DType) -> None:
     """Raise unless a dense array of that shape and type can be made here.
 
     Raises
     ------
     ShapeError
-        If it would be larger than memory can ever be, be it only in name as (0, 2**62) is.
+        If it is larger than any memory, even with a size of 0 as in (0, 2**62).
     InsufficientMemoryError
         If it is larger than what is free.
     """
     check_memory(math.prod(shape) * kind.itemsize, f"A dense array of shape {shape}",
                  "use a sparse array, which stores no zeros.")
     if math.prod(size or 1 for size in shape) * kind.itemsize >= 2**63:
-        raise ShapeError(f"A dense array cannot have the shape {shape}.", hint="use a sparse array, which stores no zeros.")
+        raise ShapeError(f"A dense array of shape {shape} is larger than any memory.",
+                         hint="use a sparse array, which stores no zeros.")
 
 
-def to_device(values: Any, ctx: Context) -> Any:
+def to_device(values: object, ctx: Context) -> Any:
     """A numpy array as a dense store on ``ctx``."""
     if ctx.device_type == "trace":
         return ctx.constant(values)  # type: ignore[attr-defined]
     return device.onto(values, ctx)
 
 
-def on(store: Any, ctx: Context | None) -> Any:
+def on(store: object, ctx: Context | None) -> Any:
     """The array of a store of numpy arrays, on the context given, else on the current one."""
     place, here = context_of(ctx), Context("cpu", 0)
     if place.device_type == "trace":
@@ -75,7 +80,7 @@ def on(store: Any, ctx: Context | None) -> Any:
 
 
 def brought(source: Any, store: Any, start: int) -> Any:
-    """The store of numpy arrays that copies ``source``; a recorder that listened at ``start``, else 0, learns of the copy."""
+    """Copy a store to numpy arrays; the copy is noted for a recorder if ``start`` is not 0."""
     if not start or (hasattr(store, "stype") and isinstance(source, tuple) and isinstance(source[0], (int, np.integer))):
         return store  # of a shape only nothing is copied
     first = source
@@ -87,7 +92,7 @@ def brought(source: Any, store: Any, start: int) -> Any:
     return store
 
 
-def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
+def values_of(source: object, dtype: object = None, default: object = None) -> Any:
     """A copy of the numbers as a contiguous numpy array.
 
     Parameters
@@ -114,7 +119,7 @@ def values_of(source: Any, dtype: Any = None, default: Any = None) -> Any:
         raise _unfit(source, str(error)) from None
 
 
-def is_sparse(source: Any) -> bool:
+def is_sparse(source: object) -> bool:
     """Whether it is a sparse array of another library, which numpy would make dense or an array of one object."""
     return hasattr(source, "tocsr") or hasattr(source, "to_scipy_sparse") or is_sparse_frame(source)
 
@@ -127,19 +132,19 @@ def is_sparse_frame(source: Any) -> bool:
     return any(hasattr(kind, "fill_value") for kind in kinds)
 
 
-def host_values(source: Any) -> Any:
+def host_values(source: Any) -> Array:
     """The values of an array of this library as a numpy array: its own memory, if that is one."""
     store = source._on_host()
     return store if isinstance(store, np.ndarray) else within_memory(store, "default")
 
 
-def _unfit(source: Any, why: str) -> DTypeError:
+def _unfit(source: object, why: str) -> DTypeError:
     return DTypeError(f"A {type(source).__name__} cannot become an array: {why}.",
                       hint="give nested lists of numbers of equal length, or an array of real numbers.")
 
 
-def _numbers(source: Any) -> Any:
-    """Whatever holds numbers as a numpy array, not copied if it is one; text and dates are no numbers."""
+def _numbers(source: object) -> Any:
+    """Convert to a numpy array of numbers, without a copy if possible; raise for text and dates."""
     try:
         found = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
     except (ValueError, TypeError, OverflowError) as error:
@@ -147,7 +152,7 @@ def _numbers(source: Any) -> Any:
     if found.dtype.kind in "US":
         found = _read_numbers(source, found)
     if found.dtype.kind not in "fiubO":
-        raise DTypeError(f"Arrays hold real numbers or integers, not {found.dtype}.",
+        raise DTypeError(f"Arrays must hold real numbers or integers, got {found.dtype}.",
                          hint="take real and imaginary parts apart, or map text and dates to numbers, first.")
     if found.dtype.kind == "O":
         odd = {type(item).__name__ for item in found.flat if not isinstance(item, (numbers.Number, np.generic))}
@@ -156,18 +161,18 @@ def _numbers(source: Any) -> Any:
     return found
 
 
-def _read_numbers(source: Any, texts: Any) -> Any:
+def _read_numbers(source: object, texts: Array) -> Array:
     """The numbers that texts spell, as in MXNet: integers if all are."""
     for kind in (np.int64, np.float64):
         try:
             return texts.astype(kind)
         except (ValueError, OverflowError):
             continue
-    raise _unfit(source, "it holds texts that are no numbers")
+    raise _unfit(source, "it holds texts that are not numbers")
 
 
-def _check_digits(found: Any, wanted: Any) -> None:
-    """Give notice of integers that change in a float type that nobody asked for."""
+def _check_digits(found: Array, wanted: DType) -> None:
+    """Warn of integers that are rounded in a float type that was chosen by default."""
     exact = 1 << (np.finfo(wanted).nmant + 1)
     flat = found.reshape(-1)
     if -exact <= int(flat[flat.argmin()]) and int(flat[flat.argmax()]) <= exact:
@@ -179,11 +184,11 @@ def _check_digits(found: Any, wanted: Any) -> None:
                        f"change: {changed[0]} becomes {int(wanted.type(changed[0]))}", f"pass dtype='{found.dtype}'.", DTypeError)
 
 
-def _check_range(found: Any, wanted: Any) -> None:
-    """Raise unless all numbers, cut to whole ones, are numbers of an integer type."""
+def _check_range(found: Array, wanted: DType) -> None:
+    """Raise unless all numbers, truncated to integers, fit an integer type."""
     if not found.size or found.dtype.kind not in "iuf":
         return
     low, high, limits = found.min().item(), found.max().item(), np.iinfo(wanted)
     if not (int(limits.min) - 1 < low and high < int(limits.max) + 1):
-        raise DTypeError(f"Numbers from {low} to {high} are not all {wanted}, which runs from {limits.min} to {limits.max}.",
+        raise DTypeError(f"Values of {wanted} must be from {limits.min} to {limits.max}, got values from {low} to {high}.",
                          hint="use a wider element type, or clip them first.")

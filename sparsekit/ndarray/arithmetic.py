@@ -5,15 +5,19 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.arguments import unmasked
 from ..base.errors import DTypeError, named
 from ..core.dispatch import invoke, wrap
 from ..core.op import REMEMBERED, find
+from ..ops import declared as _declared  # noqa: F401 - declares the operators
+
+if TYPE_CHECKING:
+    from ..core.op import Op
+
 
 __all__ = [
     "add", "binary", "divide", "equal", "greater", "greater_equal", "lesser", "lesser_equal", "logical_and", "logical_or",
@@ -69,8 +73,8 @@ def binary(name: str, same: str | None, broadcast: str, scalar: str, reverse: st
     return function
 
 
-def _bound(op: Any, number: Any, calls: dict[Any, Any]) -> Any:
-    """The operator with this number, remembered; zero is not, which as a key equals the negative one."""
+def _bound(op: Op, number: object, calls: dict[Any, Any]) -> Any:
+    """The operator bound to this number, cached; zero is not cached, since -0.0 equals 0.0 as a key."""
     if number == 0:
         return op.bind({"scalar": number})
     if len(calls) >= REMEMBERED:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.context import cpu
 from ..base.errors import ParameterError
 from .files import load, save
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
 __all__ = ["load_params", "read_parameters", "save_checkpoint", "write_parameters"]
 
 
-def write_parameters(fname: Any, arg_params: dict[str, Any], aux_params: dict[str, Any]) -> None:
+def write_parameters(fname: str, arg_params: dict[str, Any], aux_params: dict[str, Any]) -> None:
     """Write arguments and auxiliary states to a file, dense and sparse."""
     save(fname, {f"{kind}:{name}": array.as_in_context(cpu()) for kind, arrays in (("arg", arg_params), ("aux", aux_params))
                  for name, array in arrays.items()})
 
 
-def read_parameters(fname: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_parameters(fname: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments and auxiliary states of a file.
 
     Raises
@@ -28,7 +32,7 @@ def read_parameters(fname: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     FileFormatError
         If it is damaged or cut off.
     ParameterError
-        If its arrays are no parameters of a model.
+        If its arrays are not the parameters of a model.
     """
     found = load(fname)
     kinds: dict[str, dict[str, Any]] = {"arg": {}, "aux": {}}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.arguments import strict
 from ..base.errors import ShapeError
 from .functions import F
 from .methods import split_v2 as _split
 from .ndarray import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array, Shape
+
 
 __all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2", "transpose"]
 
@@ -24,22 +30,24 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
     """
     sources, targets = ([int(place) for place in axis] if hasattr(axis, "__iter__") else [axis] for axis in (source, destination))
     if len(sources) != len(targets):
-        raise ShapeError(f"{len(sources)} axes cannot move to {len(targets)} places.", hint="give as many of each.")
+        raise ShapeError(f"source and destination must have equal lengths, got {len(sources)} and {len(targets)}.",
+                         hint="give as many of each.")
     ndim = tensor.ndim
     for axis in (*sources, *targets):
         if not -ndim <= axis < ndim:
-            raise ShapeError(f"axis {axis} is none of the {ndim} axes.", hint=f"axes run from {-ndim} to {ndim - 1}.")
+            raise ShapeError(f"axis {axis} is out of range for an array of {ndim} dimensions.",
+                             hint=f"axes run from {-ndim} to {ndim - 1}.")
     moved = [axis % ndim for axis in sources]
     order = [axis for axis in range(ndim) if axis not in moved]
     for target, axis in sorted(zip((axis % ndim for axis in targets), moved, strict=True)):
         order.insert(target, axis)
     if sorted(order) != list(range(ndim)):
-        raise ShapeError(f"axes {sources} and places {targets} repeat.", hint="name each once.")
+        raise ShapeError(f"source and destination must not repeat an axis, got {sources} and {targets}.", hint="name each once.")
     return F.transpose(tensor, axes=tuple(order))
 
 
 @strict
-def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None = None) -> NDArray:
+def transpose(data: NDArray, axes: float | Array | tuple[Any, ...] = (), out: object = None, name: str | None = None) -> NDArray:
     """A copy with the axes reversed, or in the order given.
 
     A csr matrix gives csr, and so does a row_sparse one; a row_sparse array of more axes stays so where its first axis
@@ -49,7 +57,7 @@ def transpose(data: NDArray, axes: Any = (), out: Any = None, name: str | None =
 
 
 @strict
-def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray:
+def concatenate(arrays: list[Any] | Sequence[NDArray] | tuple[Any, ...], axis: int = 0, always_copy: bool = True) -> NDArray:
     """Arrays joined along an axis that exists; the only array itself if there is one and ``always_copy=False``."""
     if not isinstance(arrays, (list, tuple)) or not arrays:
         raise ShapeError("concatenate was given no arrays.", hint="give a list of at least one.")
@@ -59,7 +67,7 @@ def concatenate(arrays: Any, axis: int = 0, always_copy: bool = True) -> NDArray
 
 
 @strict
-def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(ary: NDArray, indices_or_sections: Shape, axis: int = 0, squeeze_axis: bool = False) -> Any:
     """Parts along ``axis``: ``indices_or_sections`` equal ones, or cut before each of the indices.
 
     Raises
@@ -71,7 +79,7 @@ def split_v2(ary: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis
 
 
 @strict
-def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
+def histogram(a: NDArray, bins: int | NDArray = 10, range: Any = None) -> list[NDArray]:
     """How many elements lie in each bin (int64), and the bins' edges.
 
     Parameters
@@ -89,7 +97,7 @@ def histogram(a: NDArray, bins: Any = 10, range: Any = None) -> Any:
     if low == high:
         low, high = low - 0.5, high + 0.5
     if low > high:
-        raise ShapeError(f"range {range} runs backwards.", hint="give the smaller bound first.")
+        raise ShapeError(f"range must be (low, high) with low at most high, got {range}.", hint="give the smaller bound first.")
     return F._histogram(a, bin_cnt=int(bins), range=(low, high))
 
 

@@ -1,9 +1,9 @@
-"""Functions of ``mx.nd.contrib`` that are no operators: a mask, and loops and branches over arrays."""
+"""Functions of ``mx.nd.contrib`` that are not operators: a mask, and loops and branches over arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,12 @@ from .creation import array, zeros
 from .functions import F
 from .ndarray import NDArray
 from .random import rand_zipfian
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Shape
+
 
 __all__ = ["boolean_mask", "cond", "foreach", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update",
            "multi_mp_lamb_update", "rand_zipfian", "while_loop"]
@@ -30,7 +36,7 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | No
     Raises
     ------
     ShapeError
-        If ``index`` has not one entry for each along the axis.
+        If ``index`` does not have one entry for each entry of the axis.
     """
     axis = range(data.ndim)[axis]
     if index.shape != (data.shape[axis],):
@@ -42,7 +48,7 @@ def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | No
         places, data.context, "int64"), key=key, out=out)
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...]) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
@@ -57,12 +63,13 @@ def joined(steps: list[list[Any]], length: int) -> list[Any]:
     return made
 
 
-def _single(made: list[Any], single: bool) -> Any:
+def _single(made: list[Any], single: bool) -> list[NDArray] | NDArray:
     return made[0] if single and made else made
 
 
 @strict
-def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any, Any]:
+def foreach(body: Callable[..., Any], data: list[Any] | NDArray | tuple[Any, ...],
+            init_states: Sequence[NDArray] | NDArray) -> tuple[Any, Any]:
     """Run ``body`` over the first axis, carrying states from step to step.
 
     Parameters
@@ -94,7 +101,9 @@ def foreach(body: Callable[..., Any], data: Any, init_states: Any) -> tuple[Any,
 
 
 @strict
-def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None) -> Any:
+def while_loop(cond: Callable[..., Any], func: Callable[..., Any],
+               loop_vars: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...],
+               max_iterations: int | None = None) -> tuple[Any, ...]:
     """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
 
     Parameters
@@ -122,13 +131,13 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
 
 
 @strict
-def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
+def cond(pred: NDArray, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> NDArray:
     """``then_func()`` if the array ``pred`` is nonzero, else ``else_func()``."""
     return then_func() if _holds(pred) else else_func()
 
 
-def _holds(condition: Any) -> bool:
-    """Whether a condition holds; a traced one has no value, so that the block that asks runs as it is written."""
+def _holds(condition: NDArray) -> bool:
+    """Whether a condition holds; a traced one has no value, so its block runs unhybridized."""
     if isinstance(condition, NDArray) and hooks.state.tracing:
         from ..core.trace import ControlFlow, refuse  # needs the array classes, and is not needed before a block is traced
 
@@ -136,7 +145,7 @@ def _holds(condition: Any) -> bool:
     return bool(condition)
 
 
-def _interleaved(*lists: Any) -> list[Any]:
+def _interleaved(*lists: Sequence[NDArray]) -> list[Any]:
     """The arrays of the first weight, then those of the second …"""
     if len({len(arrays) for arrays in lists}) != 1:
         raise ShapeError(f"lists of {', '.join(str(len(arrays)) for arrays in lists)} arrays do not fit.",
@@ -144,13 +153,15 @@ def _interleaved(*lists: Any) -> list[Any]:
     return [each for together in zip(*lists, strict=True) for each in together]
 
 
-def _factor(rescale_grad: Any, like: Any) -> NDArray:
+def _factor(rescale_grad: float | Sequence[NDArray] | NDArray, like: NDArray) -> NDArray:
     return rescale_grad if isinstance(rescale_grad, NDArray) else array([rescale_grad], like.context)
 
 
 @strict
-def multi_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, rescale_grad: Any, lrs: Any, wds: Any, etas: Any,
-                       out: Any = None, name: str | None = None, size: int = 0, **attrs: Any) -> Any:
+def multi_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
+                       rescale_grad: float | Sequence[NDArray] | NDArray, lrs: Sequence[Any], wds: Sequence[Any],
+                       etas: Sequence[Any], out: Sequence[NDArray] | None = None, name: str | None = None, size: int = 0,
+                       **attrs: float | Shape) -> list[NDArray]:
     """``adamw_update`` of a list of weights in one call.
 
     Parameters
@@ -171,8 +182,10 @@ def multi_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, rescale_gr
 
 
 @strict
-def multi_mp_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, weights32: Any, rescale_grad: Any, lrs: Any, wds: Any,
-                          etas: Any, out: Any = None, name: str | None = None, size: int = 0, **attrs: Any) -> Any:
+def multi_mp_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
+                          weights32: Sequence[NDArray], rescale_grad: float | Sequence[NDArray], lrs: Sequence[Any],
+                          wds: Sequence[Any], etas: Sequence[Any], out: Sequence[NDArray] | None = None, name: str | None = None,
+                          size: int = 0, **attrs: Shape) -> list[NDArray]:
     """``multi_adamw_update`` of float16 weights by their float32 copies ``weights32``, which are written."""
     arrays = _interleaved(weights, grads, mean, var, weights32)
     return F._multi_mp_adamw_update(*arrays, _factor(rescale_grad, weights[0]), out=out, lrs=lrs, wds=wds, etas=etas,
@@ -180,8 +193,9 @@ def multi_mp_adamw_update(weights: Any, grads: Any, mean: Any, var: Any, weights
 
 
 @strict
-def multi_lamb_update(weights: Any, grads: Any, mean: Any, var: Any, step_count: Any, lrs: Any, wds: Any, out: Any = None,
-                      num_tensors: int = 0, **attrs: Any) -> Any:
+def multi_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
+                      step_count: Sequence[Any], lrs: Sequence[Any], wds: Sequence[Any], out: Sequence[NDArray] | None = None,
+                      num_tensors: int = 0, **attrs: float | Shape) -> list[NDArray]:
     """Both phases of LAMB of a list of weights in one call.
 
     Parameters
@@ -203,8 +217,9 @@ def multi_lamb_update(weights: Any, grads: Any, mean: Any, var: Any, step_count:
 
 
 @strict
-def multi_mp_lamb_update(weights: Any, grads: Any, mean: Any, var: Any, weights32: Any, step_count: Any, lrs: Any, wds: Any,
-                         out: Any = None, num_tensors: int = 0, **attrs: Any) -> Any:
+def multi_mp_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
+                         weights32: Sequence[NDArray], step_count: Sequence[Any], lrs: Sequence[Any], wds: Sequence[Any],
+                         out: Sequence[NDArray] | None = None, num_tensors: int = 0, **attrs: Shape) -> list[NDArray]:
     """``multi_lamb_update`` of float16 weights by their float32 copies ``weights32``, which are written."""
     return F._multi_mp_lamb_update(*_interleaved(weights, grads, mean, var, weights32), out=out, learning_rates=lrs, wds=wds,
                                    step_count=step_count, num_tensors=num_tensors or len(weights), **attrs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..base.arguments import no_more, strict, unmasked
 from ..base.context import Context, num_gpus
 from ..base.dtypes import element_type
 from ..base.entry import entries
-from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, ShapeError, expected
 from ..core import device, hooks
 from ..core.arrays import require_arrays
 from ..core.dispatch import invoke, wrap
@@ -23,12 +23,16 @@ from . import sparse_creation
 from .arguments import brought, check_dense, context_of, is_sparse, on, shape_of, to_device, values_of
 from .ndarray import NDArray
 
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike, Shape
+
+
 __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device",
            "waitall", "zeros"]
 
 
 @strict
-def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> NDArray:
+def array(source_array: object, ctx: Context | None = None, dtype: object = None) -> NDArray:
     """An array with a copy of the values.
 
     Parameters
@@ -77,7 +81,7 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
     Raises
     ------
     DTypeError
-        If it is no numpy array, or of another element type.
+        If it is not a numpy array, or has an unsupported element type.
     ShapeError
         If its memory cannot be shared.
     """
@@ -93,7 +97,7 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
     known = _shared.get(id(ndarray))
     if not ndarray.flags.writeable and (known is None or known() is not ndarray):
         raise ShapeError("An array over read-only memory cannot be shared.", hint="pass zero_copy=False.")
-    ndarray.flags.writeable = True  # it is not where it has been shared before
+    ndarray.flags.writeable = True  # arrays shared before are read-only already
     shared = ndarray.view(np.ndarray)
     ndarray.flags.writeable = False
     key = id(ndarray)
@@ -102,7 +106,7 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
 
 
 @strict
-def full(shape: Any, val: float, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None) -> NDArray:
+def full(shape: Shape, val: float, ctx: Context | None = None, dtype: DTypeLike = None, out: NDArray | None = None) -> NDArray:
     """An array with one value everywhere.
 
     Parameters
@@ -113,8 +117,9 @@ def full(shape: Any, val: float, ctx: Context | None = None, dtype: Any = None, 
     return _made("full", "_full", shape_of(shape), {"shape": shape_of(shape), "value": val}, ctx, dtype, out)
 
 
-def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx: Any, dtype: Any, out: Any) -> NDArray:
-    """A new dense array, or ``out``, which must have the shape and the element type asked for."""
+def _made(name: str, op: str, shape: tuple[int, ...], attrs: dict[str, Any], ctx: Any, dtype: DTypeLike | None,
+          out: Any) -> NDArray:
+    """A new dense array, or ``out``, which must have the requested shape and element type."""
     if out is None:
         kind = element_type(dtype)
         check_dense(shape, kind)
@@ -139,7 +144,7 @@ def _out_of(name: str, given: dict[str, Any]) -> Any:
 
 
 @strict
-def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> NDArray:
+def zeros(shape: object, ctx: Context | None = None, dtype: DTypeLike = None, stype: str | None = None, **kwargs: Any) -> NDArray:
     """An array of zeros; a sparse one stores nothing.
 
     Parameters
@@ -162,13 +167,13 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
 
 @strict
-def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> NDArray:
+def empty(shape: int | Shape, ctx: Context | None = None, dtype: DTypeLike = None, stype: str | None = None) -> NDArray:
     """An array whose values are yet to be written; they start as zeros."""
     return zeros(shape, ctx, dtype, stype)
 
 
 @strict
-def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
+def ones(shape: int | Shape, ctx: Context | None = None, dtype: DTypeLike = None, **kwargs: Shape) -> NDArray:
     """An array of ones; with ``out=``, that array filled with ones."""
     sizes = shape_of(shape)
     return _made("ones", "_full", sizes, {"shape": sizes, "value": 1.0}, ctx, dtype, _out_of("ones", kwargs))
@@ -176,7 +181,7 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: An
 
 @strict
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: Any = None,
-           ctx: Context | None = None, dtype: Any = None) -> NDArray:
+           ctx: Context | None = None, dtype: str | None = None) -> NDArray:
     """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times.
 
     ``infer_range`` is MXNet's and has no effect, as there.
@@ -189,17 +194,18 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
 
 @strict
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None,
-             dtype: Any = None) -> NDArray:
+             dtype: str | None = None) -> NDArray:
     """``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``."""
     if num < 0:
-        raise ShapeError(f"linspace cannot give {num} values.", hint="num counts them.")
+        raise ShapeError(expected("num", "at least 0", num), hint="num counts them.")
     call = find("_linspace").bind({"start": start, "stop": stop, "num": num, "endpoint": endpoint,
                                    "dtype_": element_type(dtype).name})
     return invoke(call, (), None, context_of(ctx))
 
 
 @strict
-def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
+def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DTypeLike = None,
+        **kwargs: Array | NDArray | str | Shape) -> NDArray:
     """An N x M matrix (N x N for M=0) with ones on the diagonal ``k`` and zeros elsewhere; with ``out=``, in that array."""
     rows, columns = shape_of(N)[0], shape_of(M)[0]
     return _made("eye", "_eye", (rows, columns or rows), {"N": rows, "M": columns, "k": k}, ctx, dtype, _out_of("eye", kwargs))
@@ -210,7 +216,7 @@ def waitall() -> None:
 
     Raises
     ------
-    What the device found wrong, an access outside of memory for instance.
+    Errors of the device, such as an access outside of memory.
     """
     if "gpu" in loaded():
         for number in range(num_gpus()):

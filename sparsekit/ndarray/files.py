@@ -1,8 +1,8 @@
 """Files of arrays, ``mx.nd.save`` and ``mx.nd.load``, in the layout of MXNet's own ``.params`` files.
 
 A file is a header, the arrays one after the other, and their names if there are any.  All numbers are
-little-endian; sizes are 64 bits wide.  Nothing in a file is executed, and no size that it states is believed
-before it has been compared with the length of the file.
+little-endian; sizes are 64 bits wide.  Nothing in a file is executed, and every size in it is
+checked against the length of the file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import os
 import struct
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,10 +27,16 @@ from ..storage.check import check_memory
 from ..storage.convert import STYPES
 from .ndarray import NDArray
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array, DTypeLike
+
+
 __all__ = ["load", "load_frombuffer", "save", "save_tobuffer"]
 
 MAGIC = 0x112
-#: What an array begins with: with a storage type, with that and sizes that may be 0 or absent, and before there were any.
+#: Magic numbers of arrays: with a storage type, with numpy shape semantics too, and of versions before storage types.
 V2, V3, V1 = 0xF993FAC9, 0xF993FACA, 0xF993FAC8
 #: Element types by their number in the file.
 DTYPES = ELEMENT_TYPES
@@ -40,7 +46,7 @@ INDICES = {"default": (), "row_sparse": ("indices",), "csr": ("indptr", "indices
 DEVICES = {1: "cpu", 2: "gpu", 3: "cpu", 5: "cpu"}
 
 
-def save(fname: Any, data: Any) -> None:
+def save(fname: object, data: list[Any] | Sequence[NDArray] | NDArray | dict[str, Any]) -> None:
     """Write arrays to a file that MXNet reads too.
 
     The file appears under its name when it is complete, never half written.
@@ -76,7 +82,7 @@ def save(fname: Any, data: Any) -> None:
             file.write(piece)
 
 
-def save_tobuffer(data: Any) -> bytes:
+def save_tobuffer(data: dict[str, NDArray]) -> bytes:
     """The bytes that ``save`` would write, which ``load_frombuffer`` reads.
 
     Parameters
@@ -86,7 +92,7 @@ def save_tobuffer(data: Any) -> bytes:
     return b"".join(_encoded(*_named(data)))
 
 
-def load(fname: Any) -> Any:
+def load(fname: object) -> Any:
     """Read the arrays of a file that ``save``, or MXNet of any version, has written.
 
     Parameters
@@ -103,7 +109,7 @@ def load(fname: Any) -> Any:
     DataFileError
         If there is no such file.
     FileFormatError
-        If it is damaged, cut off or no such file at all; the message says what is wrong and at which byte.
+        If it is damaged, truncated or of another format; the message names the problem and the byte.
     """
     path = _local(fname)
     try:
@@ -115,7 +121,7 @@ def load(fname: Any) -> Any:
         raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="check the name and the folder.") from error
 
 
-def load_frombuffer(buf: Any) -> Any:
+def load_frombuffer(buf: object) -> Any:
     """Read arrays from the bytes of such a file.
 
     Parameters
@@ -140,7 +146,7 @@ def load_frombuffer(buf: Any) -> Any:
 # writing
 
 
-def _named(data: Any) -> tuple[list[str], list[Any]]:
+def _named(data: object) -> tuple[list[str], list[Any]]:
     """The names, if there are any, and the arrays."""
     if isinstance(data, NDArray):
         return [], [data]
@@ -157,7 +163,7 @@ def _named(data: Any) -> tuple[list[str], list[Any]]:
     return names, arrays
 
 
-def _local(fname: Any) -> str:
+def _local(fname: object) -> str:
     """The path of a file on this machine."""
     path = path_of(fname)
     scheme, mark, rest = path.partition("://")
@@ -180,7 +186,7 @@ def _encoded(names: list[str], arrays: list[Any]) -> Iterator[Any]:
         yield struct.pack("<Q", len(text)) + text
 
 
-def _encoded_array(array: Any) -> Iterator[Any]:
+def _encoded_array(array: NDArray) -> Iterator[Any]:
     context, array = array.context, array.as_in_context(Context("cpu", 0))
     store, stype = array._store, array.stype
     if store.dtype.name not in DTYPES:
@@ -203,7 +209,7 @@ def _shape(shape: tuple[int, ...]) -> bytes:
     return struct.pack(f"<i{len(shape)}q", len(shape), *shape)
 
 
-def _little(values: Any, dtype: Any) -> Any:
+def _little(values: Array, dtype: DTypeLike) -> Any:
     """The elements as bytes in the order of the file, without a copy where they lie so already."""
     values = np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<"))
     return values.reshape(-1).view(np.uint8).data if values.size else b""
@@ -221,7 +227,7 @@ class _Reader:
     size : int
         Its length in bytes.
     name : str
-        What messages call it.
+        Its name in messages.
     """
 
     def __init__(self, file: Any, size: int, name: str) -> None:
@@ -268,7 +274,7 @@ class _Reader:
         """All arrays: a list, or a dict if they have names."""
         (magic,) = self.take("Q", "the header")
         if magic != MAGIC:
-            raise self.fail(f"it begins with {magic:#x}, not with {MAGIC:#x}.", 0, "this is no file of arrays.")
+            raise self.fail(f"it begins with {magic:#x}, not with {MAGIC:#x}.", 0, "this is not a file of arrays.")
         self.take("Q", "the header")
         (count,) = self.take("Q", "the number of arrays")
         self.need(20 * count, f"the beginning of each of {count:,} arrays")
@@ -293,10 +299,10 @@ class _Reader:
         try:
             return str(self.take(f"{length}s", what)[0].decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:
-            raise self.fail(f"{what} is no UTF-8 text: {error.reason}.", place) from None
+            raise self.fail(f"{what} is not UTF-8 text: {error.reason}.", place) from None
 
     def array(self, what: str) -> Any:
-        """The next array, checked as if a user had given its components."""
+        """The next array, checked like components given by a user."""
         start = self.place
         (magic,) = self.take("I", what)
         stype = self.stype(what) if magic in (V2, V3) else "default"
@@ -320,7 +326,7 @@ class _Reader:
         place = self.place
         (number,) = self.take("i", f"{what}, storage type")
         if not 0 <= number < len(STYPES):
-            raise self.fail(f"{what} has storage type {number}, which is none of 0 to {len(STYPES) - 1}.", place)
+            raise self.fail(f"{what} has storage type {number}, not 0 to {len(STYPES) - 1}.", place)
         return STYPES[number]
 
     def shape(self, what: str) -> tuple[int, ...]:
@@ -371,7 +377,7 @@ class _Reader:
                 data, parts[1] = data[:used].copy(), parts[1][:used].copy()
             return CSR(data, parts[1], parts[0], shape)
         except (SparsekitError, TypeError) as error:
-            raise self.fail(f"{what} is no valid {stype} array: {getattr(error, 'message', error)}", start) from None
+            raise self.fail(f"{what} is not a valid {stype} array: {getattr(error, 'message', error)}", start) from None
 
 
 entries(globals(), __all__)

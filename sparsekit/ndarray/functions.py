@@ -1,18 +1,22 @@
-"""The operators as functions of arrays, made from the registry when first asked for."""
+"""The operators as functions of arrays, made from the registry on first use."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.errors import SparsekitError
 from ..core import device
 from ..core.dispatch import invoke, wrap
 from ..core.function import make_function
 from ..core.op import Call, find
-from ..ops.update import Update
+from ..ops import declared as _declared  # noqa: F401 - declares the operators
+from ..ops.update.update import Update
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["F"]
 
@@ -42,7 +46,7 @@ def invoke_update(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Any
 class Functions:
     """Namespace of all operators; what gradient rules see as ``F``."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         op = find(name)
         function = make_function(op, invoke_update if isinstance(op, Update) else invoke, "sparsekit.ndarray", name)
         setattr(self, name, function)

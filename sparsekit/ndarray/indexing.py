@@ -1,25 +1,29 @@
-"""What stands between the brackets: ``x[key]`` and ``x[key] = value`` of dense arrays."""
+"""Indexing of dense arrays: ``x[key]`` and ``x[key] = value``."""
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError, RowIndexError, ShapeError, shown
+from ..base.errors import DTypeError, RowIndexError, ShapeError, expected, shown
 from ..core import hooks
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 
 __all__ = ["assignable", "numpy_key", "split_key"]
 
 
-def split_key(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+def split_key(key: object, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], list[Any]]:
     """A key as a hashable attribute, in which ``("array", i)`` stands for the i-th of the index arrays given with it.
 
     Slices travel as ``("slice", start, stop, step)``; see ``ops.index.decode``.  Masks become the places where they are
     true, and have the sizes of the axes of ``shape`` that they stand for.  Arrays of floats are indices too, since MXNet's
-    arrays are float32 unless told otherwise.
+    arrays are float32 by default.
     """
     arrays: list[Any] = []
     parts: list[Any] = []
@@ -63,13 +67,13 @@ def _bound(part: slice, name: str) -> int | None:
     try:
         bound = None if bound is None else operator.index(bound)
     except TypeError:
-        raise RowIndexError(f"{part!r} has a {name} that is no integer.", hint="slices run between integers.") from None
+        raise RowIndexError(expected(f"The {name} of a slice", "an integer", bound), hint="None leaves it out.") from None
     if name == "step" and bound == 0:
         raise RowIndexError(f"{part!r} has a step of 0.", hint="a step is at least 1, or negative.")
     return bound
 
 
-def _array(part: Any) -> Any:
+def _array(part: object) -> Array:
     """The array of indices, or the mask, that one part of a key is."""
     store = list(part) if isinstance(part, range) else getattr(part, "_store", part)
     if hooks.state.tracing and hasattr(part, "_store"):
@@ -78,24 +82,27 @@ def _array(part: Any) -> Any:
         raise refuse("an array was an index while a hybridized block was traced, and which entries it names depends on values.",
                      hint="F.take, F.pick, F.gather_nd and F.contrib.boolean_mask choose by arrays.")
     if not isinstance(store, (np.ndarray, list, tuple)) and not hasattr(store, "__cuda_array_interface__"):
-        raise RowIndexError(f"{part!r} of type {type(part).__name__} is no index.",
+        raise RowIndexError(f"An index must be an integer, a slice or an array, got {part!r} of type {type(part).__name__}.",
                             hint="use integers, slices, lists or arrays of integers, or masks of booleans.")
     try:
         found = np.asarray(store.get() if hasattr(store, "get") else unmasked(store))
     except ValueError as error:
-        raise RowIndexError(f"{part!r} is no index: {error}.", hint="lists in lists must be of equal lengths.") from None
+        raise RowIndexError(f"{part!r} cannot be read as an index: {error}.",
+                            hint="lists in lists must be of equal lengths.") from None
     if found.dtype == bool and not found.ndim:
-        raise RowIndexError(f"{shown(part)} is no index.", hint="a mask has as many entries as the axes that it stands for.")
+        raise RowIndexError(f"{shown(part)} cannot be read as an index.",
+                            hint="a mask has as many entries as the axes that it stands for.")
     if found.dtype == bool:
         return found
     if not found.size:
         found = found.astype(np.int64)
     if found.dtype.kind not in "iuf":
-        raise RowIndexError(f"An array of {found.dtype} is no index.", hint="use integers, or booleans for a mask.")
+        raise RowIndexError(f"An array used as an index must hold integers or booleans, got {found.dtype}.",
+                            hint="use integers, or booleans for a mask.")
     return found.astype(np.int64)
 
 
-def stacked(arrays: list[Any]) -> Any:
+def stacked(arrays: list[Any]) -> Array:
     """Index arrays broadcast against each other and put into one."""
     if len(arrays) == 1:
         return arrays[0][None]
@@ -106,15 +113,15 @@ def stacked(arrays: list[Any]) -> Any:
         raise ShapeError(f"Index arrays of shapes {shapes} do not broadcast.", hint="they must pair up.") from None
 
 
-def numpy_key(key: Any, shape: tuple[int, ...]) -> Any:
-    """A key with everything in it as numpy takes it."""
+def numpy_key(key: object, shape: tuple[int, ...]) -> Any:
+    """A key with all its parts converted for numpy."""
     parts, arrays = split_key(key, shape)
     return tuple(
         slice(*part[1:]) if isinstance(part, tuple) and part[0] == "slice" else
         arrays[part[1]] if isinstance(part, tuple) else Ellipsis if isinstance(part, str) else part for part in parts)
 
 
-def assignable(value: Any) -> Any:
+def assignable(value: object) -> Array:
     """A value as numpy assigns it: numbers only, since numpy would also read texts and None."""
     found = np.asarray(unmasked(value))
     if found.dtype.kind not in "fiub":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,12 +20,16 @@ from ..storage.memory import handed_out
 from .arguments import check_dense, on, shape_of, values_of
 from .sparse_creation import csr_matrix, row_sparse_array
 
+if TYPE_CHECKING:
+    from ..base.types import Array
+
+
 __all__ = ["Interchange", "from_binsparse", "from_dlpack", "read_only", "to_dlpack_for_read", "to_dlpack_for_write"]
 
 #: Kinds of devices in DLPack: ordinary memory, that of a GPU, and ordinary memory that a GPU reaches.
 CPU, GPU, PINNED = 1, 2, 3
 
-#: Whether numpy knows memory that is read-only from memory of which nothing is known.
+#: Whether this numpy distinguishes read-only memory from memory of unknown access.
 TELLS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 #: The levels of a row_sparse array in binsparse's description of formats that have no name.
@@ -41,16 +45,16 @@ class Interchange:
     _ctx: Any
     stype: str
 
-    def __dlpack__(self, **keywords: Any) -> Any:
+    def __dlpack__(self, **keywords: object) -> Any:
         """A DLPack capsule over the memory of a dense array.
 
-        Indices of a sparse array are copied: those who take a capsule need not respect that it is read-only.
+        Indices of a sparse array are copied, since consumers of a capsule may ignore that it is read-only.
 
         Raises
         ------
         ConversionError
             If the array is sparse: DLPack has no sparse arrays, but each component is a dense one.  Or if the array is
-            the indices of a sparse one, and ``copy=False`` asks for their memory.
+            the indices of a sparse one, and ``copy=False`` requests their memory.
         """
         self._check_dense()
         store = self._store
@@ -157,14 +161,14 @@ class _Capsule:
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
 
-    def __dlpack__(self, **_keywords: Any) -> Any:
+    def __dlpack__(self, **_keywords: object) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CPU, 0
 
 
-def from_dlpack(dlpack: Any) -> Any:
+def from_dlpack(dlpack: object) -> Any:
     """An array over the memory of another library's array.
 
     Parameters
@@ -180,9 +184,9 @@ def from_dlpack(dlpack: Any) -> Any:
     Raises
     ------
     ConversionError
-        If it has no DLPack, or its memory cannot be shared.
+        If it does not support DLPack, or its memory cannot be shared.
     DTypeError
-        If its element type is none that arrays have.
+        If arrays do not support its element type.
     """
     source: Any = _Capsule(dlpack) if type(dlpack).__name__ == "PyCapsule" else dlpack
     if not hasattr(source, "__dlpack__"):
@@ -191,7 +195,7 @@ def from_dlpack(dlpack: Any) -> Any:
         source._check_dense()
     try:
         kind, number = source.__dlpack_device__()
-        xp = for_device("gpu").xp if kind == GPU else np
+        xp = for_device("gpu" if kind == GPU else "cpu").xp
         made = xp.from_dlpack(source)
     except (BufferError, RuntimeError, ValueError, TypeError, AttributeError) as error:
         raise ConversionError(f"A {type(dlpack).__name__} cannot be shared: {error}.",
@@ -204,7 +208,7 @@ def from_dlpack(dlpack: Any) -> Any:
         return wrap(made, gpu(int(number)))
     if not made.flags.writeable and source is dlpack and TELLS_READ_ONLY:
         raise ConversionError("Read-only memory cannot be shared.", hint="mx.nd.array makes a copy of its values.")
-    if not made.flags.writeable:  # numpy marks memory so, too, of which DLPack did not tell
+    if not made.flags.writeable:  # numpy also sets this flag if DLPack did not state the access
         made = handed_out(made)
     return wrap(made, Context("cpu", 0))
 
@@ -225,7 +229,7 @@ def to_dlpack_for_write(data: Any) -> Any:
 @strict
 def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, device: Context | None = None,
                    copy: bool | None = None) -> Any:
-    """An array from an object of another library that speaks binsparse.
+    """An array from an object of another library that supports binsparse.
 
     Experimental: the protocol is a draft (data-apis/array-api, issue 840).
 
@@ -249,9 +253,9 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
     Raises
     ------
     ConversionError
-        If ``x`` does not speak binsparse, or in another version or format.
+        If ``x`` does not support binsparse, or uses another version or format.
     SparseFormatError
-        If the components are no valid array.
+        If the components do not form a valid array.
     """
     if copy is False:
         raise ConversionError("binsparse arrays are copied and checked.", hint="leave out copy=False.")
@@ -274,7 +278,7 @@ def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, devic
         raise ConversionError(f"The format {name!r} needs the array {error}.", hint=f"there are {sorted(arrays)}.") from None
 
 
-def _component(name: str, part: Any, described: str) -> Any:
+def _component(name: str, part: Array, described: str) -> Any:
     """One component as numpy; values that are all one are given once."""
     if described.startswith("complex["):
         raise DTypeError(f"{name} holds complex numbers.", hint="take real and imaginary parts apart first.")
@@ -284,7 +288,7 @@ def _component(name: str, part: Any, described: str) -> Any:
     return values_of(found).astype(bool) if "bint8" in described else values_of(found)
 
 
-def _store_of(name: Any, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Any:
+def _store_of(name: object, shape: tuple[int, ...], arrays: dict[str, Any], count: int) -> Any:
     values = arrays["values"]
     if values.size == 1 and count > 1:
         values = np.repeat(values, count)

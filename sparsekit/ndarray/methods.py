@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import DTypeError, GradientError, ShapeError, UnsupportedError, shown
+from ..base.errors import DTypeError, GradientError, ShapeError, UnsupportedError, expected
 from ..core import hooks
 from ..core.arrays import require_arrays
 from ..core.dispatch import invoke
 from ..core.function import make_function
 from ..core.op import find
-from ..ops.matrix import target_shape
+from ..ops.shape.matrix import target_shape
 from . import arithmetic
 from .arguments import shape_of
 from .functions import F
 from .ndarray import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..base.types import Array, Shape
+    from ..core.op import Call
+
 
 __all__ = ["METHODS", "attach"]
 
@@ -35,12 +42,12 @@ METHODS = (
 
 
 class _Method:
-    """An operator as a method, made when first asked for: importing makes none of them."""
+    """An operator as a method, made on first use rather than on import."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, array: Any, owner: type) -> Any:
+    def __get__(self, array: object, owner: type) -> Callable[..., Any]:
         function = make_function(find(self.name), invoke, "sparsekit.ndarray", self.name)
         holder = next(cls for cls in owner.__mro__ if cls.__dict__.get(self.name) is self)
         setattr(holder, self.name, function)
@@ -58,11 +65,11 @@ def _shape_argument(shape: tuple[Any, ...], given: Any, name: str) -> tuple[int,
 
 
 @functools.lru_cache(maxsize=512)
-def _viewed(old: tuple[int, ...], wanted: tuple[int, ...], reverse: bool) -> Any:
+def _viewed(old: tuple[int, ...], wanted: tuple[int, ...], reverse: bool) -> Call:
     return find("_view").bind({"shape": target_shape(old, wanted, reverse)})
 
 
-def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
+def reshape(self: NDArray, *shape: object, **kwargs: object) -> NDArray:
     """The same elements in another shape, as a view: writing to either writes to both.
 
     Parameters
@@ -83,15 +90,17 @@ def reshape(self: NDArray, *shape: Any, **kwargs: Any) -> NDArray:
     if kwargs:
         raise DTypeError(f"reshape takes no argument {next(iter(kwargs))!r}.", hint="it takes shape and reverse.")
     if not wanted and self.shape:
-        raise ShapeError(f"An array of shape {self.shape} cannot be reshaped to ().", hint="use (1,) for one element.")
+        raise ShapeError(f"An array of shape {self.shape} cannot be reshaped to the empty shape ().",
+                         hint="use (1,) for one element.")
     try:
         call = _viewed(self.shape, wanted, reverse)
-    except TypeError:  # what cannot be remembered, such as arrays and, before Python 3.12, slices
-        raise ShapeError(f"{shown(wanted)} is no shape.", hint="give a tuple of numbers, such as (2, -1).") from None
+    except TypeError:  # unhashable keys, such as arrays and, before Python 3.12, slices
+        raise ShapeError(expected("shape", "a tuple of integers", wanted),
+                         hint="give a tuple of numbers, such as (2, -1).") from None
     return invoke(call, (self,))
 
 
-def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
+def transpose(self: NDArray, *axes: Array, **kwargs: object) -> NDArray:
     """A copy with the axes reversed, or in the order given as a tuple or as numbers."""
     order: Any = _shape_argument(axes, kwargs.pop("axes", None), "order of axes")
     if kwargs:
@@ -99,7 +108,7 @@ def transpose(self: NDArray, *axes: Any, **kwargs: Any) -> NDArray:
     return F.transpose(self, axes=() if order == (None,) else order)
 
 
-def broadcast_to(self: NDArray, shape: Any) -> NDArray:
+def broadcast_to(self: NDArray, shape: Array | Shape) -> NDArray:
     """A copy with axes of size 1 repeated up to ``shape``; missing leading axes are added."""
     return F.broadcast_to(self, shape=shape_of(shape))
 
@@ -121,7 +130,7 @@ def flatten(self: NDArray, inplace: bool = False) -> NDArray:
     return _maybe_view(self, find("Flatten").bind({}), inplace)
 
 
-def squeeze(self: NDArray, axis: Any = None, inplace: bool = False) -> NDArray:
+def squeeze(self: NDArray, axis: int | None = None, inplace: bool = False) -> NDArray:
     """A copy without axes of size 1, all or those named; a view of the same memory with ``inplace=True``."""
     return _maybe_view(self, find("squeeze").bind({"axis": axis}), inplace)
 
@@ -132,7 +141,7 @@ def _maybe_view(self: NDArray, call: Any, inplace: bool) -> NDArray:
     return invoke(find("_view").bind({"shape": tuple(call.infer_shape([self.shape]))}), (self,))
 
 
-def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(self: NDArray, indices_or_sections: object, axis: int = 0, squeeze_axis: bool = False) -> Any:
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     if isinstance(indices_or_sections, int):
         return F._split_v2(self, sections=indices_or_sections, axis=axis, squeeze_axis=squeeze_axis)
@@ -142,12 +151,12 @@ def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axi
     return F._split_v2(self, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
 
 
-def slice_assign(self: NDArray, rhs: NDArray, begin: Any, end: Any, step: Any = ()) -> NDArray:
+def slice_assign(self: NDArray, rhs: NDArray, begin: object, end: object, step: object = ()) -> NDArray:
     """Replace the part from ``begin`` to ``end`` by ``rhs``, in place."""
     return F._slice_assign(self, rhs, begin=begin, end=end, step=step or (), out=self)
 
 
-def slice_assign_scalar(self: NDArray, value: float, begin: Any, end: Any, step: Any = ()) -> NDArray:
+def slice_assign_scalar(self: NDArray, value: float, begin: object, end: object, step: object = ()) -> NDArray:
     """Set the part from ``begin`` to ``end`` to ``value``, in place."""
     return F._slice_assign_scalar(self, scalar=value, begin=begin, end=end, step=step or (), out=self)
 

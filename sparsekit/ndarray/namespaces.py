@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.forking import load
 from ..core.op import registry
 from .functions import F
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
 __all__ = ["GROUPS", "Group", "group"]
 
-#: Name of each group, what its operators' names begin with, and a module with functions that are no operators.
+#: Name of each group, what its operators' names begin with, and a module with functions that are not operators.
 GROUPS: dict[str, tuple[tuple[str, ...], str]] = {
     "linalg": (("_linalg_", "linalg_"), ""),
     "contrib": (("_contrib_",), ".contrib_functions"),
@@ -27,7 +31,7 @@ class Group(types.ModuleType):
         super().__init__(f"sparsekit.ndarray.{name}", f"Operators of ``mx.nd.{name}``.")
         self._prefixes, self._extra = prefixes, extra
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         made = self._function(name)

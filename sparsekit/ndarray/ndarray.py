@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,8 @@ from ..core.dispatch import convert_store, invoke, written_dense
 from ..core.graph import CustomNode, Variable
 from ..core.op import find
 from ..kernels import for_device
-from ..ops.cast import check_stype
 from ..ops.creation import empty_store
+from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, within_memory
 from ..storage.memory import handed_out
 from . import arithmetic
@@ -30,12 +30,20 @@ from .interchange import Interchange
 from .numpy_protocol import NumpyProtocol, matmul, operand
 from .why_dense import WhyDense, why_dense
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..core.types import ArrayObject
+    from ..storage.types import Sparse, Store
+else:
+    ArrayObject = object
+
 __all__ = ["NDArray"]
 
 CPU = Context("cpu", 0)
 
 
-class NDArray(NumpyProtocol, Interchange):
+class NDArray(NumpyProtocol, Interchange, ArrayObject):
     """A dense array on a context, with MXNet's methods.
 
     Made by ``mx.nd.array``, ``mx.nd.zeros`` and the other creation functions, and by operators.
@@ -56,11 +64,9 @@ class NDArray(NumpyProtocol, Interchange):
     __slots__ = ("__weakref__", "_entry", "_layout", "_seen", "_store")
     _entry: Any
     _layout: Layout
-    #: By what a recorder knows the array again; 0 if none saw it.
+    #: Mark by which a recorder recognizes the array; 0 if no recorder saw it.
     _seen: int
     _store: Any
-    #: Operators as methods are added below the class, from the registry.
-    transpose: Any
     __array_priority__ = 1000.0
     __hash__ = object.__hash__
     stype = "default"
@@ -169,7 +175,8 @@ class NDArray(NumpyProtocol, Interchange):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
-            raise DTypeError(f"An array of {self.dtype} is no index.", hint="cast it with astype('int64').")
+            raise DTypeError(f"An array used as an index must hold integers, got {self.dtype}.",
+                             hint="cast it with astype('int64').")
         return int(self.asscalar())
 
     def __format__(self, spec: str) -> str:
@@ -236,7 +243,7 @@ class NDArray(NumpyProtocol, Interchange):
         if self._ctx.device_type == "trace" and self._ctx.stands_for(ctx):  # type: ignore[attr-defined]
             return self
         if self._ctx.device_type == ctx.device_type == "gpu":
-            device.wait(self._ctx)  # one GPU's stream does not know what another's has still to do
+            device.wait(self._ctx)  # streams of different GPUs are not ordered
         with device.current(ctx):
             store = _map_components(self._store, lambda part: _to_device(part, target.xp))
         if start:
@@ -264,12 +271,12 @@ class NDArray(NumpyProtocol, Interchange):
         return other
 
     def _take_recorded(self, source: NDArray) -> bool:
-        """While recording, take over the values of a recorded array with their place in the graph; False if it is none.
+        """While recording, take over the values and the graph entry of a recorded array; return False for other arrays.
 
         Raises
         ------
         GradientError
-            If this array has a place in the graph already, which it would lose.
+            If this array already has a graph entry, which it would lose.
         """
         if not hooks.state.recording:
             return False
@@ -293,7 +300,7 @@ class NDArray(NumpyProtocol, Interchange):
                                    "written to.", hint="change a copy(), and make a new sparse array of it.")
 
     def _receive(self, other: NDArray, add: bool = False, by: str = "assignment") -> None:
-        """Take over the values of ``other``, in this array's own storage type and element type, as ``by`` asks for.
+        """Take over the values of ``other``, in this array's own storage type and element type, on behalf of the call ``by``.
 
         Components of a sparse array are taken, not copied: a caller whose array lives on gives a copy.
         """
@@ -321,7 +328,7 @@ class NDArray(NumpyProtocol, Interchange):
         if self.stype == "default":
             self._check_writable()
             if other.stype == "default":
-                hooks.quietly(np.copyto, self._store, store, casting="unsafe")
+                hooks.ignore_fp_errors(np.copyto, self._store, store, casting="unsafe")
                 if hooks.made or (hooks.sink is not None and hooks.state.lane != "backward"):
                     hooks.flowed(store, self._store)
             else:
@@ -331,7 +338,7 @@ class NDArray(NumpyProtocol, Interchange):
             store = convert_store(store, self.stype, for_device(self._ctx.device_type))
         if store.dtype != self.dtype:
             store = _map_components(store, lambda part: part if part.dtype.kind in "iu" and part is not store.data
-                                    else hooks.quietly(part.astype, self.dtype))
+                                    else hooks.ignore_fp_errors(part.astype, self.dtype))
         self._store.replace(store)
         if hooks.sink is not None and id(self) in hooks.owned:
             _, role, owner = hooks.owned[id(self)]
@@ -343,10 +350,10 @@ class NDArray(NumpyProtocol, Interchange):
                              f"the array that a {value.stype} array is written to is dense")
 
     def why_dense(self) -> WhyDense:
-        """What made this array dense: the operator, the line and the conversion of a sparse array that it came from.
+        """Why this array is dense: the operator, the line and the conversion of a sparse array that it came from.
 
         The library remembers this of each array that an operator, an assignment or a conversion makes dense, as long as
-        the array lives.  Of what is computed from such an array further on only a profiler knows: call this in the
+        the array lives.  Arrays computed from such an array are tracked by a profiler only: call this in the
         ``with Profiler()`` block, or afterwards as long as that profile is the latest one.
 
         Returns
@@ -365,7 +372,7 @@ class NDArray(NumpyProtocol, Interchange):
         """
         return why_dense(self)
 
-    def _fill_from_sparse(self, store: Any, by: str) -> None:
+    def _fill_from_sparse(self, store: Sparse, by: str) -> None:
         """Write a sparse store into this dense buffer, without a temporary of that size."""
         # The storage type of a gradient buffer is what the user declared.
         kind = hooks.ASKED if by == "backward" else hooks.NATURAL
@@ -424,7 +431,7 @@ class NDArray(NumpyProtocol, Interchange):
     def __abs__(self) -> NDArray:
         return invoke(find("abs").bind({}), (self,))
 
-    def __matmul__(self, other: Any) -> NDArray:
+    def __matmul__(self, other: object) -> NDArray:
         if isinstance(other, NDArray):
             return invoke(find("dot").bind({}), (self, other))
         return matmul(self, operand(other, self._ctx))
@@ -440,7 +447,7 @@ class NDArray(NumpyProtocol, Interchange):
         Raises
         ------
         RowIndexError
-            If the key is no index, or outside.
+            If the key is not a valid index, or out of range.
         """
         if type(key) is int and not hooks.state.recording and self.ndim > 1 and self._ctx.device_type in HOST:
             try:
@@ -476,7 +483,7 @@ class NDArray(NumpyProtocol, Interchange):
         try:
             with device.current(self._ctx):
                 key_here, value = self._on_my_device(numpy_key(key, self.shape), value)
-                hooks.quietly(operator.setitem, self._store, key_here, value)
+                hooks.ignore_fp_errors(operator.setitem, self._store, key_here, value)
             if start:
                 hooks.copied("numpy", self._ctx, start, value.nbytes)
         except RowIndexError:
@@ -489,7 +496,7 @@ class NDArray(NumpyProtocol, Interchange):
                              hint="its shape must broadcast to that of the indexed part.") from None
 
     def _on_my_device(self, key: Any, value: Any) -> tuple[Any, Any]:
-        """An index, whose bounds are checked, for a GPU looks at none, and a value where this array lies."""
+        """Move an index, after a bounds check that GPUs do not make, or a value to the context of this array."""
         if self._ctx.device_type in HOST:
             return key, value if isinstance(value, np.ndarray) else value.get()
         np.broadcast_to(np.int8(0), self.shape)[key]
@@ -516,13 +523,13 @@ class NDArray(NumpyProtocol, Interchange):
         return _rebuild, (self.stype, parts, self.shape, self._ctx)
 
 
-def is_whole(key: Any) -> bool:
+def is_whole(key: object) -> bool:
     """Whether a key is ``[:]`` or ``[...]``."""
     return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
 
 
-def check_no_part(value: Any) -> None:
-    """Raise while recording if a recorded array is to become a part of another one, which has one place in the graph."""
+def check_no_part(value: NDArray) -> None:
+    """Raise if a recorded array is assigned to a part of another one while recording: an array has one graph entry."""
     if hooks.state.recording and value._entry is not None:
         raise GradientError("A recorded array cannot be written into a part of another one: its gradient would be lost.",
                             hint="join parts with mx.nd.concat, choose with mx.nd.where, or work under autograd.pause().")
@@ -531,7 +538,7 @@ def check_no_part(value: Any) -> None:
 def _rebuild(stype: str, parts: tuple[Any, ...], shape: tuple[int, ...], ctx: Context = CPU) -> NDArray:
     """An array from its components, validated like any other input; on the CPU if its GPU is not here.
 
-    Indices are copied before they are checked: a pickle's buffers may be memory that others hold.
+    Indices are copied before they are checked: the buffers of a pickle may be shared memory.
     """
     store, *indices = parts
     store = store if store.flags.writeable and store.flags.c_contiguous else store.copy()
@@ -551,7 +558,7 @@ def _to_device(part: Any, xp: Any) -> Any:
     return part.get() if xp is np else xp.array(part)  # the latter from one GPU to another
 
 
-def _map_components(store: Any, function: Any) -> Any:
+def _map_components(store: Store, function: Callable[..., Any]) -> Any:
     if isinstance(store, CSR):
         return CSR(function(store.data), function(store.indices), function(store.indptr), store.shape, check=False)
     if isinstance(store, RowSparse):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,14 @@ from . import arithmetic
 from .arguments import is_sparse
 from .functions import F
 
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike
+    from .ndarray import NDArray
+
+
 __all__ = ["FUNCTIONS", "UFUNCS", "NumpyProtocol", "matmul", "operand"]
 
-#: Functions of numpy that are operators under another name, or under the same.  ``rint`` and ``round`` are none:
+#: Functions of numpy that are operators under another name, or under the same.  ``rint`` and ``round`` are not among them:
 #: MXNet's round halves down and up, numpy's to even numbers.
 UFUNCS: dict[str, str] = {
     "add": "add", "subtract": "subtract", "multiply": "multiply", "divide": "divide", "true_divide": "divide",
@@ -40,7 +45,7 @@ class NumpyProtocol:
     """What makes ``np.sin(x)``, ``np.ones(3) * x`` and ``np.concatenate([x, y])`` give arrays of this library.
 
     A function of numpy runs the operator of the same meaning, with that operator's rules: comparisons give 0 and 1
-    in the array's own element type, and a fallback to dense warns as ever.  A universal function that is no operator
+    in the array's own element type, and a fallback to dense warns as ever.  A universal function without an operator
     raises ``ConversionError``; any other function, such as ``np.allclose``, works on dense arrays as if they were
     numpy's own, and raises for sparse ones.
     """
@@ -52,15 +57,15 @@ class NumpyProtocol:
     asnumpy: Callable[[], Any]
     stype: str
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """A numpy array of a dense array's values: a copy, unless ``copy=False`` asks for the memory itself.
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> Array | None:
+        """A numpy array of a dense array's values: a copy, unless ``copy=False`` requests the memory itself.
 
         The memory of a sparse array's indices comes read-only.
 
         Raises
         ------
         ConversionError
-            If the array is sparse, since this is called silently; ``asnumpy`` is the way that is meant.
+            If the array is sparse, since numpy calls this implicitly; use ``asnumpy``.
         """
         if self.stype != "default":
             raise _silent("numpy", self)
@@ -71,13 +76,14 @@ class NumpyProtocol:
             raise DTypeError("The values cannot become that numpy array without a copy.", hint="leave out copy=False.")
         return handed_out(self._store, read_only=not self._store.flags.writeable)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **keywords: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Callable[..., Any], method: str, *inputs: object, out: Any = None,
+                        **keywords: object) -> NDArray:
         """Run the operator that ``ufunc`` is here."""
         name = UFUNCS.get(ufunc.__name__)
         if method != "__call__" or keywords or (name is None and ufunc is not np.matmul):
             call = f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method}"
             given = f" with {', '.join(keywords)}" if keywords else ""
-            raise ConversionError(f"{call}{given} is no operator of arrays of this library.",
+            raise ConversionError(f"{call}{given} is not defined for arrays of this library.",
                                   hint="mx.nd has reductions and casts of its own; x.asnumpy() gives a numpy array.")
         target = None if out is None else out[0]
         if target is not None and not isinstance(target, NumpyProtocol):
@@ -89,7 +95,7 @@ class NumpyProtocol:
         operator: Any = getattr(arithmetic, str(name), None) if len(arrays) == 2 else None
         return (operator or getattr(F, str(name)))(*arrays, out=target)
 
-    def __array_function__(self, function: Any, _types: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def __array_function__(self, function: Any, _types: object, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the operators that a function of numpy is here."""
         name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
         own = FUNCTIONS.get(name)
@@ -111,14 +117,14 @@ def _silent(what: str, array: Any) -> ConversionError:
 
 
 def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> Any:
-    """What has no operator, done by numpy for dense arrays."""
+    """Run numpy's own function on dense arrays, if there is no operator for it."""
 
-    def plain(value: Any) -> Any:
+    def plain(value: object) -> Any:
         if isinstance(value, NumpyProtocol):
             if hooks.state.recording and value._entry is not None:
                 raise GradientError(f"No gradient flows through {name}.", hint="use an operator of mx.nd, or x.detach().")
             if value.stype != "default":
-                raise ConversionError(f"{name} is no operator of sparse arrays; it was given a {value.stype} array.",
+                raise ConversionError(f"{name} is not defined for sparse arrays, got a {value.stype} array.",
                                       hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix.")
             return value.asnumpy()
         if isinstance(value, (list, tuple)):
@@ -130,11 +136,11 @@ def _by_numpy(name: str, function: Any, args: Any, keywords: dict[str, Any]) -> 
     return function(*(plain(item) for item in args), **{key: plain(value) for key, value in keywords.items()})
 
 
-def _flat(value: Any) -> tuple[Any, ...]:
+def _flat(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def operand(value: Any, ctx: Any) -> Any:
+def operand(value: object, ctx: object) -> Any:
     """One input as an array of this library or a number."""
     if isinstance(value, (NumpyProtocol, int, float, np.generic)):
         return value
@@ -147,19 +153,19 @@ def operand(value: Any, ctx: Any) -> Any:
     return found[()] if found.ndim == 0 else _wrapped(found, ctx)
 
 
-def _wrapped(values: Any, ctx: Any) -> Any:
+def _wrapped(values: object, ctx: object) -> Any:
     return wrap(np.ascontiguousarray(values), Context("cpu", 0)).as_in_context(ctx)
 
 
 def matmul(left: Any, right: Any, out: Any = None) -> Any:
     """The matrix product; of three dimensions, one product for each entry of the first axis."""
     if not (hasattr(left, "ndim") and hasattr(right, "ndim") and left.ndim and right.ndim):
-        raise ShapeError("matmul takes arrays, no numbers.", hint="multiply by a number with *.")
+        raise ShapeError("matmul takes arrays, not numbers.", hint="multiply by a number with *.")
     if left.ndim <= 2 and right.ndim <= 2:
         return F.dot(left, right, out=out)
     if left.ndim == right.ndim == 3 and left.shape[0] == right.shape[0]:
         return F.batch_dot(left, right, out=out)
-    raise ShapeError(f"matmul of shapes {left.shape} and {right.shape} is no operator here.",
+    raise ShapeError(f"matmul of shapes {left.shape} and {right.shape} is not supported.",
                      hint="use mx.nd.batch_dot on arrays of three dimensions.")
 
 
@@ -167,7 +173,7 @@ def matmul(left: Any, right: Any, out: Any = None) -> Any:
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    def function(a: Any, axis: Any = None, *rest: Any, keepdims: Any = False, **others: Any) -> Any:
+    def function(a: Any, axis: object = None, *rest: Any, keepdims: object = False, **others: Any) -> Any:
         if rest or others or (name == "mean" and a.dtype.kind != "f"):  # MXNet's means of integers are integers
             raise _Other
         return getattr(F, name)(a, axis=axis, keepdims=bool(keepdims))
@@ -178,7 +184,7 @@ def _reduction(name: str) -> Callable[..., Any]:
 def _elementwise(name: str, *names: str) -> Callable[..., Any]:
     """An operator whose attributes ``names`` come as further arguments."""
 
-    def function(a: Any, *args: Any, **keywords: Any) -> Any:
+    def function(a: object, *args: object, **keywords: object) -> Any:
         given = {**dict(zip(names, args, strict=False)), **keywords}
         if len(args) > len(names) or given.keys() - set(names):
             raise _Other
@@ -188,7 +194,7 @@ def _elementwise(name: str, *names: str) -> Callable[..., Any]:
 
 
 def _joined(name: str, attribute: str) -> Callable[..., Any]:
-    def function(arrays: Any, axis: Any = 0, **others: Any) -> Any:
+    def function(arrays: Any, axis: Any = 0, **others: object) -> Any:
         if others or axis is None:
             raise _Other
         ctx = next(item._ctx for item in arrays if isinstance(item, NumpyProtocol))
@@ -197,7 +203,7 @@ def _joined(name: str, attribute: str) -> Callable[..., Any]:
     return function
 
 
-def _dot(a: Any, b: Any, *out: Any, **others: Any) -> Any:
+def _dot(a: NumpyProtocol, b: object, *out: object, **others: object) -> Any:
     if out or others:
         raise _Other
     ctx = (a if isinstance(a, NumpyProtocol) else b)._ctx
@@ -211,7 +217,7 @@ def _other() -> Any:
     raise _Other
 
 
-def _where(condition: Any, *choices: Any) -> Any:
+def _where(condition: object, *choices: object) -> Any:
     if len(choices) != 2:
         raise _Other
     ctx = next(item._ctx for item in (condition, *choices) if isinstance(item, NumpyProtocol))
@@ -221,7 +227,7 @@ def _where(condition: Any, *choices: Any) -> Any:
     return F.where(*arrays)
 
 
-def _reshape(a: Any, *args: Any, order: str = "C", **keywords: Any) -> Any:
+def _reshape(a: object, *args: object, order: str = "C", **keywords: object) -> Any:
     shape = args[0] if args else keywords.pop("shape", keywords.pop("newshape", None))
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if order != "C" or len(args) > 1 or keywords or not sizes or not all(isinstance(size, (int, np.integer)) for size in sizes):
@@ -231,7 +237,7 @@ def _reshape(a: Any, *args: Any, order: str = "C", **keywords: Any) -> Any:
     return F.reshape(a, shape=tuple(int(size) for size in sizes))
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+def _norm(x: object, ord: object = None, axis: object = None, keepdims: bool = False) -> Any:
     return F.norm(x, axis=axis, keepdims=keepdims) if ord is None else _other()
 
 

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arguments import strict
 from ..base.context import Context
 from ..base.entry import entries
-from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError
+from ..base.errors import ArgumentError, DTypeError, ShapeError, SparsekitError, expected
 from ..base.rng import using
 from ..core.dispatch import invoke
-from ..core.op import find, registry
-from ..ops.random import DISTRIBUTIONS
+from ..core.op import find
+from ..ops.random.distributions import DISTRIBUTIONS
 from .creation import context_of, shape_of
 from .functions import F
 from .ndarray import NDArray
+
+if TYPE_CHECKING:
+    from ..base.types import DTypeLike, Scalar, Shape
+
 
 __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalized_negative_binomial",
            "generalized_negative_binomial_like", "multinomial", "negative_binomial", "negative_binomial_like", "normal",
@@ -34,7 +38,7 @@ def _type_name(dtype: Any) -> str:
     return "None" if dtype in (None, "None") else np.dtype(dtype).name
 
 
-def _created(op_name: str, attrs: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: Any, rng: Any) -> Any:
+def _created(op_name: str, attrs: dict[str, Any], shape: object, dtype: object, ctx: Any, out: Any, rng: object) -> Any:
     """Run a sampler without inputs on a context; ``out`` gives the shape and the type that were left out."""
     if out is not None:
         shape = out.shape if shape is None else shape
@@ -46,7 +50,7 @@ def _created(op_name: str, attrs: dict[str, Any], shape: Any, dtype: Any, ctx: A
         return invoke(call, (), out, out.context if out is not None else context_of(ctx))
 
 
-def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, ctx: Any, out: Any, rng: Any) -> Any:
+def _draw(name: str, parameters: tuple[Any, ...], shape: object, dtype: Any, ctx: Context | None, out: Any, rng: Any) -> Any:
     arrays = [isinstance(value, NDArray) for value in parameters]
     if all(arrays):
         call = find(f"_sample_{name}").bind({"shape": () if shape is None else shape_of(shape), "dtype": _type_name(dtype)})
@@ -54,7 +58,7 @@ def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, ctx: A
             return invoke(call, parameters, out)
     if any(arrays) or not all(isinstance(value, (int, float, np.number)) for value in parameters):
         kinds = " and ".join(type(value).__name__ for value in parameters)
-        raise DTypeError(f"The parameters of {name} are numbers or arrays, all of one kind, not {kinds}.",
+        raise DTypeError(f"The parameters of {name} must be all numbers or all arrays, got {kinds}.",
                          hint="mx.nd.full makes an array of a number.")
     names = DISTRIBUTIONS[name].parameters
     numbers = [value.item() if isinstance(value, np.generic) else value for value in parameters]
@@ -62,8 +66,8 @@ def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, ctx: A
 
 
 @strict
-def uniform(low: Any = 0.0, high: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
-            out: NDArray | None = None, rng: Any = None) -> NDArray:
+def uniform(low: float = 0.0, high: float = 1.0, shape: str | Shape | None = None, dtype: DTypeLike = None,
+            ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values drawn evenly from low up to, not including, high.
 
     Parameters
@@ -84,34 +88,34 @@ def uniform(low: Any = 0.0, high: Any = 1.0, shape: Any = None, dtype: Any = Non
 
 
 @strict
-def normal(loc: Any = 0.0, scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
-           out: NDArray | None = None, rng: Any = None) -> NDArray:
+def normal(loc: float = 0.0, scale: float = 1.0, shape: Shape | None = None, dtype: DTypeLike = None, ctx: Context | None = None,
+           out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values of a normal distribution with mean loc and standard deviation scale; parameters as for ``uniform``."""
     return _draw("normal", (loc, scale), shape, dtype, ctx, out, rng)
 
 
 @strict
-def randn(*shape: int, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = None, ctx: Context | None = None,
-          out: NDArray | None = None, rng: Any = None) -> NDArray:
+def randn(*shape: int, loc: object = 0.0, scale: object = 1.0, dtype: DTypeLike = None, ctx: Context | None = None,
+          out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values of a normal distribution; the shape comes first, as in ``randn(2, 3)``."""
     return _draw("normal", (loc, scale), shape or None, dtype, ctx, out, rng)
 
 
 @strict
-def gamma(alpha: Any = 1.0, beta: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
-          out: NDArray | None = None, rng: Any = None) -> NDArray:
+def gamma(alpha: object = 1.0, beta: object = 1.0, shape: object = None, dtype: DTypeLike = None, ctx: Context | None = None,
+          out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values of a gamma distribution with shape alpha and scale beta; parameters as for ``uniform``."""
     return _draw("gamma", (alpha, beta), shape, dtype, ctx, out, rng)
 
 
 @strict
-def exponential(scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
-                out: NDArray | None = None, rng: Any = None) -> NDArray:
+def exponential(scale: Scalar | NDArray = 1.0, shape: object = None, dtype: DTypeLike = None, ctx: Context | None = None,
+                out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values of an exponential distribution with mean scale; parameters as for ``uniform``."""
     rate: Any = scale
     if isinstance(scale, (int, float, np.number)):
         if not scale > 0:
-            raise SparsekitError(f"scale={scale!r} is no distribution.", hint="it needs scale > 0.")
+            raise SparsekitError(expected("scale", "above 0", scale), hint="it is the mean of the distribution.")
         rate = 1 / float(scale)
     elif isinstance(scale, NDArray):
         rate = F._rdiv_scalar(scale, scalar=1.0)
@@ -119,36 +123,36 @@ def exponential(scale: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Con
 
 
 @strict
-def poisson(lam: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
-            out: NDArray | None = None, rng: Any = None) -> NDArray:
+def poisson(lam: object = 1.0, shape: object = None, dtype: DTypeLike = None, ctx: Context | None = None,
+            out: NDArray | None = None, rng: object = None) -> NDArray:
     """Numbers of a Poisson distribution with rate lam, as real numbers; parameters as for ``uniform``."""
     return _draw("poisson", (lam,), shape, dtype, ctx, out, rng)
 
 
 @strict
-def negative_binomial(k: Any = 1, p: Any = 1.0, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
-                      out: NDArray | None = None, rng: Any = None) -> NDArray:
+def negative_binomial(k: object = 1, p: Any = 1.0, shape: Any = None, dtype: object = None, ctx: Context | None = None,
+                      out: NDArray | None = None, rng: object = None) -> NDArray:
     """Numbers of failures before k successes, each of probability p; parameters as for ``uniform``."""
     return _draw("negative_binomial", (k, p), shape, dtype, ctx, out, rng)
 
 
 @strict
-def generalized_negative_binomial(mu: Any = 1.0, alpha: Any = 1.0, shape: Any = None, dtype: Any = None,
-                                  ctx: Context | None = None, out: NDArray | None = None, rng: Any = None) -> NDArray:
+def generalized_negative_binomial(mu: object = 1.0, alpha: object = 1.0, shape: object = None, dtype: DTypeLike = None,
+                                  ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Numbers of a negative binomial distribution with mean mu and variance ``mu + alpha * mu**2``."""
     return _draw("generalized_negative_binomial", (mu, alpha), shape, dtype, ctx, out, rng)
 
 
 @strict
-def randint(low: int, high: int, shape: Any = None, dtype: Any = None, ctx: Context | None = None,
-            out: NDArray | None = None, rng: Any = None) -> NDArray:
+def randint(low: int, high: int, shape: object = None, dtype: DTypeLike = None, ctx: Context | None = None,
+            out: NDArray | None = None, rng: object = None) -> NDArray:
     """Whole numbers drawn evenly from low up to, not including, high; int32 by default, else int64."""
     whole = [value.item() if isinstance(value, np.generic) else value for value in (low, high)]
     return _created("_random_randint", {"low": whole[0], "high": whole[1]}, shape, dtype, ctx, out, rng)
 
 
 @strict
-def multinomial(data: NDArray, shape: Any = None, get_prob: bool = False, out: Any = None, dtype: Any = "int32",
+def multinomial(data: NDArray, shape: object = None, get_prob: bool = False, out: Any = None, dtype: DTypeLike = "int32",
                 rng: Any = None) -> Any:
     """Places along the last axis of ``data``, drawn with the probabilities there.
 
@@ -175,7 +179,7 @@ def shuffle(data: NDArray, out: NDArray | None = None, rng: Any = None) -> NDArr
 
 def _like(name: str) -> Callable[..., Any]:
     """A sampler that takes its shape and element type from an array."""
-    def like(data: NDArray, *parameters: Any, rng: Any = None, **attrs: Any) -> NDArray:
+    def like(data: NDArray, *parameters: object, rng: Any = None, **attrs: Any) -> NDArray:
         with using(rng):
             return getattr(F, f"_random_{name}_like")(data, *parameters, **attrs)
 
@@ -191,7 +195,7 @@ poisson_like, negative_binomial_like, generalized_negative_binomial_like = map(
 
 @strict
 def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None,
-                 rng: Any = None) -> tuple[NDArray, NDArray, NDArray]:
+                 rng: object = None) -> tuple[NDArray, NDArray, NDArray]:
     """Classes drawn with a probability that falls like a logarithm, and how often the true and the drawn are expected.
 
     The probability of a class is ``log((class + 2) / (class + 1)) / log(range_max + 1)``.
@@ -202,7 +206,7 @@ def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: C
     expected_true, expected_sampled : NDArray of float64
     """
     if range_max < 1:
-        raise SparsekitError(f"There is no class below {range_max}.", hint="range_max is the number of classes.")
+        raise SparsekitError(f"range_max must be at least 1, got {range_max}.", hint="range_max is the number of classes.")
     size = float(np.log(range_max + 1))
     drawn = F.Cast(F.expm1(uniform(0.0, size, (num_sampled,), "float64", ctx, rng=rng)), dtype="int64") % range_max
 
@@ -214,15 +218,15 @@ def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: C
 
 
 #: Samplers without inputs under the names that MXNet has for them beside ``mx.nd.random``.
-FLAT = frozenset(name for name, op in registry.items()
-                 if op.name.startswith("_random_") and not op.inputs)
+FLAT = frozenset(("uniform", "normal", *(start + name for name in (*DISTRIBUTIONS, "randint")
+                                         for start in ("_random_", "random_"))))
 
 
 def flat(name: str) -> Callable[..., Any]:
     """``mx.nd.random_uniform`` and the like: a sampler as MXNet's operator, which needs a shape and takes a text as ctx."""
     op = find(name)
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: Shape) -> Any:
         out, rng, _ = kwargs.pop("out", None), kwargs.pop("rng", None), kwargs.pop("name", None)
         given = op.arguments(args, kwargs)[1]
         unknown = [key for key in given if key not in op.attrs]
@@ -238,13 +242,13 @@ def flat(name: str) -> Callable[..., Any]:
     return function
 
 
-def _place(ctx: Any) -> Any:
+def _place(ctx: object) -> Any:
     """A context; MXNet writes it as text here, ``'cpu(0)'``."""
     if not isinstance(ctx, str):
         return ctx
     found = re.fullmatch(r"(cpu|gpu|cpu_pinned)\((\d+)\)", ctx)
     if ctx and not found:
-        raise SparsekitError(f"{ctx!r} is no context.", hint="write 'cpu(0)', or give mx.cpu().")
+        raise SparsekitError(expected("ctx", "a Context or its name", ctx), hint="write 'cpu(0)', or give mx.cpu().")
     return Context(found[1], int(found[2])) if found else None
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ..base.optional import scipy_part
 from ..core import hooks
 from ..core.dispatch import array_types, wrap
 from ..core.op import registry
-from ..ops.cast import check_stype
+from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, within_memory
 from ..storage.memory import handed_out
 from . import arithmetic
@@ -28,12 +27,16 @@ from .ndarray import NDArray
 from .sparse_creation import array, csr_matrix, empty, row_sparse_array, zeros
 from .sparse_indexing import assign, select
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
 __all__ = ["BaseSparseNDArray", "CSRNDArray", "RowSparseNDArray", "array", "csr_matrix", "empty", "from_binsparse",
            "retain", "row_sparse_array", "transpose", "zeros"]
 
 
 class BaseSparseNDArray(NDArray):
-    """What the sparse array classes share."""
+    """Base of the sparse array classes."""
 
     __slots__ = ()
 
@@ -65,13 +68,15 @@ class BaseSparseNDArray(NDArray):
         return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     def _repr_html_(self) -> str:
-        """Facts as a table and a picture of where the values lie, by density; O(stored values), never dense."""
+        """A table of properties and a picture of the density of values; O(stored values), never dense."""
         try:
             return str(displays.call("array_html", self, str(self._ctx)))
-        except Exception:  # a display never raises: this says the same in words
+        except Exception:  # a display must not raise: fall back to text
+            from html import escape  # 1 ms, which importing sparsekit does without
+
             return f"<pre>{escape(repr(self).strip())}</pre>"
 
-    def inspect(self, **options: Any) -> Any:
+    def inspect(self, **options: str) -> Any:
         """A live view that links each stored value to its place in the matrix and in the components.
 
         Parameters
@@ -113,7 +118,7 @@ class BaseSparseNDArray(NDArray):
             hooks.copied(self._ctx, "scipy", start, matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes - shared)
         return matrix
 
-    def __getitem__(self, key: Any) -> NDArray:
+    def __getitem__(self, key: object) -> NDArray:
         """Rows, or rows and columns, by numbers, slices with any step, lists and masks.
 
         An int keeps its axis: ``x[2]`` is an array of one row.  Numbers for both axes of a matrix give single elements
@@ -122,7 +127,7 @@ class BaseSparseNDArray(NDArray):
         whole = isinstance(key, slice) and key == slice(None)
         return self if whole or key is Ellipsis else select(self, key)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: Any) -> None:
         """``x[:] = value``: a number, or an array of any storage type; that of the array stays."""
         assign(self, key, value)
 
@@ -153,7 +158,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     stype = "row_sparse"
 
     @strict
-    def retain(self, indices: Any) -> RowSparseNDArray:
+    def retain(self, indices: object) -> RowSparseNDArray:
         """Only these rows, by an array, a list or a numpy array of numbers; all others become absent."""
         return retain(self, indices)
 
@@ -167,7 +172,7 @@ array_types[RowSparse] = RowSparseNDArray
 
 @entry
 @strict
-def retain(data: RowSparseNDArray, indices: Any) -> RowSparseNDArray:
+def retain(data: RowSparseNDArray, indices: object) -> RowSparseNDArray:
     """Only the given rows of a row_sparse array; all others become absent.
 
     Parameters
@@ -189,7 +194,7 @@ def cast_storage(data: NDArray, stype: str) -> NDArray:
 add, subtract, multiply, divide = map(strict, (arithmetic.add, arithmetic.subtract, arithmetic.multiply, arithmetic.divide))
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any]:
     """Every operator is also reachable here, as in MXNet."""
     if name in registry:
         return getattr(F, name)

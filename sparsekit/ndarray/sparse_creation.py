@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,19 +14,26 @@ from ..base.dtypes import element_type
 from ..base.entry import entries
 from ..base.errors import DTypeError, ShapeError, SparseFormatError
 from ..core import hooks
-from ..ops.cast import check_stype
 from ..ops.creation import empty_store
+from ..ops.sparse.cast import check_stype
 from ..storage import CSR, RowSparse, convert, within_memory
 from ..storage.check import check_memory
 from ..storage.convert import counts_to_indptr
 from .arguments import brought, check_dense, host_values, is_sparse, is_sparse_frame, on, shape_of, values_of
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Array, DTypeLike, Shape
+    from ..storage.types import Sparse, Store
+    from .ndarray import NDArray
+
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
 
 @strict
-def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
-               index_dtype: Any = None) -> Any:
+def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: object = None,
+               index_dtype: object = None) -> Any:
     """A CSR matrix with a copy of whatever describes one.
 
     Parameters
@@ -47,11 +54,11 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
     Raises
     ------
     SparseFormatError
-        If the components are no matrix of that shape: an index outside, a column twice in a row, lengths that differ.
+        If the components do not form a matrix of that shape: an index outside, a column twice in a row, lengths that differ.
     DTypeError
-        If the values are no real numbers.
+        If the values are not real numbers.
     ShapeError
-        If the source has another shape than that asked for, or not two dimensions.
+        If the source does not have the given shape, or not two dimensions.
     InsufficientMemoryError
         If there are more rows than fit in memory.
 
@@ -78,8 +85,8 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: 
 
 
 @strict
-def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, dtype: Any = None,
-                     index_dtype: Any = None) -> Any:
+def row_sparse_array(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: object = None,
+                     index_dtype: object = None) -> NDArray:
     """A row-sparse array with a copy of whatever describes one.
 
     Parameters
@@ -97,11 +104,11 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
     Raises
     ------
     SparseFormatError
-        If the components are no array of that shape.
+        If the components do not form an array of that shape.
     DTypeError
-        If the values are no real numbers.
+        If the values are not real numbers.
     ShapeError
-        If the source has another shape than that asked for, or no dimension.
+        If the source does not have the given shape, or has no dimension.
 
     Examples
     --------
@@ -124,7 +131,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Context | None = None, d
 
 
 @strict
-def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
+def array(source_array: Any, ctx: Context | None = None, dtype: object = None, index_dtype: object = None) -> Any:
     """A sparse array with a copy of a sparse source.
 
     Parameters
@@ -153,7 +160,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None, inde
 
 
 @strict
-def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
+def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: object = None) -> Any:
     """Zeros of a storage type; a sparse array of zeros stores nothing.
 
     Parameters
@@ -171,22 +178,23 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None,
 
 
 @strict
-def empty(stype: str, shape: Any, ctx: Context | None = None, dtype: Any = None, index_dtype: Any = None) -> Any:
+def empty(stype: str, shape: int | Shape, ctx: Context | None = None, dtype: DTypeLike = None,
+          index_dtype: str | None = None) -> Any:
     """An array of a storage type whose values are yet to be written; ``zeros`` does the same."""
     return zeros(stype, shape, ctx, dtype, index_dtype)
 
 
-def _numbered(store: Any, index_dtype: Any) -> Any:
-    """The store with indices of the element type asked for, if one was."""
+def _numbered(store: Sparse, index_dtype: object) -> Any:
+    """The store with indices of the requested element type, if any."""
     if index_dtype is None or not hasattr(store, "stype"):
         return store
     kind = element_type(index_dtype)
     if kind.name not in ("int32", "int64"):
-        raise DTypeError(f"Indices are int32 or int64, not {kind}.", hint="leave out index_dtype= for int64.")
+        raise DTypeError(f"index_dtype must be int32 or int64, got {kind}.", hint="leave out index_dtype= for int64.")
     sizes = (*store.shape, store.nnz) if isinstance(store, CSR) else store.shape[:1]
     if max(sizes) > np.iinfo(kind).max:
-        raise DTypeError(f"{kind} cannot number a {store.stype} array of shape {tuple(store.shape)} with {store.nnz:,} stored "
-                         "values.", hint="leave out index_dtype= for int64.")
+        raise DTypeError(f"{kind} is too small for the indices of a {store.stype} array of shape {tuple(store.shape)} "
+                         f"with {store.nnz:,} stored values.", hint="leave out index_dtype= for int64.")
     for name in store.components[1:]:
         setattr(store, name, getattr(store, name).astype(kind, copy=False))
     return store
@@ -206,8 +214,8 @@ def _storable(shape: tuple[int, ...], stype: str) -> tuple[int, ...]:
     return shape
 
 
-def _of_shape(store: Any, shape: Any) -> Any:
-    """The store, if it has the shape asked for."""
+def _of_shape(store: Store, shape: Shape | None) -> Any:
+    """The store, if it has the requested shape."""
     if shape is not None and shape_of(shape) != tuple(store.shape):
         raise ShapeError(f"The source has shape {tuple(store.shape)}, but shape={shape} was asked for.",
                          hint="leave out shape=.")
@@ -223,13 +231,13 @@ def _converted(source: Any, stype: str, dtype: Any) -> Any:
         return convert(dense, stype)
     store = source.as_in_context(Context("cpu", 0))._store
     wanted = element_type(dtype, store.dtype)
-    made = within_memory(store, stype)
+    made = cast("Sparse", within_memory(store, stype))  # stype is csr or row_sparse
     made = made.copy() if made is store else made
     made.data = made.data.astype(wanted, copy=False)
     return made
 
 
-def _csr_of_foreign(source: Any, dtype: Any) -> CSR:
+def _csr_of_foreign(source: Any, dtype: object) -> CSR:
     """From any format of scipy, what becomes one, or a data frame; the source stays as it is."""
     if is_sparse_frame(source):
         return _csr_of_frame(source, dtype)
@@ -240,7 +248,7 @@ def _csr_of_foreign(source: Any, dtype: Any) -> CSR:
                          hint="reshape it to (rows, columns) first.")
     found = source.tocsr()
     if not all(hasattr(found, part) for part in ("data", "indices", "indptr", "shape", "sum_duplicates")):
-        raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(found).__name__}, which is no csr matrix.",
+        raise DTypeError(f"tocsr() of a {type(source).__name__} gave a {type(found).__name__}, not a csr matrix.",
                          hint="give a matrix of scipy, or its components (data, indices, indptr).")
     if found is source:
         found = found.copy()
@@ -273,17 +281,18 @@ def _csr_of_frame(frame: Any, dtype: Any) -> CSR:
     return _csr_of_places(np.concatenate(values), np.concatenate(rows).astype(np.int64), columns, frame.shape)
 
 
-def _rows_of_series(series: Any, dtype: Any) -> RowSparse:
+def _rows_of_series(series: Any, dtype: object) -> RowSparse:
     places, values = _stored(series)
     return RowSparse(values_of(values, dtype), _index(places, "indices"), shape_of(series.shape))
 
 
-def _index(source: Any, name: str) -> Any:
+def _index(source: Sequence[int] | Array, name: str) -> Any:
     """An index component as int64, as in MXNet."""
     try:
         values = np.asarray(host_values(source) if hasattr(source, "_store") else unmasked(source))
     except (ValueError, TypeError, OverflowError) as error:
-        raise SparseFormatError(f"{name} is no array: {error}.", hint="indices count rows or columns from 0.") from None
+        raise SparseFormatError(f"{name} cannot be read as an array: {error}.",
+                                hint="indices count rows or columns from 0.") from None
     if values.ndim != 1:
         raise SparseFormatError(f"{name} must have one dimension, not shape {values.shape}.",
                                 hint="pass a flat list of integers.")
@@ -292,12 +301,12 @@ def _index(source: Any, name: str) -> Any:
     if values.dtype.kind == "f" and np.array_equal(values, np.trunc(values)) and np.abs(values).max() < 2.0**63:
         return values.astype(np.int64)
     if values.dtype.kind not in "iu" or int(values.max()) >= 2**63:
-        raise SparseFormatError(f"{name} holds values that are no integers of 64 bits.",
+        raise SparseFormatError(f"{name} must hold integers of 64 bits.",
                                 hint="indices count rows or columns from 0.")
     return np.array(values, np.int64, order="C")
 
 
-def _csr_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> CSR:
+def _csr_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object) -> CSR:
     if len(parts) == 2 and all(isinstance(part, (int, np.integer)) for part in parts):
         made: CSR = empty_store(np, "csr", _storable(shape_of(parts), "csr"), element_type(dtype))
         return made
@@ -313,7 +322,8 @@ def _csr_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> CSR:
 def _csr_of_components(data: Any, indices: Any, indptr: Any, shape: Any) -> CSR:
     if shape is None:
         if not indices.size:
-            raise ShapeError("The number of columns cannot be told from no indices.", hint="give shape=(rows, columns).")
+            raise ShapeError("The number of columns cannot be inferred from an empty list of indices.",
+                             hint="give shape=(rows, columns).")
         shape = (max(indptr.shape[0] - 1, 0), int(indices.max()) + 1)
     shape = _storable(shape_of(shape), "csr")
     if _unordered(data, indices, indptr):
@@ -331,14 +341,15 @@ def _unordered(data: Any, indices: Any, indptr: Any) -> bool:
     return bool(falls.size) and not bool(np.isin(falls, indptr).all())
 
 
-def _csr_of_places(data: Any, row: Any, column: Any, shape: Any) -> CSR:
+def _csr_of_places(data: Array, row: Array, column: Array, shape: object) -> CSR:
     """From coordinates in any order; values at one place are summed."""
     if not data.shape == row.shape == column.shape:
         raise SparseFormatError(f"data, row and col have shapes {data.shape}, {row.shape} and {column.shape}.",
                                 hint="each needs one entry per value.")
     if shape is None:
         if not row.size:
-            raise ShapeError("A shape cannot be told from no places.", hint="give shape=(rows, columns).")
+            raise ShapeError("A shape cannot be inferred from empty lists of rows and columns.",
+                             hint="give shape=(rows, columns).")
         shape = int(row.max()) + 1, int(column.max()) + 1
     shape = _storable(shape_of(shape), "csr")
     for name, part, size in (("row", row, shape[0]), ("col", column, shape[1])):
@@ -355,7 +366,7 @@ def _csr_of_places(data: Any, row: Any, column: Any, shape: Any) -> CSR:
     return CSR(summed.astype(data.dtype, copy=False), column[starts], counts_to_indptr(row[starts], shape[0]), shape, check=False)
 
 
-def _rows_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> RowSparse:
+def _rows_of_tuple(parts: tuple[Any, ...], shape: object, dtype: object) -> RowSparse:
     if len(parts) != 2:
         raise SparseFormatError(f"A tuple of {len(parts)} parts does not describe a row_sparse array.",
                                 hint="give (data, indices), or a shape.")
@@ -365,7 +376,7 @@ def _rows_of_tuple(parts: tuple[Any, ...], shape: Any, dtype: Any) -> RowSparse:
         data, indices = np.ascontiguousarray(data[order]), indices[order]
     if shape is None:
         if not indices.size:
-            raise ShapeError("The number of rows cannot be told from no indices.", hint="give shape=.")
+            raise ShapeError("The number of rows cannot be inferred from an empty list of indices.", hint="give shape=.")
         shape = (int(indices.max()) + 1, *data.shape[1:])
     return RowSparse(data, indices, shape_of(shape), check=config.check_format)
 

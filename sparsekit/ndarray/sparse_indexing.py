@@ -1,4 +1,4 @@
-"""What stands between the brackets of a sparse array: rows, columns, steps, masks and single elements.
+"""Indexing of sparse arrays: rows, columns, steps, masks and single elements.
 
 An int keeps its axis with one entry, so that ``csr[2]`` is a csr array of one row, as in MXNet.  Where every axis is
 given by numbers, ``csr[1, 2]`` or ``csr[[0, 1], [2, 3]]``, the elements come as a dense array, as numpy picks them.
@@ -6,12 +6,12 @@ given by numbers, ``csr[1, 2]`` or ``csr[[0, 1], [2, 3]]``, the elements come as
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.arguments import unmasked
-from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, UnsupportedError
+from ..base.errors import DTypeError, GradientError, RowIndexError, ShapeError, UnsupportedError, expected
 from ..core import device, hooks
 from ..core.arrays import wrap
 from ..ops.creation import empty_store
@@ -21,16 +21,20 @@ from ..storage.convert import row_ids
 from .functions import F
 from .ndarray import NDArray, is_whole
 
+if TYPE_CHECKING:
+    from ..base.types import Array
+
+
 __all__ = ["assign", "select"]
 
 
-def select(x: Any, key: Any) -> Any:
+def select(x: NDArray, key: object) -> NDArray:
     """``x[key]`` of a sparse array.
 
     Raises
     ------
     RowIndexError
-        If an index is outside its axis, or is no index.
+        If an index is outside its axis, or is not a valid index.
     ShapeError
         If a mask has another length than its axis.
     """
@@ -65,8 +69,8 @@ def _elements(x: Any, rows: Any, columns: Any) -> Any:
     return F._values_at(x, _array(np.ascontiguousarray(rows, np.int64), x), _array(np.ascontiguousarray(columns, np.int64), x))
 
 
-def _places_of_mask(x: Any, key: Any) -> tuple[Any, Any] | None:
-    """Rows and columns where a mask of the array's own shape is true; None if the key is no such mask."""
+def _places_of_mask(x: NDArray, key: object) -> tuple[Any, Any] | None:
+    """Rows and columns where a mask of the array's own shape is true; None if the key is not such a mask."""
     if isinstance(key, NDArray) and key.stype != "default":
         if x.ndim != 2 or key.shape != x.shape:
             raise ShapeError(f"A mask of shape {key.shape} does not fit shape {x.shape}.", hint="it needs the array's own shape.")
@@ -85,22 +89,24 @@ def _places_of_mask(x: Any, key: Any) -> tuple[Any, Any] | None:
     return rows, columns
 
 
-def _values(part: Any) -> Any:
-    """An index array as numpy; MXNet's arrays are float32 unless told otherwise, so whole floats are indices too."""
+def _values(part: object) -> Array:
+    """An index array as numpy; MXNet's arrays are float32 by default, so whole floats are indices too."""
     try:
         values = part.asnumpy() if isinstance(part, NDArray) else np.asarray(unmasked(part))
     except ValueError as error:
-        raise RowIndexError(f"{part!r} is no index: {error}.", hint="lists in lists must be of equal lengths.") from None
+        raise RowIndexError(f"{part!r} cannot be read as an index: {error}.",
+                            hint="lists in lists must be of equal lengths.") from None
     if values.size == 0:
         return values if values.dtype == bool else values.astype(np.int64)
     if isinstance(part, NDArray) and values.dtype.kind == "f" and np.array_equal(values, np.trunc(values)):
         return values.astype(np.int64)
     if values.dtype.kind not in "iub":
-        raise RowIndexError(f"An array of {values.dtype} is no index.", hint="use integers, or booleans for a mask.")
+        raise RowIndexError(f"An array used as an index must hold integers or booleans, got {values.dtype}.",
+                            hint="use integers, or booleans for a mask.")
     return values
 
 
-def _parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
+def _parts(key: object, shape: tuple[int, ...]) -> list[Any]:
     """One slice, number or array of numbers for each axis; numbers are checked and counted from the front."""
     given = list(key) if isinstance(key, tuple) else [key]
     dots = [place for place, part in enumerate(given) if part is Ellipsis]
@@ -121,13 +127,14 @@ def _parts(key: Any, shape: tuple[int, ...]) -> list[Any]:
     return parts
 
 
-def _part(part: Any, axis: int, size: int) -> Any:
+def _part(part: object, axis: int, size: int) -> Any:
     if isinstance(part, slice):
         return _checked_slice(part)
     if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
         return int(_inside(np.asarray([part]), axis, size)[0])
     if not isinstance(part, (list, np.ndarray, NDArray)):
-        raise RowIndexError(f"{part!r} of type {type(part).__name__} is no index of a sparse array.",
+        raise RowIndexError(f"An index of a sparse array must be an integer, a slice or an array, got {part!r} of type "
+                            f"{type(part).__name__}.",
                             hint="use integers, slices, lists or arrays of integers, or masks of booleans.")
     values = _values(part)
     if values.dtype == bool:
@@ -142,14 +149,14 @@ def _checked_slice(part: slice) -> slice:
     for name in ("start", "stop", "step"):
         bound = getattr(part, name)
         if bound is not None and not hasattr(bound, "__index__"):
-            raise RowIndexError(f"{part!r} has a {name} that is no integer.", hint="slices run between integers.")
+            raise RowIndexError(expected(f"The {name} of a slice", "an integer", bound), hint="None leaves it out.")
     bounds = [None if bound is None else bound.__index__() for bound in (part.start, part.stop, part.step)]
     if bounds[2] == 0:
         raise RowIndexError(f"{part!r} has a step of 0.", hint="a step is at least 1, or negative.")
     return slice(*bounds)
 
 
-def _inside(values: Any, axis: int, size: int) -> Any:
+def _inside(values: Array, axis: int, size: int) -> Array:
     """Numbers counted from the front, all inside the axis."""
     outside = np.flatnonzero((values < -size) | (values >= size))
     if outside.size:
@@ -160,7 +167,7 @@ def _inside(values: Any, axis: int, size: int) -> Any:
     return np.where(values < 0, values + size, values)
 
 
-def assign(x: Any, key: Any, value: Any) -> None:
+def assign(x: Any, key: object, value: Any) -> None:
     """``x[:] = value`` of a sparse array, whose storage type stays.
 
     Raises

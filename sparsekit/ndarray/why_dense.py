@@ -1,4 +1,4 @@
-"""What made a dense array dense, answered from what the library and the latest profiler recorded."""
+"""Why an array is dense, from the records of the library and of the latest profiler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class WhyDense(NamedTuple):
     ----------
     kind : str
         ``"fallback"`` and ``"dense by nature"`` are implicit conversions of a sparse array, as in the ledger; ``"asked"``
-        is a conversion or a product that the code asked for.  ``"created"``: no array that it was computed from was
+        is an explicit conversion, or a product.  ``"created"``: no array that it was computed from was
         sparse; ``"unknown"``: nothing is recorded; ``"sparse"``: it is not dense.
     op, line : str
         Operator that made it, or what it was computed from, dense, and the line that called it; may be empty.
@@ -45,7 +45,7 @@ class WhyDense(NamedTuple):
         elif self.kind in (UNKNOWN, SPARSE):
             said = "It is sparse." if self.kind == SPARSE else "No record says what made it, so it may have been dense always."
         else:
-            what = {hooks.FALLBACK: "an implicit conversion, as no sparse kernel takes it",
+            what = {hooks.FALLBACK: "an implicit conversion, since no sparse kernel takes it",
                     hooks.NATURAL: "an implicit conversion, dense by nature", hooks.ASKED: "as the code asked"}[self.kind]
             said = f"{label(self.op)}{at} made it of a {self.source} array of shape {self.shape}: {what}."
         remedy = f" {self.remedy[0].upper()}{self.remedy[1:]}." if self.remedy else ""

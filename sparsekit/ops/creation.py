@@ -1,4 +1,4 @@
-"""Arrays out of nothing."""
+"""Operators that create arrays."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def empty_store(xp: Any, stype: str, shape: tuple[int, ...], dtype: Any) -> Any:
     return RowSparse(xp.zeros((0, *shape[1:]), dtype), xp.zeros(0, np.int64), shape, check=False)
 
 
-full = Op("_full", "", shape=_shape, dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), cost=cost.none,
-          sample=lambda: [([], {"shape": (2, 3), "value": 1.5})], doc="An array with one value everywhere.")
-full.attrs = {"shape": REQUIRED, "value": 0.0, "dtype_": "float32"}
+full = Op("_full", "", attrs={"shape": REQUIRED, "value": 0.0, "dtype_": "float32"}, shape=_shape,
+          dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), cost=cost.none,
+          sample=lambda: [([], {"shape": (2, 3), "value": 1.5})], saves=(), doc="An array with one value everywhere.")
 
 
 @full.forward(" -> default")
@@ -43,18 +43,17 @@ def _(k: Any, attrs: Any) -> Any:
     return k.xp.full(shape, attrs["value"], attrs["dtype_"])
 
 
-full.gradient(lambda F, g, _out, attrs, want: ())
+full.gradient(lambda F, g, out, attrs, want: ())
 
-arange = Op("_arange", "", cost=cost.none, doc="Evenly spaced values, each repeated ``repeat`` times.",
+arange = Op("_arange", "", attrs={"start": 0, "stop": REQUIRED, "step": 1.0, "repeat": 1, "dtype_": "float32"}, cost=cost.none,
+            saves=(), doc="Evenly spaced values, each repeated ``repeat`` times.",
             shape=lambda shapes, attrs: (_count(attrs) * attrs["repeat"],),
-            dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]),
-            sample=lambda: [([], {"start": 0, "stop": 5, "step": 2})])
-arange.attrs = {"start": 0, "stop": REQUIRED, "step": 1.0, "repeat": 1, "dtype_": "float32"}
+            dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), sample=lambda: [([], {"start": 0, "stop": 5, "step": 2})])
 
 
 def _count(attrs: dict[str, Any]) -> int:
     if not attrs["step"]:
-        raise ShapeError("a step of 0 leads nowhere.", hint="give a step above or below 0.")
+        raise ShapeError("step must not be 0.", hint="give a step above or below 0.")
     return max(0, int(np.ceil((attrs["stop"] - attrs["start"]) / attrs["step"])))
 
 
@@ -62,26 +61,27 @@ def _count(attrs: dict[str, Any]) -> int:
 def _(k: Any, attrs: Any) -> Any:
     start, step = attrs["start"], attrs["step"]
     if np.dtype(attrs["dtype_"]).kind in "iu":
-        start, step = int(start), int(step)  # as in MXNet; how many there are follows from the numbers as given
+        start, step = int(start), int(step)  # as in MXNet; the number of values is computed from the unrounded attributes
     made = start + step * k.xp.arange(_count(attrs))
     return k.xp.repeat(made, attrs["repeat"]).astype(attrs["dtype_"])
 
 
-arange.gradient(lambda F, g, _out, attrs, want: ())
+arange.gradient(lambda F, g, out, attrs, want: ())
 
 
 
 def _spaced(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     if np.ndim(attrs["start"]) or np.ndim(attrs["stop"]):
-        raise ShapeError(f"start={shown(attrs['start'])} and stop={shown(attrs['stop'])} are not both numbers.",
+        raise ShapeError(f"start={shown(attrs['start'])} and stop={shown(attrs['stop'])} must both be numbers.",
                          hint="stack the results of several calls.")
     return (max(0, int(attrs["num"])),)
 
 
-linspace = Op("_linspace", "", cost=cost.none, shape=_spaced,
-              dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), sample=lambda: [([], {"start": 0.0, "stop": 1.0, "num": 5})],
+linspace = Op("_linspace", "",
+              attrs={"start": REQUIRED, "stop": REQUIRED, "num": REQUIRED, "endpoint": True, "dtype_": "float32"},
+              cost=cost.none, shape=_spaced, dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]),
+              sample=lambda: [([], {"start": 0.0, "stop": 1.0, "num": 5})], saves=(),
               doc="``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``.")
-linspace.attrs = {"start": REQUIRED, "stop": REQUIRED, "num": REQUIRED, "endpoint": True, "dtype_": "float32"}
 
 
 @linspace.forward(" -> default")
@@ -90,12 +90,12 @@ def _(k: Any, attrs: Any) -> Any:
         attrs["dtype_"])
 
 
-linspace.gradient(lambda F, g, _out, attrs, want: ())
+linspace.gradient(lambda F, g, out, attrs, want: ())
 
-eye = Op("_eye", "", cost=cost.none, shape=lambda shapes, attrs: (int(attrs["N"]), int(attrs["M"] or attrs["N"])),
-         dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), sample=lambda: [([], {"N": 3, "M": 4, "k": 1})],
+eye = Op("_eye", "", attrs={"N": REQUIRED, "M": 0, "k": 0, "dtype_": "float32"}, cost=cost.none,
+         shape=lambda shapes, attrs: (int(attrs["N"]), int(attrs["M"] or attrs["N"])),
+         dtype=lambda dtypes, attrs: np.dtype(attrs["dtype_"]), sample=lambda: [([], {"N": 3, "M": 4, "k": 1})], saves=(),
          doc="An N x M matrix (N x N for M=0) with ones on the diagonal ``k`` and zeros elsewhere.")
-eye.attrs = {"N": REQUIRED, "M": 0, "k": 0, "dtype_": "float32"}
 
 
 @eye.forward(" -> default")
@@ -103,4 +103,4 @@ def _(k: Any, attrs: Any) -> Any:
     return k.xp.eye(int(attrs["N"]), int(attrs["M"] or attrs["N"]), int(attrs["k"]), dtype=attrs["dtype_"])
 
 
-eye.gradient(lambda F, g, _out, attrs, want: ())
+eye.gradient(lambda F, g, out, attrs, want: ())

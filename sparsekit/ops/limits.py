@@ -1,4 +1,4 @@
-"""Dense results of sparse arrays that are dense by nature: made without a fallback, up to the byte limit."""
+"""Results of sparse arrays that are dense by nature: made without a fallback, up to the byte limit."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def dense_inside(k: Any, store: Any, name: str) -> Any:
 
 
 def filled(k: Any, store: Any, name: str, function: Callable[[Any], Any]) -> Any:
-    """``function`` of every element of a sparse store, where f(0) is not 0: computed once for all absent ones."""
+    """Apply ``function`` with f(0) != 0 to every element of a sparse store; computed once for all absent elements."""
     absent, values = function(k.xp.zeros(1, store.dtype)), function(store.data)
     check_room(name, store.shape, values.dtype)
     out = k.xp.empty(store.shape, values.dtype)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.op import Op, find
 from .optimizer import Optimizer, register
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["FTML", "AdaDelta", "AdaGrad", "Adam", "Adamax", "Ftrl", "Nadam", "RMSProp"]
 
@@ -23,7 +27,7 @@ class _Adaptive(Optimizer):
     _bound, _has_rate = "clip_gradient", True
     lazy_update = False
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: NDArray) -> Any:
         """The states, all zero."""
         return tuple([self._zeros(weight, None if self._like_weight else "default") for _ in range(self._states)])
 

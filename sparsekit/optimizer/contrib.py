@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ShapeError, SparsekitError
 from ..core.op import find
 from .optimizer import Optimizer, register
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["GroupAdaGrad"]
 
@@ -27,13 +31,13 @@ class GroupAdaGrad(Optimizer):
         super().__init__(**arguments)
         self.float_stable_eps = eps
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: NDArray) -> Any:
         """The sum of mean squares, (rows, 1)."""
         if weight.ndim != 2:
             raise ShapeError(f"GroupAdaGrad takes weights of two dimensions, not shape {weight.shape}.", hint="use AdaGrad.")
         return self._zeros(weight, shape=(weight.shape[0], 1))
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray) -> None:
         """One step, writing to ``weight`` and ``state``."""
         if self._each(index, weight, grad, state):
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from ..core.op import find
 from ..ndarray.arithmetic import add
 from .momentum import SGD
 from .optimizer import Optimizer, register
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["LAMB", "LARS", "LBSGD"]
 
@@ -39,8 +43,8 @@ class LAMB(Optimizer):
         Bounds of ``|weight|``.
     bias_correction : bool
     lazy_update : bool
-        With a row_sparse gradient, step only in the rows it stores; ``|s|`` is then theirs alone, and ``|weight|``
-        still that of all rows.  Default False, the dense result.
+        With a row_sparse gradient, step only in the rows it stores; ``|s|`` is then computed over these rows
+        only, and ``|weight|`` still over all rows.  Default False, the dense result.
     """
 
     aggregate_num = 45
@@ -53,16 +57,16 @@ class LAMB(Optimizer):
         self.beta1, self.beta2, self.epsilon, self.bias_correction = beta1, beta2, epsilon, bias_correction
         self.lower_bound, self.upper_bound, self.lazy_update = lower_bound, upper_bound, lazy_update
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: NDArray) -> Any:
         """The moving means of the gradient and its square."""
         return self._zeros(weight), self._zeros(weight)
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: tuple[NDArray, ...]) -> None:
         """One step, writing to ``weight`` and ``state``."""
         if not self._each(index, weight, grad, state):
             self._step(index, (weight, grad, *state), weight, ())
 
-    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def update_multi_precision(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         """One step, by the float32 copy of a float16 weight under ``multi_precision``."""
         if isinstance(index, (list, tuple)) or not self.multi_precision or weight.dtype != np.float16:
             super().update_multi_precision(index, weight, grad, state)
@@ -70,7 +74,7 @@ class LAMB(Optimizer):
         copy, means = state
         self._step(index, (weight, grad, *means, copy), copy, (copy,))
 
-    def _step(self, index: Any, arrays: tuple[Any, ...], exact: Any, copies: tuple[Any, ...]) -> None:
+    def _step(self, index: int, arrays: tuple[Any, ...], exact: NDArray, copies: tuple[Any, ...]) -> None:
         self._update_count(index)
         prefix = "mp_" if copies else ""
         step = self._run(find(prefix + "lamb_update_phase1"), index, arrays, beta1=self.beta1, beta2=self.beta2,
@@ -111,7 +115,7 @@ class LARS(SGD):
         free = {name: 0.0 for name in self.idx2name.values() if not name.endswith("_weight")}
         self.wd_mult = {**free, **self._declared("__wd_mult__"), **args_wd_mult}
 
-    def _name(self, index: Any) -> str:
+    def _name(self, index: int) -> str:
         parameter = self.param_dict.get(index)
         return str(parameter.name if parameter is not None else self.idx2name.get(index, index))
 
@@ -160,7 +164,7 @@ class LBSGD(SGD):
         self._sums: dict[Any, Any] = {}
         self._seen: dict[Any, int] = {}
 
-    def _factor(self, count: int, weight: Any, grad: Any, decay: float) -> float:
+    def _factor(self, count: int, weight: NDArray, grad: NDArray, decay: float) -> float:
         """What the learning rate is multiplied by."""
         if self.warmup_strategy == "lars":
             first, second = _squares(weight, grad)

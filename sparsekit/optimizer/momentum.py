@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..core.dispatch import wrap
 from ..core.op import Op, find
 from .optimizer import Optimizer, register, registry
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["DCASGD", "NAG", "SGD", "SGLD", "Signum", "Test", "ccSGD"]
 
@@ -24,13 +28,13 @@ class _Descent(Optimizer):
         super().__init__(**arguments)
         self.momentum, self.lazy_update = momentum, lazy_update
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: NDArray) -> Any:
         """Momentum: row_sparse for a row_sparse weight under lazy updates, else dense."""
         if self.momentum == 0:
             return None
         return self._zeros(weight, None if self.lazy_update else "default")
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray | None) -> None:
         """One step, writing to ``weight`` and ``state``."""
         if isinstance(index, (list, tuple)):
             self._each(index, weight, grad, state)
@@ -62,7 +66,7 @@ class _Descent(Optimizer):
 
 @register
 class SGD(_Descent):
-    """Stochastic gradient descent, with momentum if asked for.
+    """Stochastic gradient descent, optionally with momentum.
 
     ``weight -= lr * (clip(rescale_grad * grad) + wd * weight)``; with momentum,
     ``state = momentum * state - lr * (…); weight += state``.
@@ -128,11 +132,11 @@ class Signum(Optimizer):
         super().__init__(learning_rate=learning_rate, **arguments)
         self.momentum, self.wd_lh, self.lazy_update = momentum, wd_lh, lazy_update
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: NDArray) -> Any:
         """Momentum."""
         return None if self.momentum == 0 else self._zeros(weight)
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray | None) -> None:
         """One step, writing to ``weight`` and ``state``."""
         if self._each(index, weight, grad, state):
             return
@@ -164,11 +168,11 @@ class DCASGD(Optimizer):
         super().__init__(**arguments)
         self.momentum, self.lamda, self.lazy_update = momentum, lamda, lazy_update
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: NDArray) -> Any:
         """The momentum, if any, and the weight before the last step."""
         return None if self.momentum == 0 else self._zeros(weight, "default"), weight.copy()
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def update(self, index: Any, weight: NDArray, grad: NDArray, state: tuple[Any, ...]) -> None:
         """One step, writing to ``weight`` and ``state``."""
         if self._each(index, weight, grad, state):
             return
@@ -210,11 +214,11 @@ class Test(Optimizer):
 
     __test__ = False  # not a test class
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: NDArray) -> Any:
         """Zeros."""
         return self._zeros(weight, "default")
 
-    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
+    def update(self, index: Any, weight: Any, grad: NDArray, state: Any) -> None:
         """One step, writing to ``weight`` and ``state``."""
         if not self._each(index, weight, grad, state):
             self._call(find("sgd_update"), index, (weight, grad), {"lr": -1.0, "rescale_grad": self.rescale_grad})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,13 @@ from ..core.dispatch import invoke, wrap
 from ..core.op import Call, Op
 from ..kernels import for_device
 from ..ops.creation import empty_store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ndarray.ndarray import NDArray
+    from ..symbol.symbol import Symbol
+
 
 __all__ = ["Optimizer", "create", "register", "registry"]
 
@@ -75,14 +82,16 @@ class Optimizer:
         Index to Parameter, whose ``lr_mult`` and ``wd_mult`` then count.
     """
 
-    #: Weights that one call of ``update`` may be given, in lists; 0 where lists are no use.
+    #: Weights that one call of ``update`` may take, in lists; 0 if lists are not supported.
     aggregate_num = 0
     #: Whether the state of a float16 weight is ``(state, float32 copy)``, for mp_ operators, not the other way round.
     _precise = False
+    #: The classes by the names that ``create`` takes.
+    opt_registry = registry
 
     def __init__(self, rescale_grad: float = 1.0, param_idx2name: dict[Any, str] | None = None, wd: float = 0.0,
                  clip_gradient: float | None = None, learning_rate: float | None = None, lr_scheduler: Any = None,
-                 sym: Any = None, begin_num_update: int = 0, multi_precision: bool = False,
+                 sym: Symbol | None = None, begin_num_update: int = 0, multi_precision: bool = False,
                  param_dict: dict[Any, Any] | None = None, **unknown: Any) -> None:
         if unknown:
             raise UnknownNameError.of(f"argument of {type(self).__name__}", next(iter(unknown)), settings(type(self)))
@@ -153,13 +162,13 @@ class Optimizer:
                 try:
                     found[name] = float(attrs[name][key])
                 except ValueError:
-                    raise DTypeError(f"{name} declares {key[2:-2]} as {attrs[name][key]!r:.60}, which is no number.",
+                    raise DTypeError(f"{key[2:-2]} of {name} must be a number, got {attrs[name][key]!r:.60}.",
                                      hint="mx.sym.Variable(name, lr_mult=0.5)") from None
         return found
 
     # states
 
-    def create_state(self, index: Any, weight: Any) -> Any:
+    def create_state(self, index: Any, weight: NDArray) -> Any:
         """The state that a weight needs: None, an array or a tuple of them."""
         return None
 
@@ -176,7 +185,7 @@ class Optimizer:
         return (state, copy) if self._precise else (copy, state)
 
     @staticmethod
-    def _zeros(weight: Any, stype: str | None = None, shape: Any = None) -> Any:
+    def _zeros(weight: NDArray, stype: str | None = None, shape: Any = None) -> Any:
         """An array of zeros like the weight."""
         xp = for_device(weight.context.device_type).xp
         with device.current(weight.context):
@@ -187,7 +196,7 @@ class Optimizer:
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """One step of a weight, or of a list of them, writing to weight and state; to be overridden."""
-        raise SparsekitError(f"{type(self).__name__} does not say how to update.", hint="override update().")
+        raise SparsekitError(f"{type(self).__name__} does not define update().", hint="override update().")
 
     def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """``update`` on the float32 copies of float16 weights under ``multi_precision``."""
@@ -209,7 +218,7 @@ class Optimizer:
             self.update(*one)
         return True
 
-    def _run(self, op: Op, index: Any, arrays: tuple[Any, ...], **attrs: Any) -> Any:
+    def _run(self, op: Op, index: int, arrays: tuple[Any, ...], **attrs: Any) -> Any:
         """Run an operator with these attributes, the gradient's factor and its bound."""
         attrs["rescale_grad"], attrs["clip_gradient"] = self.rescale_grad, self.clip_gradient or -1.0
         return self._call(op, index, arrays, attrs)
@@ -240,7 +249,7 @@ class Optimizer:
         self._device = device_id
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
-    def _update_count(self, index: Any) -> None:
+    def _update_count(self, index: int | list[Any] | str | tuple[Any, ...]) -> None:
         """Count a step of a weight, or of several."""
         counts = self._index_update_count
         for one in index if isinstance(index, (list, tuple)) else (index,):
@@ -248,25 +257,25 @@ class Optimizer:
             if count > self.num_update:
                 self.num_update = count
 
-    def _given(self, index: Any, multipliers: dict[Any, float]) -> float:
+    def _given(self, index: int | str, multipliers: dict[Any, float]) -> float:
         """The factor of a weight by its index, or by its name."""
         return multipliers[index] if index in multipliers else multipliers.get(self.idx2name.get(index), 1.0)
 
-    def _get_lr(self, index: Any) -> float:
+    def _get_lr(self, index: int | str) -> float:
         """The learning rate of a weight."""
         rate: float = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
         parameter = self.param_dict.get(index)
         return rate * (self._given(index, self.lr_mult) if parameter is None else parameter.lr_mult)
 
-    def _get_wd(self, index: Any) -> float:
+    def _get_wd(self, index: int | str) -> float:
         """The weight decay of a weight."""
         parameter = self.param_dict.get(index)
         return self.wd * (self._given(index, self.wd_mult) if parameter is None else parameter.wd_mult)
 
-    def _get_lrs(self, indices: Any) -> list[float]:
+    def _get_lrs(self, indices: Sequence[int]) -> list[float]:
         """The learning rates of several weights."""
         return [self._get_lr(index) for index in indices]
 
-    def _get_wds(self, indices: Any) -> list[float]:
+    def _get_wds(self, indices: Sequence[int] | range) -> list[float]:
         """The weight decays of several weights."""
         return [self._get_wd(index) for index in indices]

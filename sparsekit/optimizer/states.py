@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +19,18 @@ from ..lr_scheduler import LRScheduler
 from ..ndarray.files import load_frombuffer, save_tobuffer
 from .optimizer import Optimizer, registry
 
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
+
 __all__ = ["arrays_of", "pack", "unpack"]
 
 HEADER = "header"
-#: What an optimizer has that is no setting of it, and is made anew.
+#: Attributes of an optimizer that are not settings, and are made anew.
 _NOT_SAVED = ("param_dict", "sym_info", "_calls", "_told", "_index_update_count", "_device", "_op", "_sums")
 
 
-def arrays_of(state: Any) -> Iterator[Any]:
+def arrays_of(state: list[Any] | NDArray | tuple[Any, ...] | None) -> Iterator[Any]:
     """The arrays of a state."""
     if isinstance(state, (tuple, list)):
         for part in state:
@@ -132,5 +136,5 @@ def unpack(data: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
         states = {key: _state(tree, arrays) for key, tree in header["states"]}
         return states, None if header["optimizer"] is None else _revive(header["optimizer"])
     except (SparsekitError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-        raise SparsekitError(f"These are no optimizer states that can be read: {error}",
+        raise SparsekitError(f"The optimizer states cannot be read: {error}",
                              hint="they are cut short, something else, or of an optimizer not registered here.") from error

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.scoped import Scoped
 from ..core import hooks
 from . import states
 from .optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
 
 __all__ = ["UpdateLane", "Updater", "get_updater"]
 
@@ -46,8 +50,8 @@ class Updater:
             self._begin(index, weight)
         optimizer.update_multi_precision(index, weight, grad, self.states[index])
 
-    def _begin(self, index: Any, weight: Any) -> None:
-        """Make a state, or bring one to its weight, and tell the profiler whose it is."""
+    def _begin(self, index: int | str, weight: NDArray) -> None:
+        """Make a state, or move one to the context of its weight, and note its owner for the profiler."""
         state = (self.sync_state_context(self.states[index], weight.context) if index in self.states
                  else self.optimizer.create_state_multi_precision(index, weight))
         self.states[index], self.states_synced[index] = state, True
@@ -97,7 +101,7 @@ class UpdateLane(Scoped):
     def _before(self) -> tuple[Any, ...]:
         return hooks.state.lane, hooks.state.layer, hooks.state.caller
 
-    def _enter(self, before: Any) -> Any:
+    def _enter(self, before: tuple[str | None, ...]) -> Any:
         state = hooks.state
         state.lane = "update"
         if hooks.sink is not None:

@@ -1,6 +1,6 @@
-"""Profiler: what every operator cost in time and memory, and how sparse its arrays were.
+"""Profiler: time and memory of every operator, and the sparsity of its arrays.
 
-``with sparsekit.Profiler() as prof:`` records; ``prof`` shows itself in a notebook and answers
+``with sparsekit.Profiler() as prof:`` records; ``prof`` displays itself in a notebook and has
 ``prof.records``, ``prof.table()``, ``prof.memory``, ``prof.ledger``.  The functions that MXNet's
 ``profiler`` module has (``set_config``, ``set_state``, ``dumps`` …) work on one such object.
 """

@@ -1,8 +1,8 @@
-"""Advice: fixed rules, each with the event that triggered it, the reason, the saving to expect, and where to read on.
+"""Advice by fixed rules: each finding has its event, the reason, the expected saving, and a lesson to read.
 
 A rule gives a finding for each event; those of one cause are put together.  Findings are ranked by the share of the
-run that they would save: of the memory at the peak, of the bytes moved, or of the time.  Bytes and counts decide wherever
-they can, so that the same program gets the same advice on a busy machine.
+run that they would save: of the memory at the peak, of the bytes moved, or of the time.  Rules use bytes and counts wherever
+possible, so that the same program gets the same advice on a busy machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .table import Table
 
 __all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise"]
 
-#: Where the remedy of each rule is taught: notebook and heading, as a link leads there.
+#: The lesson for each rule: notebook and heading, as the target of a link.
 LESSONS = {
     "became_dense": "notebooks/01_csr.ipynb#13.-When-there-is-no-sparse-way",
     "dense_by_nature": "notebooks/08_profiling.ipynb#6.-The-fix",
@@ -43,20 +43,20 @@ LESSONS = {
 #: The contexts that a copy names; one from or to numpy names one, and is of other values each time.
 _DEVICES = re.compile(r"\b[a-z]+\(\d+\)")
 
-#: What makes batches of arrays that are in memory, and the microseconds from which a batch of theirs is slow: a data set of
-#: the user's own may read files.
+#: Iterators over arrays in memory, and the microseconds from which one of their batches is slow; a user's data set may
+#: read files.
 IN_MEMORY, SLOW_BATCH = ("DataLoader", "NDArrayIter"), 5000
 
 #: Operators whose first input is the numbers of the rows that they look up.
 EMBEDDINGS = ("Embedding", "_embedding", "_contrib_SparseEmbedding")
 
-#: Below this many bytes nothing is worth a word.
+#: Smaller savings in bytes are not reported.
 SMALL = 4096
 
-#: Below this share of the run's memory, bytes moved or time, nothing is worth a word either.
+#: Savings of a smaller share of the run's memory, bytes moved or time are not reported either.
 LEAST = 0.01
 
-#: From this share of the peak the width of indices is worth a word: int64 is the default, as in MXNet.
+#: The share of the peak from which the width of indices is reported: int64 is the default, as in MXNet.
 MATERIAL = 0.1
 
 
@@ -82,7 +82,7 @@ class Finding(NamedTuple):
     event : dict or None
         The record that triggered the rule.
     share : float
-        What is saved, of all that the run took of it: bytes at the peak, bytes moved or time; findings are ranked by it.
+        The saving as a share of the run's total: bytes at the peak, bytes moved or time; findings are ranked by it.
     """
 
     rule: str
@@ -131,7 +131,7 @@ class Advice:
 
 
 class _Met(NamedTuple):
-    """A finding whose reason names figures in braces, which do not make it another finding: name -> value and its writer."""
+    """A finding whose reason has figures in braces, by which findings do not differ: name -> value and its formatter."""
 
     finding: Finding
     figures: dict[str, tuple[float, Callable[[Any], str]]]
@@ -148,8 +148,8 @@ def _rule(function: _Rule) -> _Rule:
 
 
 def advise(profile: Any) -> Advice:
-    """Ask every rule; put findings of one cause together, and rank them by the share of the run that they would save."""
-    run = _Run(profile)
+    """Apply every rule; merge findings of one cause, and rank them by the share of the run that they would save."""
+    run = _RuleData(profile)
     grouped: dict[tuple[str, str, str], list[_Met]] = {}
     for rule in RULES:
         for found in rule(run):
@@ -157,20 +157,20 @@ def advise(profile: Any) -> Advice:
             grouped.setdefault((met.finding.rule, met.finding.where, met.finding.reason), []).append(met)
     order = {rule.__name__.lstrip("_"): number for number, rule in enumerate(RULES)}
     findings = [finding for finding in (run.weighed(_together(met)) for met in grouped.values()) if finding.share >= LEAST]
-    # What happens once a machine comes last: a longer run would not have it.
+    # Costs that occur once for each machine come last: they do not grow with the run.
     return Advice(sorted(findings, key=lambda f: (f.rule == "compilation", -round(f.share, 2), order[f.rule], -f.amount, f.where,
                                                   f.reason)))
 
 
-class _Run:
-    """A profile with what several rules ask of it, worked out once."""
+class _RuleData:
+    """A profile with the data that several rules use, computed once."""
 
     def __init__(self, profile: Any) -> None:
         self.records, self.ledger, self.memory = profile.records, profile.ledger, profile.memory
         self.totals, self.wall, self.accounted = profile.totals, profile.wall, profile.accounted
         self.peak = max(1, self.memory["peak_bytes"])
         self.moved = max(1, sum(row["bytes"] for row in self.totals))
-        #: Sparse arrays that became dense of the same shape, whoever asked for that, by shape.
+        #: Sparse arrays that became dense, implicitly or explicitly, by shape.
         self.sparse_before: dict[tuple[int, ...], dict[str, Any]] = {}
         for record in self.operators():
             for made in record["outputs"]:
@@ -194,7 +194,7 @@ class _Run:
 #: Rules whose amount is microseconds.
 _TIMES = ("compilation", "reading", "between_operators")
 
-#: Of the rules whose amount is bytes, those that save memory alone, and those that save moves alone; others save both.
+#: Of the rules whose amount is bytes, those that save memory only, and those that save bytes moved only.
 _BYTES = {"wide_indices": "held", "hardly_sparse": "held", "double_precision": "held", "temporaries": "held",
           "full_rows": "held", "eager_update": "moved", "repeated_conversion": "moved",
           "repeated_transfer": "moved", "repeated_read": "moved"}
@@ -231,7 +231,7 @@ def _sparse(array: dict[str, Any]) -> bool:
 
 @_rule
 def _became_dense(profile: Any) -> Iterator[Finding]:
-    """A sparse array silently became dense, because no kernel takes it."""
+    """A sparse array implicitly became dense, because no kernel takes it."""
     events = {(record["name"], record["line"]): record for record in profile.operators()
               if record.get("became_dense") == hooks.FALLBACK}
     for found in profile.ledger:
@@ -246,7 +246,7 @@ def _became_dense(profile: Any) -> Iterator[Finding]:
 
 @_rule
 def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
-    """A sparse array gives a large dense one, with no warning, since no other result would be right."""
+    """A sparse array gives a large dense result without a warning, since the result is dense by nature."""
     remedies = {(found.op, found.line): found.remedy for found in profile.ledger if found.kind == hooks.NATURAL}
     for record in profile.operators():
         given = max((array for array in record["inputs"] if _sparse(array)), key=lambda a: math.prod(a["shape"]), default=None)
@@ -254,7 +254,7 @@ def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
         if record.get("became_dense") != hooks.NATURAL or made is None or given is None:
             continue
         if any(not _sparse(array) and array["shape"] == made["shape"] for array in record["inputs"]):
-            continue  # it was as large and dense before: a csr mask that is added to dense scores costs nothing more
+            continue  # a dense input was as large before: adding a csr mask to dense scores takes no more memory
         extra = made["bytes"] - given["bytes"]
         if extra > 16 * SMALL:
             remedy = remedies.get((record["name"], record["line"])) or (
@@ -276,7 +276,7 @@ def _dense_gradient(profile: Any) -> Iterator[Finding | _Met]:
             continue
         if record["lane"] == "forward":
             first = record["inputs"][0] if record["inputs"] else None
-            # A batch that became dense before hides nothing: its gradient is as dense once it is csr again.
+            # Also for a batch that became dense before: the gradient stays dense when the batch is csr again.
             if record["name"] in EMBEDDINGS:
                 forward[record["node"]] = record
                 continue
@@ -293,7 +293,7 @@ def _dense_gradient(profile: Any) -> Iterator[Finding | _Met]:
 
 
 def _hardly_reached(record: dict[str, Any], started: dict[str, Any], made: dict[str, Any]) -> _Met | None:
-    """What is to say of the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer."""
+    """The finding for the dense gradient of a weight (inputs, units), or (units, inputs) of a fully connected layer."""
     batch = started["inputs"][0]
     embedding = started["name"] in EMBEDDINGS
     turned = started["name"] == "FullyConnected" and made["shape"][1:] == batch["shape"][1:]
@@ -344,7 +344,7 @@ def _eager_update(profile: Any) -> Iterator[Finding]:
 
 def _as_dense(array: dict[str, Any]) -> int:
     """Bytes that a sparse array would take as a dense one; 0 if it stores nothing."""
-    # In whole numbers: no float holds the product of what a damaged trace calls a shape.
+    # In integers: the shape in a damaged trace may overflow a float.
     return int(math.prod(array["shape"])) * array["components"].get("data", 0) // array["nnz"] if array["nnz"] else 0
 
 
@@ -378,7 +378,7 @@ def _hardly_sparse(profile: Any) -> Iterator[Finding | _Met]:
             if not _sparse(array) or array["bytes"] <= max(dense, SMALL):
                 continue
             if array["stype"] == "row_sparse" and (record["lane"] in ("backward", "update") or tuple(array["shape"]) in weights):
-                continue  # a gradient, of which full_rows tells, or a weight, which holds all its rows
+                continue  # a gradient, which full_rows reports, or a weight, which holds all its rows
             extra = array["bytes"] - dense
             start = first.setdefault((array["stype"], tuple(array["shape"])), record)
             yield _Met(Finding("hardly_sparse", _at(start), f"A {array['stype']} array of {_shape(array)} with density "
@@ -425,7 +425,7 @@ def _repeated_conversion(profile: Any) -> Iterator[Finding]:
 def _temporaries(profile: Any) -> Iterator[Finding]:
     """An operator makes and frees more than a tenth of the peak inside."""
     peak = profile.memory["peak_bytes"]
-    told = {found.op for found in profile.ledger}  # what is made inside follows from that
+    told = {found.op for found in profile.ledger}  # the temporaries inside follow from that
     for row in profile.memory.get("temporaries", ()):
         if row["most"] > max(peak / 10, 16 * SMALL) and row["op"] not in told:
             yield Finding("temporaries", f"{row['op']}{' in ' + row['layer'] if row['layer'] else ''}",
@@ -472,7 +472,7 @@ def _between_operators(profile: Any) -> Iterator[Finding]:
     if len(pairs) <= 100:
         return
     records = [before for before, _ in pairs]
-    # The middle ones, which other programs on the machine change as little as can be.
+    # The median, which other programs on the machine change least.
     gaps = [max(0.0, after["start"] - before["start"] - before["duration"]) for before, after in pairs]
     gap, median = statistics.median(gaps), statistics.median(record["duration"] for record in records)
     if median < min(100, gap):

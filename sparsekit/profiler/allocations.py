@@ -1,20 +1,25 @@
-"""Arrays as a recorder's notes tell of them: allocations, views of them, and sparse arrays made of them.
+"""Arrays as a recorder notes them: allocations, views of them, and sparse arrays made of them.
 
-Each knows what was found out about it, so that nothing is looked up twice by who reads many events.
+Each caches what was found out about it, so that readers of many events look nothing up twice.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ..core import hooks
 
-__all__ = ["COMPONENTS", "CREATED", "RANKS", "Allocation", "AllocationKind", "Origin", "Sparse", "View"]
+if TYPE_CHECKING:
+    import weakref
 
-#: Kind of an origin that is no sparse array: an operator without inputs made the array dense.
+    from ..base.types import Array, DType, Shape
+
+__all__ = ["COMPONENTS", "CREATED", "RANKS", "UNCOUNTED", "Allocation", "AllocationKind", "Entry", "Origin", "Sparse", "View"]
+
+#: Kind of an origin without a sparse array: an operator without inputs made the array dense.
 CREATED = "created"
 
-#: Which origin of an array computed from several is told: the higher one.
+#: Priority of the kinds of origins: an array computed from several reports the highest.
 RANKS = {CREATED: 0, hooks.ASKED: 1, hooks.NATURAL: 2, hooks.FALLBACK: 2}
 
 
@@ -35,14 +40,14 @@ class Origin(NamedTuple):
     op: str
     line: str
     source: str
-    shape: tuple[int, ...]
+    shape: Shape
 
 
 COMPONENTS = {"csr": ("data", "indices", "indptr"), "row_sparse": ("data", "indices")}
 
 
 class AllocationKind:
-    """What allocations have in common that an operator makes again and again.
+    """The common properties of the allocations that an operator makes repeatedly.
 
     Attributes
     ----------
@@ -51,16 +56,20 @@ class AllocationKind:
     stype, shape, component
         The whole array that it is a component of.
     number : int
-        Number of all that decides its size; see ``memory_timeline``.
+        Number of the kind that decides its size; see ``memory_timeline``.
     bytes : int
     """
 
     __slots__ = ("bytes", "component", "layer", "number", "owner", "role", "shape", "stype")
 
-    def __init__(self, role: str, owner: str, layer: str, stype: str, shape: tuple[int, ...], component: str) -> None:
+    def __init__(self, role: str, owner: str, layer: str, stype: str, shape: Shape, component: str) -> None:
         self.role, self.owner, self.layer = role, owner, layer
         self.stype, self.shape, self.component = stype, shape, component
         self.number = self.bytes = 0
+
+
+#: Kind of an allocation whose memory was not counted.
+UNCOUNTED = AllocationKind("", "", "", "", (), "")
 
 
 class Allocation:
@@ -69,15 +78,15 @@ class Allocation:
     Attributes
     ----------
     reference : weakref.ref
-        Lives as long as this, so that its address is nobody else's.
+        Kept alive, so that its address stays unique.
     shape, dtype
     number : int
-        Of its description in a log; 0 as long as there is none.
+        Of its description in a log; 0 before it has one.
     known : bool
         Whether the memory it takes was counted; then ``kind`` says as what, ``born`` is the running number of the
         allocation, 0 if it was there before the run, and ``time`` when that was, in nanoseconds.
     given : (role, owner) or None
-        What it is said to serve as.
+        The role that was assigned to it.
     freed : bool
     marks : list of int
         Numbers that stand for it in notes.
@@ -87,14 +96,14 @@ class Allocation:
 
     __slots__ = ("born", "dtype", "freed", "given", "kind", "known", "marks", "number", "origin", "reference", "shape", "time")
     stype = "default"
-    parts = ()
+    parts: tuple[Entry, ...] = ()
 
-    def __init__(self, reference: Any, shape: tuple[int, ...], dtype: Any, marks: list[int]) -> None:
+    def __init__(self, reference: weakref.ref[Array] | None, shape: Shape, dtype: DType, marks: list[int]) -> None:
         self.reference, self.shape, self.dtype, self.marks = reference, shape, dtype, marks
         self.number = self.born = self.time = 0
         self.known = self.freed = False
         self.given: tuple[str, str] | None = None
-        self.kind: Any = None
+        self.kind = UNCOUNTED
         self.origin: Origin | None = None
 
     def owners(self) -> tuple[tuple[Allocation, str], ...]:
@@ -103,13 +112,14 @@ class Allocation:
 
 
 class View:
-    """A dense array in memory that another array owns; ``owner`` is None where the memory is not worth following."""
+    """A dense array in memory that another array owns; ``owner`` is None if the memory is not tracked."""
 
     __slots__ = ("dtype", "known", "marks", "number", "owner", "reference", "shape")
     stype = "default"
-    parts = ()
+    parts: tuple[Entry, ...] = ()
 
-    def __init__(self, owner: Allocation | None, shape: tuple[int, ...], dtype: Any, reference: Any = None) -> None:
+    def __init__(self, owner: Allocation | None, shape: Shape, dtype: DType | None,
+                 reference: weakref.ref[Array] | None = None) -> None:
         self.owner, self.shape, self.dtype, self.reference = owner, shape, dtype, reference
         self.marks: list[int] = []
         self.number, self.known = 0, owner is None
@@ -124,7 +134,7 @@ class Sparse:
 
     __slots__ = ("given", "known", "number", "parts", "shape", "stype")
 
-    def __init__(self, stype: str, shape: tuple[int, ...], parts: tuple[Any, ...], given: tuple[str, str] | None) -> None:
+    def __init__(self, stype: str, shape: Shape, parts: tuple[Entry, ...], given: tuple[str, str] | None) -> None:
         self.stype, self.shape, self.parts, self.given = stype, shape, parts, given
         self.number, self.known = 0, False
 
@@ -132,3 +142,7 @@ class Sparse:
         """The allocations of its components."""
         return tuple([(owner, name) for name, part in zip(COMPONENTS.get(self.stype, ()), self.parts, strict=False)
                       for owner, _ in part.owners()])
+
+
+#: What stands for an array in an event.
+Entry: TypeAlias = Allocation | View | Sparse

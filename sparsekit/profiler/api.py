@@ -16,7 +16,7 @@ import warnings
 from contextlib import ContextDecorator
 from typing import Any, Self
 
-from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError
+from ..base.errors import ProfilerError, SparsekitError, UnknownNameError, UnsupportedError, expected
 from ..base.formatting import format_count
 from ..base.scoped import Scoped
 from ..core import hooks
@@ -98,7 +98,7 @@ def set_config(**kwargs: Any) -> None:
     UnknownNameError
         If there is no such setting.
     ProfilerError
-        If the file name does not end in ``.json`` or ``.json.gz``, or ``capacity``, ``lines`` or ``continuous_dump`` is none.
+        If the file name does not end in ``.json`` or ``.json.gz``, or ``capacity``, ``lines`` or ``continuous_dump`` is invalid.
     """
     for name in kwargs:
         if name not in SETTINGS:
@@ -106,10 +106,11 @@ def set_config(**kwargs: Any) -> None:
     _check_process(kwargs.get("profile_process", "worker"))
     filename = kwargs.get("filename", "profile.json")
     if not isinstance(filename, (str, os.PathLike)) or not str(filename).endswith((".json", ".json.gz")):
-        raise ProfilerError(f"filename={filename!r} is no name of a trace.", hint="end it in .json or .json.gz.")
+        raise ProfilerError(expected("filename", "a name that ends in .json or .json.gz", filename),
+                            hint="filename='trace.json', for example.")
     check_options(kwargs.get("capacity", CAPACITY), kwargs.get("lines", True))
     if kwargs.get("continuous_dump", False) not in (True, False):
-        raise ProfilerError(f"continuous_dump is True or False, not {kwargs['continuous_dump']!r}.",
+        raise ProfilerError(expected("continuous_dump", "True or False", kwargs["continuous_dump"]),
                             hint="leave it out: it has no effect.")
     _config.update(kwargs)
     if "filename" in kwargs or kwargs.get("continuous_dump"):
@@ -129,12 +130,12 @@ def _dump_at_exit() -> None:
     held = _Shared.profiler
     if held is not None and not _Shared.dumped:
         held.stop()
-        with contextlib.suppress(SparsekitError, OSError):  # nobody is left to catch it
+        with contextlib.suppress(SparsekitError, OSError):  # at exit no caller could catch an error
             held.save_trace(_config["filename"])
 
 
 def set_kvstore_handle(handle: Any) -> None:
-    """Accepted for MXNet's sake, and without effect: key-value stores live in this process and are profiled with it."""
+    """Accepted for compatibility with MXNet, without effect: key-value stores run in this process and are profiled with it."""
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
@@ -173,7 +174,7 @@ def resume(profile_process: str = "worker") -> None:
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
     """Write the trace to the configured file name; ``finished`` also stops recording.
 
-    Where nothing was recorded, or ``dumps(reset=True)`` forgot it, the trace has no events.
+    If nothing was recorded since the start or the last ``dumps(reset=True)``, the trace has no events.
     """
     _check_process(profile_process)
     held = _Shared.profiler
@@ -204,7 +205,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     Raises
     ------
     UnknownNameError
-        If ``format`` or ``sort_by`` is none of those.
+        If ``format`` or ``sort_by`` is not one of those.
     """
     if format not in ("table", "json"):
         raise UnknownNameError.of("format", format, ("table", "json"))
@@ -401,14 +402,14 @@ def autostart() -> None:
 
     Called when the package is imported with ``SPARSEKIT_PROFILE=1``.  A value that ends in ``.json`` or ``.json.gz`` is
     the name of the trace to write; ``0``, ``false``, ``no`` and ``off`` profile nothing; any other but ``1``, ``true``,
-    ``yes`` and ``on`` is warned of.
+    ``yes`` and ``on`` gives a warning.
     """
     asked = os.environ.get("SPARSEKIT_PROFILE", "")
     if asked.lower() in ("", "0", "false", "no", "off") or _Shared.profiler is not None or hooks.sink is not None:
         return
     name = asked if asked.endswith((".json", ".json.gz")) else "sparsekit-profile.json.gz"
     if name != asked and asked.lower() not in ("1", "true", "yes", "on"):
-        warnings.warn(f"SPARSEKIT_PROFILE={asked!r} is no name of a trace, which ends in .json or .json.gz: {name} will be "
+        warnings.warn(f"SPARSEKIT_PROFILE must be a name that ends in .json or .json.gz, got {asked!r}: {name} will be "
                       "written.", RuntimeWarning, stacklevel=2)
     set_state("run")
     atexit.register(_finish, name)
@@ -423,5 +424,5 @@ def _finish(name: str) -> None:
     try:
         print(f"Wrote {held.save_trace(name)} ({format_count(held.events)} events)", file=sys.stderr)
     except (SparsekitError, OSError) as error:
-        # The script has ended: say so, there is nobody left to catch it.
+        # The script has ended, and no caller could catch an error: print it.
         print(f"The trace {name!r} could not be written: {error}", file=sys.stderr)

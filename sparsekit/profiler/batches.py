@@ -1,4 +1,4 @@
-"""What a run's events tell of its batches and gradients, which its allocations alone do not."""
+"""Batches and gradients of a run, inferred from its events."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ CUTTING = frozenset({"slice", "slice_axis", "slice_like", "_getitem", "_index", 
 
 
 class Batches(NamedTuple):
-    """What was found out.
+    """The batches of a run.
 
     Attributes
     ----------
     rows : int
-        Rows of a batch; 0 if nothing tells.
+        Rows of a batch; 0 if unknown.
     data_sets : tuple of tuple
         Shapes of inputs that only serve to be cut into batches.
     """
@@ -66,9 +66,9 @@ def batches_of(records: Iterable[dict[str, Any]], inputs: Iterable[tuple[int, ..
 
 
 def apart_of(records: Iterable[dict[str, Any]]) -> tuple[tuple[int, ...], ...]:
-    """Shapes of row_sparse arrays of backward passes that something else than a product made.
+    """Shapes of row_sparse arrays of backward passes that were not made by a product.
 
-    A product writes a dense gradient in place.  Lookups do not, nor does who adds the gradients of several uses.
+    A product writes a dense gradient in place.  Lookups do not, nor does the sum of the gradients of several uses.
     """
     found = {tuple(made["shape"]) for record in records if record["kind"] == "op" and record["lane"] == "backward"
              and record["name"] != "dot" for made in record["outputs"] if made["stype"] == "row_sparse"}

@@ -1,4 +1,4 @@
-"""What contracts may be given: nothing that holds whatever happens, and every mistake named where it is made."""
+"""Checks of the arguments of contracts: mistakes and contracts that always hold raise at once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, TypeVar
 
-from ..base.errors import ProfilerError, UnknownNameError
+from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import parse_bytes
 from ..core import hooks
 
@@ -20,7 +20,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def checked(method: Method) -> Method:
-    """Let a contract look at its arguments before it looks at the profile."""
+    """Check the arguments of a contract before the contract is checked."""
 
     @functools.wraps(method)
     def contract(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -31,12 +31,12 @@ def checked(method: Method) -> Method:
 
 
 def check_arguments(method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Refuse what a contract cannot mean; its parameters say by their names what they take.
+    """Check the arguments of a contract by the names of its parameters.
 
     Raises
     ------
     ProfilerError
-        If a number, a size or a name is none, or the contract would hold whatever happens.
+        If a number, a size or a name is invalid, or the contract would always hold.
     UnknownNameError
         If there is no such lane, storage type or unit of bytes.
     TypeError
@@ -46,7 +46,7 @@ def check_arguments(method: Callable[..., Any], args: tuple[Any, ...], kwargs: d
     parameters = inspect.signature(method).parameters
     for name, value in given.items():
         if name in _CHECKS and not (value is None and parameters[name].default is None):
-            _CHECKS[name](f"{name}={value!r} of {method.__name__}()", value)
+            _CHECKS[name](f"{name} of {method.__name__}()", value)
     if method.__name__ == "calls":
         _bounds(given)
 
@@ -55,7 +55,7 @@ def _bounds(given: dict[str, Any]) -> None:
     op, exact, most, least = (given.get(name) for name in ("op", "number", "at_most", "at_least"))
     hint = f"calls({op!r}, 3), calls({op!r}, at_most=3) or calls({op!r}, at_least=1), for instance."
     if exact is None and most is None and not least:
-        raise ProfilerError(f"calls({op!r}{'' if least is None else ', at_least=0'}) holds however often it ran.", hint=hint)
+        raise ProfilerError(f"calls({op!r}{'' if least is None else ', at_least=0'}) holds for any number of calls.", hint=hint)
     if exact is not None and not (most is None and least is None):
         raise ProfilerError(f"calls({op!r}, {exact}, …) takes an exact number or bounds, not both.", hint=hint)
     if most is not None and least is not None and most < least:
@@ -64,17 +64,17 @@ def _bounds(given: dict[str, Any]) -> None:
 
 def _count(what: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise ProfilerError(f"{what} is no number of times or rows.", hint="an integer from 0 on.")
+        raise ProfilerError(expected(what, "an integer of at least 0", value), hint="it counts calls or rows.")
 
 
 def _name(what: str, value: Any) -> None:
     if not isinstance(value, str) or not value:
-        raise ProfilerError(f"{what} is no name.", hint="names are those of prof.table(), in quotation marks.")
+        raise ProfilerError(expected(what, "a name", value), hint="names are those of prof.table(), in quotation marks.")
 
 
 def _layer(what: str, value: Any) -> None:
     if not isinstance(value, str):
-        raise ProfilerError(f"{what} is no name of a layer.",
+        raise ProfilerError(expected(what, "the name of a layer", value),
                             hint="names are those of prof.table(group_by='layer'); '' is what ran in no layer.")
 
 
@@ -85,19 +85,19 @@ def _lane(what: str, value: Any) -> None:
 
 def _size(what: str, value: Any) -> None:
     if not parse_bytes(value):
-        raise ProfilerError(f"{what}: nothing is below 0 bytes.", hint='write a number and a unit, such as "2 MB".')
+        raise ProfilerError(expected(what, "above 0 bytes", value), hint='write a number and a unit, such as "2 MB".')
 
 
 def _types(what: str, value: Any) -> None:
     sides = value.replace("→", "->").split("->") if isinstance(value, str) else ()
     if len(sides) != 2:
-        raise ProfilerError(f"{what} are no storage types of a call.", hint='write them as "csr, default -> default".')
+        raise ProfilerError(expected(what, "the storage types of a call", value), hint='write them as "csr, default -> default".')
     for word in ",".join(sides).split(","):
         if word.strip() and word.strip() not in STORAGE_TYPES:
             raise UnknownNameError.of("storage type", word.strip(), STORAGE_TYPES)
 
 
-#: Name of a parameter -> what refuses values that it cannot have.
+#: Name of a parameter -> the check of its values.
 _CHECKS: dict[str, Callable[[str, Any], None]] = {
     "op": _name, "owner": _name, "layer": _layer, "lane": _lane, "number": _count, "at_most": _count, "at_least": _count,
     "size": _size, "types": _types}

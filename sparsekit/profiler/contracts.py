@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
 from typing import Any, Self
 
-from ..base.errors import ContractError, ProfilerError, UnknownNameError
+from ..base.errors import ContractError, ProfilerError, UnknownNameError, expected
 from ..base.formatting import format_bytes, parse_bytes
 from ..base.scoped import Scoped
 from ..core import hooks
@@ -53,7 +53,7 @@ def expect(profile: Any = None) -> Expectation:
     if profile is None:
         return Promise()
     if not isinstance(profile, Profile):
-        raise ProfilerError(f"expect() takes a profile, not a {type(profile).__name__}.",
+        raise ProfilerError(expected("The argument of expect()", "a profile", type(profile)),
                             hint="with sparsekit.Profiler() as prof: ...; then expect(prof).")
     if isinstance(profile, Profiler) and profile.state in ("running", "paused"):
         raise ProfilerError("The profile is still being recorded.", hint="call expect(prof) after the `with` block.")
@@ -68,7 +68,7 @@ class profile_for(Scoped, ContextDecorator):
 
     def __init__(self, check: Callable[[Expectation], Any]) -> None:
         if not callable(check):
-            raise ProfilerError(f"expect.profile() takes a function of an expectation, not {check!r}.",
+            raise ProfilerError(expected("The argument of expect.profile()", "a function of an expectation", check),
                                 hint="with expect.profile(lambda e: e.no_densify()): ...")
         self._check = check
 
@@ -94,7 +94,7 @@ class Expectation:
 
     Every method raises ``ContractError`` with what was found if the contract is broken, or if the profile cannot tell:
     single calls are gone that were folded into totals, and other profilers do not record everything.  ``ProfilerError``
-    or ``UnknownNameError`` says that an argument is none, or that the contract would hold whatever happens.
+    or ``UnknownNameError`` says that an argument is invalid, or that the contract would always hold.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -156,7 +156,7 @@ class Expectation:
               at_most: int | None = None, at_least: int | None = None) -> Expectation:
         """``op`` ran exactly ``number`` times, or within bounds, counting one lane or layer if given.
 
-        A chain says so where what may run ``at_most`` so often never ran: its name may be another.
+        If an operator with an ``at_most`` bound never ran, the printed chain says so: its name may be wrong.
         """
         rows = [row for row in self._profile.table(group_by="op+layer").rows if row["lane"] != "profiler"]
         found = sum(row["calls"] for row in rows if row["name"] == op and lane in (None, row["lane"])
@@ -231,13 +231,13 @@ class Expectation:
                            f"{format_bytes(moved)} were moved, most by {by}")
 
     def _recorded(self, what: str) -> None:
-        """Refuse to judge by a trace in which nothing could be found: every contract would hold."""
+        """Raise for a trace without the data that the contract needs: the contract would always hold."""
         origin = self._profile.environment.get("trace of")
         if origin is not None:
-            raise ContractError(f"A trace of {origin} does not say {what}.", hint="calls() judges any trace.")
+            raise ContractError(f"A trace of {origin} does not say {what}.", hint="calls() works with any trace.")
 
     def _whole(self) -> None:
-        """Refuse to judge single calls where only their totals are left."""
+        """Raise if single calls were folded into totals."""
         if self._profile.folded:
             raise ContractError(f"{self._profile.folded:,} older events are in the totals only.",
                                 hint="profile fewer steps, or with Profiler(capacity=…).")
@@ -280,7 +280,7 @@ class Promise(Expectation, Scoped):
 
         @functools.wraps(method)
         def promise(*args: Any, **kwargs: Any) -> Expectation:
-            check_arguments(method, args, kwargs)  # a mistake shows where it is made
+            check_arguments(method, args, kwargs)  # mistakes in arguments raise here, not at the end of the block
             self._promised.append(lambda expectation: method(expectation, *args, **kwargs))
             return self
 
@@ -306,7 +306,7 @@ class Promise(Expectation, Scoped):
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate a function: each call is profiled and held to the contracts."""
         if not self._promised:
-            raise ProfilerError("expect() decorates a function with no contract to hold it to.",
+            raise ProfilerError("expect() needs at least one contract before it decorates a function.",
                                 hint="@expect().no_densify(), for instance.")
 
         @functools.wraps(function)

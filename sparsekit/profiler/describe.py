@@ -1,4 +1,4 @@
-"""From what the recorder knows of arrays to plain descriptions of arrays, and what follows from them."""
+"""Plain descriptions of recorded arrays, and figures computed from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _dtypes: dict[int, tuple[Any, str, int]] = {}
 
 
 def dtype_of(dtype: Any) -> tuple[Any, str, int]:
-    """The dtype, its name and its size in bytes; asked once, because numpy takes microseconds to tell."""
+    """The dtype, its name and its size in bytes; cached, because numpy takes microseconds."""
     found = _dtypes.get(id(dtype))
     if found is None:
         found = _dtypes[id(dtype)] = (dtype, str(dtype), int(dtype.itemsize))
@@ -67,7 +67,7 @@ def describe(key: ArrayKey) -> dict[str, Any]:
 
 
 def storage(inputs: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> str:
-    """Storage types of a call: ``"csr, default -> default"``; empty for what is no operator."""
+    """Storage types of a call: ``"csr, default -> default"``; empty for events that are not operators."""
     if not inputs and not outputs:
         return ""
     return " -> ".join(", ".join(array["stype"] for array in side) for side in (inputs, outputs)).strip()
@@ -107,7 +107,7 @@ def _rows(array: dict[str, Any], count: int) -> int:
 
 
 def flops(op: Any, attrs: dict[str, Any], inputs: list[Any], outputs: list[Any]) -> tuple[int, int]:
-    """Useful and dense-equivalent operations by the operator's own formula; none if it has none."""
+    """Useful and dense-equivalent operations by the operator's own formula; (0, 0) without one."""
     cost = getattr(op, "cost", None)
     if cost is None:
         return 0, 0

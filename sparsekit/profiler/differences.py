@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from ..base import displays
-from ..base.errors import ProfilerError
+from ..base.errors import ProfilerError, expected
 from ..base.formatting import format_bytes, format_count, format_duration
 from .describe import storage
 from .table import Table
@@ -60,7 +60,7 @@ def _listed(given: Any) -> list[Any]:
     profiles = list(given) if isinstance(given, (list, tuple)) else [given]
     for profile in profiles:
         if not hasattr(profile, "records") or not hasattr(profile, "wall"):
-            raise ProfilerError(f"A comparison takes profiles, not {type(profile).__name__}.",
+            raise ProfilerError(expected("Each side of a comparison", "a profile", type(profile)),
                                 hint="before.diff(after); profiler.diff also takes names of traces.")
         if getattr(profile, "state", "finished") in ("running", "paused"):
             raise ProfilerError("A profile that is still being recorded cannot be compared.", hint="stop() it first.")

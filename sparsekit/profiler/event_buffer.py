@@ -1,4 +1,4 @@
-"""What a recorder notes, and how it is read: one flat list of plain items becomes tuples of events.
+"""The event buffer of a recorder: a flat list of plain items, and its reader, which makes records of events.
 
 Notes follow each other without borders: ``STRIDE`` items for what happened, one weak reference for an array that died.
 """
@@ -7,24 +7,138 @@ from __future__ import annotations
 
 import collections
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from .allocations import Allocation, Sparse, View
 
-__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE", "STRIDE",
-           "VIEW", "Reader", "owner_of"]
+if TYPE_CHECKING:
+    from types import CodeType
 
-#: First element of the tuples that are no operator events.
+    from ..base.types import Array, Attrs, DType, Shape
+    from ..core.hooks import Densification
+    from .allocations import Entry
+
+__all__ = ["ASSIGN", "COUNTER", "DENSIFY", "FLOWED", "MANY", "MARKER", "MET", "NOTHING", "READ", "SPAN", "SPARSE", "STRIDE",
+           "VIEW", "Assignment", "Densified", "Flow", "Mark", "Note", "Operation", "Operator", "Plan", "Reader", "Span",
+           "owner_of"]
+
+#: Kinds of notes.
 SPAN, ASSIGN, DENSIFY, FLOWED, MARKER, COUNTER = "span", "assign", "densify", "flowed", "marker", "counter"
 
 #: Stands for an input that was left out.
-NOTHING: tuple[Any, ...] = (None, (), None)
+NOTHING: tuple[None, tuple[int, ...], None] = (None, (), None)
+
+
+class Operator(Protocol):
+    """What the profiler reads of an operator's record."""
+
+    name: str
+    lane: str | None
+
+
+class Plan(Protocol):
+    """What the profiler reads of a plan of the dispatcher."""
+
+    op: Operator
+    attrs: Attrs
+    fallback: bool
+
+
+#: The user's line: a code object, or one with its instruction.
+Place: TypeAlias = "CodeType | tuple[CodeType, int] | None"
+
+
+class Operation(NamedTuple):
+    """One operator that ran.
+
+    Attributes
+    ----------
+    plan : Plan
+    start, end : int
+        Readings of the clock, in nanoseconds.
+    lane, layer : str
+    node : int or None
+    thread : int
+    inputs : sequence of Allocation, View or Sparse
+    outputs : Allocation, View or Sparse, or a list of them if there are several
+    deaths : int
+        How many allocations had been freed by then.
+    place : code object, or what ``hooks.caller`` gave, or None
+    instruction : int
+        That of the code object, if ``place`` is one.
+    """
+
+    plan: Plan
+    start: int
+    end: int
+    lane: str
+    layer: str
+    node: int | None
+    thread: int
+    inputs: tuple[Entry, ...] | list[Entry]
+    outputs: Entry | list[Entry]
+    deaths: int
+    place: Place
+    instruction: int
+
+
+class Span(NamedTuple):
+    """Anything else that took time: a compilation, a transfer, a batch read."""
+
+    name: str
+    arguments: dict[str, Any]  # Any: plain data of whoever noted the span
+
+
+class Assignment(NamedTuple):
+    """What an array serves as; ``before`` says that it did so before the profile began."""
+
+    entry: Entry
+    role: str
+    owner: str
+    before: bool
+
+
+class Densified(NamedTuple):
+    """A sparse array became the dense ``entry``."""
+
+    record: Densification
+    entry: Entry | None
+
+
+class Flow(NamedTuple):
+    """Values of one dense array were written to another by no operator."""
+
+    source: Entry
+    target: Entry
+
+
+class Mark(NamedTuple):
+    """A marker, or the new value of a counter."""
+
+    name: str
+    value: Any  # Any: what the user marked
+    unit: str
+
+
+class Note(NamedTuple):
+    """Whatever happened that is no operator; the kind is that of the content, or one of ``MARKER`` and ``COUNTER``."""
+
+    kind: str
+    start: int
+    end: int
+    lane: str
+    layer: str
+    thread: int
+    content: Span | Assignment | Densified | Flow | Mark
+    deaths: int
+    place: tuple[CodeType, int] | None
+
 
 #: Items that one event takes; a death takes one.
 STRIDE = 14
 
 #: Stands in the first place if there are more inputs than two or none, and in that of the layout for several outputs.
-MANY: Any = "many"
+MANY = "many"
 
 #: First of the five items that stand for a view when it is first met: its weak reference, what stands for its base, and
 #: its layout or shape, and element type.
@@ -33,7 +147,7 @@ VIEW = "view"
 #: In the place of the layout: a sparse array that is first met, described by the result.
 SPARSE = "sparse"
 
-#: First of a note that says which number stands for an array from now on.
+#: First of a note that assigns a number to an array.
 MET = "met"
 
 #: First of a note that a batch was read: a span, and roles of its arrays.
@@ -44,17 +158,15 @@ SLICE = 4096
 
 
 class Reader:
-    """Turns notes into events, and remembers what stands for which array as long as it lives.
+    """Turns notes into events, and maps references and numbers to arrays while these live.
 
-    An operator becomes ``(plan, start, end, lane, layer, node id, thread, inputs, outputs, deaths, place, instruction)``,
-    where arrays are ``allocations.Allocation``, ``View`` and ``Sparse``, outputs is a list unless there is one, deaths is
-    how many allocations had been freed by then, and place is a code object with its instruction, or what ``hooks.caller``
-    gave.  Everything else begins with one of five names of this module and has its content in the place of the inputs.
+    An operator becomes an ``Operation``, everything else a ``Note``; arrays are ``allocations.Allocation``, ``View`` and
+    ``Sparse``.
 
     Attributes
     ----------
     dead : deque of Allocation
-        In the order in which they were freed; who digests the events takes them out.
+        In the order in which they were freed; the consumer of the events removes them.
     numbers : dict
         By the address of a weak reference, the number that was given to an array met again.
     """
@@ -64,12 +176,13 @@ class Reader:
         self.numbers: dict[int, int] = {}
         # How many were in ``dead``; what a weak reference, by its address, or a number in a note stands for.
         self._deaths = 0
-        self._entries: dict[int, Any] = {}
-        self._marked: dict[int, Any] = {}
+        self._entries: dict[int, Allocation | View] = {}
+        self._marked: dict[int, Entry] = {}
 
-    def read(self, notes: list[Any], place: int, events: list[Any]) -> int:
-        """Append the tuple form of some notes to ``events``; gives where the next begins."""
-        unfold, count, reference = self._entry_of, len(notes), weakref.ref
+    # Any: notes are one flat list of items of all types
+    def read(self, notes: list[Any], place: int, events: list[Operation | Note]) -> int:
+        """Append the records of some notes to ``events``; gives where the next begins."""
+        unfold, count, reference, new = self._entry_of, len(notes), weakref.ref, tuple.__new__
         entries, marked = self._entries, self._marked
         while place < count and len(events) < SLICE:
             plan = notes[place]
@@ -85,24 +198,28 @@ class Reader:
                     number, part = first
                     self._stand_for(number, unfold(part), owner_of(part))
                     continue
-                content = first
+                content: Span | Assignment | Densified | Flow | Mark
                 if plan is READ:
-                    events += [(ASSIGN, end, end, "", "", None, thread, (unfold(part), "input", owner, False), None,
-                                self._deaths, None, 0) for part, owner in second]
-                    plan = SPAN
+                    events += [Note(ASSIGN, end, end, "", "", thread, Assignment(unfold(part), "input", owner, False),
+                                    self._deaths, None) for part, owner in second]
+                    plan, content = SPAN, Span(*first)
+                elif plan is SPAN:
+                    content = Span(*first)
                 elif plan is DENSIFY:
-                    content = first, None if second is None else unfold(second)
+                    content = Densified(first, None if second is None else unfold(second))
                 elif plan is FLOWED:
-                    content = unfold(first), unfold(second)
+                    content = Flow(unfold(first), unfold(second))
                 elif plan is ASSIGN:
                     entry = unfold(first[0])
-                    content = (entry, *first[1:])
+                    content = Assignment(entry, *first[1:])
                     if entry.__class__ is Allocation:
                         self._stand_for(start, entry, entry.reference)
-                events.append((plan, start, end, lane, layer, node, thread, content, None, self._deaths, where, 0))
+                else:
+                    content = Mark(*first)
+                events.append(Note(plan, start, end, lane, layer, thread, content, self._deaths, where))
                 continue
             if first is MANY:
-                inputs: Any = [unfold(part) for part in second]
+                inputs: tuple[Entry, ...] | list[Entry] = [unfold(part) for part in second]
             elif second is None:
                 inputs = (marked.get(first) or unfold(first),) if first.__class__ is int else (unfold(first),)
             elif first.__class__ is int and second.__class__ is int:
@@ -110,26 +227,27 @@ class Reader:
             else:
                 inputs = unfold(first), unfold(second)
             if layout is None:
-                outputs = unfold(given)
+                outputs: Entry | list[Entry] = unfold(given)
             elif layout is MANY:
                 outputs = [unfold(part) for part in given]
             elif layout is VIEW or layout is SPARSE:
-                outputs = unfold(given)
-                self._stand_for(start, outputs, owner_of(given))
+                outputs = entry = unfold(given)
+                self._stand_for(start, entry, owner_of(given))
             else:
                 made = marked[start] = Allocation(given, layout.shape, dtype, [start])
-                outputs = entries.setdefault(id(given), made)
-                if outputs is not made:  # another thread's note of the same array came first
-                    marked[start] = outputs
-                    outputs.marks.append(start)
-            events.append((plan, start, end, lane, layer, node, thread, inputs, outputs, self._deaths, where, instruction))
+                outputs = held = entries.setdefault(id(given), made)
+                if held is not made:  # another thread's note of the same array came first
+                    marked[start] = held
+                    held.marks.append(start)
+            events.append(new(Operation, (plan, start, end, lane, layer, node, thread, inputs, outputs, self._deaths, where,
+                                          instruction)))
         return place
 
-    def entry(self, reference: Any) -> Any:
+    def entry(self, reference: weakref.ref[Array]) -> Allocation | View | None:
         """What stands for the array of a weak reference; None if nothing does."""
         return self._entries.get(id(reference))
 
-    def _free(self, reference: Any) -> None:
+    def _free(self, reference: weakref.ref[Array]) -> None:
         """Forget an array that was freed, whose address may come again, and note it if it had memory of its own."""
         entry = self._entries.pop(id(reference), None)
         self.numbers.pop(id(reference), None)
@@ -141,14 +259,14 @@ class Reader:
             self.dead.append(entry)
             self._deaths += 1
 
-    def _stand_for(self, number: int, entry: Any, owner: Any) -> None:
+    def _stand_for(self, number: int, entry: Entry, owner: weakref.ref[Array] | None) -> None:
         """Remember what a number stands for, until its array is freed."""
         self._marked[number] = entry
         held = self._entries.get(id(owner))
         if held is not None:
             held.marks.append(number)
 
-    def _entry_of(self, part: Any) -> Any:
+    def _entry_of(self, part: Any) -> Entry:  # Any: an item of the flat list, a number, a weak reference or a tuple
         if part.__class__ is int:
             return self._marked.get(part) or View(None, (), None)
         if part.__class__ is weakref.ref:
@@ -170,11 +288,12 @@ class Reader:
             return Sparse(stype, tuple(shape), tuple([self._entry_of(item) for item in parts]), role)
         return View(None, *part[1:])
 
-    def _piece(self, reference: Any, shape: tuple[int, ...], dtype: Any) -> Allocation:
+    def _piece(self, reference: weakref.ref[Array], shape: Shape, dtype: DType) -> Allocation:
         made = self._entries[id(reference)] = Allocation(reference, shape, dtype, [])
         return made
 
-    def _view(self, reference: Any, base: Any, shape: Any, dtype: Any) -> Any:
+    # Any: items of the flat list, as in ``_entry_of``; a shape or a layout
+    def _view(self, reference: weakref.ref[Array], base: Any, shape: Any, dtype: DType) -> Allocation | View:
         shape = shape if shape.__class__ is tuple else shape.shape
         if base is None:
             return self._piece(reference, shape, dtype)
@@ -183,7 +302,7 @@ class Reader:
         return made
 
 
-def owner_of(part: Any) -> Any:
+def owner_of(part: Any) -> weakref.ref[Array] | None:  # Any: an item of the flat list
     """The weak reference with whose array a part is forgotten."""
     if part.__class__ is weakref.ref:
         return part

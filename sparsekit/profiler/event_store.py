@@ -1,11 +1,11 @@
-"""What is known of a run: packed columns of events, exact totals of those folded away, memory."""
+"""The data of a run: packed columns of events, exact totals of folded events, memory."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,17 @@ from ..core import hooks
 from . import describe
 from .allocations import CREATED, RANKS, Allocation, Origin, Sparse, View
 from .clock import Clock
-from .event_buffer import COUNTER, DENSIFY, FLOWED, MARKER, SPAN
+from .event_buffer import Densified, Flow, Mark, Note, Operation, Span
 from .memory import MemoryTracker
 from .nesting import Nesting, depths
 from .source_location import line_of
+
+if TYPE_CHECKING:
+    import collections
+    from collections.abc import Sequence
+    from types import CodeType
+
+    from .allocations import Entry
 
 __all__ = ["Log", "Total"]
 
@@ -55,7 +62,7 @@ class Total:
 
 
 class Key(NamedTuple):
-    """What totals are kept by."""
+    """The key of a total."""
 
     name: str
     lane: str
@@ -64,7 +71,7 @@ class Key(NamedTuple):
 
 
 class Log:
-    """Takes events from the recorder and answers what happened.
+    """Stores the events of a recorder, and returns records and totals.
 
     Parameters
     ----------
@@ -76,11 +83,11 @@ class Log:
     def __init__(self, clock: Clock, capacity: int) -> None:
         self.memory = MemoryTracker()
         self.capacity = capacity
-        self.densifications: list[tuple[int, int, Any]] = []
+        self.densifications: list[tuple[int, int, hooks.Densification]] = []
         self.densified = 0
         self.marks: list[dict[str, Any]] = []
         # What came after those that are kept in full: how often each densification, how many marks.
-        self.more_densifications: dict[Any, int] = {}
+        self.more_densifications: dict[hooks.Densification, int] = {}
         self.more_marks = 0
         self.nesting = Nesting()
         self.folded: dict[Key, Total] = {}
@@ -106,27 +113,27 @@ class Log:
         self.start, self.duration, self.own, self.net = array("q"), array("q"), array("q"), array("q")
         self.kind, self.node = array("l"), array("q")
 
-    def digest(self, events: list[tuple[Any, ...]], dead: Any) -> None:
+    def digest(self, events: list[Operation | Note], dead: collections.deque[Allocation]) -> None:
         """Take events in the order in which they ended, and out of ``dead`` the allocations freed meanwhile."""
         self.memory.prepare(events)
         at, replay, operator = self._clock.at, self.memory.replay, self._operator
         first, pause = self._clock.first_stretch()
         for event in events:
             # Until the first pause, the clock only subtracts.
-            start, end = event[1] - first, event[2] - first
+            start, end = event.start - first, event.end - first
             if start < 0 or end > pause:
-                start, end = at(event[1]), at(event[2])
+                start, end = at(event.start), at(event.end)
             replay(event, dead, start, end)
-            if type(event[0]) is not str:
+            if isinstance(event, Operation):
                 operator(event, start, end)
-            elif event[0] == SPAN:
-                self._span(event, start, end)
-            elif event[0] == DENSIFY:
-                self._densified(event, start)
-            elif event[0] == FLOWED:
-                self._flowed(*event[7])
-            elif event[0] in (MARKER, COUNTER):
-                self._mark(event, start)
+            elif isinstance(event.content, Span):
+                self._span(event, event.content, start, end)
+            elif isinstance(event.content, Densified):
+                self._densified(event, event.content, start)
+            elif isinstance(event.content, Flow):
+                self._flowed(*event.content)
+            elif isinstance(event.content, Mark):
+                self._mark(event, event.content, start)
         if len(self.start) > self.capacity:
             self._fold(len(self.start) - self.capacity // 2)
 
@@ -134,13 +141,13 @@ class Log:
         """Small number of a thread, in order of appearance."""
         return self._threads.setdefault(ident, len(self._threads))
 
-    def _operator(self, event: tuple[Any, ...], start: int, end: int) -> None:
+    def _operator(self, event: Operation, start: int, end: int) -> None:
         plan, _, _, lane, layer, node, ident, inputs, outputs, _, place, instruction = event
         if place is None:
             line = ""
         else:
-            where = (id(place[0]), place[1]) if place.__class__ is tuple else (id(place), instruction)
-            line = self._lines.get(where) or self._line(*(place if place.__class__ is tuple else (place, instruction)))
+            code, at = place if isinstance(place, tuple) else (place, instruction)
+            line = self._lines.get((id(code), at)) or self._line(code, at)
         if node is not None and lane != "update":
             # A backward operator has the line of the forward operator it belongs to.
             if lane == "backward":
@@ -150,12 +157,12 @@ class Log:
         thread = self._threads.get(ident)
         if thread is None:
             thread = self.thread(ident)
-        if len(inputs) == 2 and outputs.__class__ is not list:
+        if len(inputs) == 2 and not isinstance(outputs, list):
             left, right = inputs
             key: tuple[Any, ...] = (id(plan), lane, layer, thread, line, left.number or self._array(left),
                                     right.number or self._array(right), 0, outputs.number or self._array(outputs))
         else:
-            listed = outputs if outputs.__class__ is list else (outputs,)
+            listed = outputs if isinstance(outputs, list) else (outputs,)
             key = (id(plan), lane, layer, thread, line, *[entry.number or self._array(entry) for entry in inputs], 0,
                    *[entry.number or self._array(entry) for entry in listed])
         kind = self._kind_of.get(key)
@@ -169,17 +176,17 @@ class Log:
         self._trace(inputs, outputs, self._kinds[kind])
         self._append(kind, thread, start, end, NO_NODE if node is None else node)
 
-    def _trace(self, inputs: Any, outputs: Any, kind: dict[str, Any]) -> None:
-        """Note where what is made came from: from a sparse array here, or from where its inputs came from."""
+    def _trace(self, inputs: Sequence[Entry], outputs: Entry | list[Entry], kind: dict[str, Any]) -> None:
+        """Note the origins of results: a sparse input of this event, or the origins of its inputs."""
         found, known, taken = None, True, []
         for given in inputs:
-            if given.__class__ is Sparse:
+            if isinstance(given, Sparse):
                 origin = kind.get("origin")
                 if origin is None:
                     origin = kind["origin"] = Origin(kind["became_dense"] or hooks.ASKED, kind["name"], kind["line"],
                                                      given.stype, given.shape)
             else:
-                owner = given if given.__class__ is Allocation else given.owner
+                owner = given if isinstance(given, Allocation) else given.owner
                 taken.append(owner)
                 origin = None if owner is None else owner.origin
             if origin is None:
@@ -192,16 +199,16 @@ class Log:
                 found = kind["origin"] = Origin(CREATED, kind["name"], kind["line"], "", ())
         elif found is not None and not known and found.kind == CREATED:
             found = None  # what it was also computed from may have been sparse
-        for entry in outputs if outputs.__class__ is list else (outputs,):
-            allocation = entry if entry.__class__ is Allocation else entry.owner if entry.__class__ is View else None
+        for entry in outputs if isinstance(outputs, list) else (outputs,):
+            allocation = entry if isinstance(entry, Allocation) else entry.owner if isinstance(entry, View) else None
             # What is written to, or looked at as a view, keeps its own origin unless something sparse was written there.
             if allocation is not None and (allocation not in taken or (found is not None and found.kind in hooks.KINDS)):
                 allocation.origin = found
 
-    def _array(self, entry: Any) -> int:
+    def _array(self, entry: Entry) -> int:
         """Number of the description of an array; equal arrays share one."""
         # describe.dtype_of keeps each element type alive, so that their addresses are unique.
-        short = None if entry.parts else (entry.shape, id(entry.dtype))
+        short = None if isinstance(entry, Sparse) else (entry.shape, id(entry.dtype))
         number = self._array_of.get(short)
         if number is None:
             key = describe.key_of(entry)
@@ -214,7 +221,7 @@ class Log:
         entry.number = number
         return number
 
-    def _line(self, code: Any, instruction: int | None) -> str:
+    def _line(self, code: CodeType, instruction: int | None) -> str:
         key = (id(code), instruction)
         found = self._lines.get(key)
         if found is None:
@@ -222,19 +229,19 @@ class Log:
             found = self._lines[key] = line_of(code, instruction)
         return found
 
-    def _line_of(self, event: tuple[Any, ...]) -> str:
-        """The user's line of what is no operator."""
-        return "" if event[10] is None else self._line(*event[10])
+    def _line_of(self, event: Note) -> str:
+        """The user's line of an event that is not an operator."""
+        return "" if event.place is None else self._line(*event.place)
 
-    def _span(self, event: tuple[Any, ...], start: int, end: int) -> None:
-        name, arguments = event[7]
-        thread = self.thread(event[6])
+    def _span(self, event: Note, content: Span, start: int, end: int) -> None:
+        name, arguments = content
+        thread = self.thread(event.thread)
         line = self._line_of(event)
-        key = (name, event[3], event[4], thread, line)
+        key = (name, event.lane, event.layer, thread, line)
         kind = self._kind_of.get(key)
         if kind is None:
             kind = self._add_kind(key, {
-                "name": name, "kind": "span", "lane": event[3], "layer": event[4], "attrs": {}, "fallback": False,
+                "name": name, "kind": "span", "lane": event.lane, "layer": event.layer, "attrs": {}, "fallback": False,
                 "became_dense": "",
                 "inputs": [], "outputs": [], "bytes": 0, "flops": 0, "dense_flops": 0, "line": line, "thread": thread})
         if arguments:
@@ -262,28 +269,28 @@ class Log:
         self.node.append(node)
         self.events += 1
 
-    def _densified(self, event: tuple[Any, ...], now: int) -> None:
+    def _densified(self, event: Note, content: Densified, now: int) -> None:
         self.densified += 1
-        record, entry = event[7]
+        record, entry = content
         for allocation, _ in entry.owners() if entry is not None else ():
             allocation.origin = Origin(record.kind, record.op, record.line, record.source, record.shape)
         if len(self.densifications) < MOST_NOTES:
-            self.densifications.append((now, self.thread(event[6]), record))
+            self.densifications.append((now, self.thread(event.thread), record))
         else:
             self.more_densifications[record] = self.more_densifications.get(record, 0) + 1
 
-    def _flowed(self, source: Any, target: Any) -> None:
-        """Values were written by no operator: what was written to came from there, or from nobody knows where."""
+    def _flowed(self, source: Entry, target: Entry) -> None:
+        """Values were copied without an operator: the target gets the origin of the source, or none."""
         origin = next((allocation.origin for allocation, _ in source.owners()), None)
         for allocation, _ in target.owners():
             if origin is not None or (allocation.origin is not None and allocation.origin.kind == CREATED):
                 allocation.origin = origin
 
-    def _mark(self, event: tuple[Any, ...], now: int) -> None:
+    def _mark(self, event: Note, content: Mark, now: int) -> None:
         if len(self.marks) < MOST_NOTES:
-            name, value, unit = event[7]
-            self.marks.append({"kind": event[0], "name": name, "time": now / 1000, "value": describe.plain(value),
-                               "unit": unit, "thread": self.thread(event[6]), "line": self._line_of(event)})
+            name, value, unit = content
+            self.marks.append({"kind": event.kind, "name": name, "time": now / 1000, "value": describe.plain(value),
+                               "unit": unit, "thread": self.thread(event.thread), "line": self._line_of(event)})
         else:
             self.more_marks += 1
 

@@ -1,4 +1,4 @@
-"""What displays take of a profile of very many events, without a dictionary of each that stays."""
+"""Views of the events of a profile for displays, without keeping a dictionary for each event."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Brief", "aside"]
 
 
 def aside(data: Any) -> Any:
-    """The same data once more: records that are made for it go with it, and those that are there already stay."""
+    """A copy of the data whose records are freed with it; records that exist already stay."""
     return copy.copy(data)
 
 
 class Brief:
-    """The events that a log holds now, whatever it takes or folds later.
+    """A snapshot of the events of a log.
 
     Gone through, they are pairs: a record that several share, and the event's own start, duration, own time and node.
     A record of its own would take three times as much memory.  Events are in the order of the records; what else differs

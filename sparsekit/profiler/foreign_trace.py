@@ -64,7 +64,7 @@ def read_foreign(document: Any, name: str) -> Stored:
 
 
 def _no_trace(name: str) -> FileFormatError:
-    return FileFormatError(f"{name!r} is no trace: there is no event in it with a name, a beginning and an end.",
+    return FileFormatError(f"{name!r} is not a trace: it has no event with a name, a start and an end.",
                            hint="sparsekit reads its own traces, torch.profiler's, MXNet's, and others in Chrome's format.")
 
 

@@ -1,4 +1,4 @@
-"""The garbage collector under a recorder: hardly busier than it is without one."""
+"""The threshold of the garbage collector while a recorder runs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Collector:
         if self._raised is None:
             return
         if gc.get_threshold() != self._raised:
-            self._usual = gc.get_threshold()  # somebody else's wish
+            self._usual = gc.get_threshold()  # another part of the program has set the threshold
         young = gc.get_count()[0]
-        # Where the collector ran meanwhile, ours are no longer young.  A fifth of the young is always taken for somebody
-        # else's: so it runs at the latest when there are some thousands, whatever a recorder says.
+        # If the collector ran meanwhile, the recorder's objects are no longer young.  A fifth of the young objects is counted
+        # as the program's own, so that the collector runs after some thousands of objects at the latest.
         self._own = min(self._own + count, young * 4 // 5)
         self._ahead = max(LEAST, count)  # as many again until the next time
         self._raise()

@@ -9,15 +9,15 @@ from .nesting import without_compilation
 
 __all__ = ["FOLDED", "NOWHERE", "PLACES", "Place", "place_totals", "unplaced"]
 
-#: Groupings that ask for a place.
+#: Groupings by place.
 PLACES = ("line", "cell")
 
-#: The row of events whose lines are no longer known, and of what no line of the user's called.
+#: The rows of folded events, and of events that no line of the user called.
 FOLDED, NOWHERE = "(folded events)", "(no line)"
 
 
 class Place(NamedTuple):
-    """What totals by place are kept by."""
+    """The key of a total by place."""
 
     line: str
     cell: str
@@ -40,7 +40,7 @@ def place_totals(data: Any) -> dict[Place, Total]:
 
 
 def unplaced(data: Any) -> str:
-    """What must be said beside a table by place: which events have none; empty where there is nothing to say."""
+    """The footer of a table by place: which events have no place; empty if all have one."""
     if data.folded:
         return (f"Lines of folded events are not kept: the row {FOLDED} has all of them, and a larger capacity, "
                 "Profiler(capacity=…), leaves fewer.")

@@ -36,7 +36,7 @@ class ProfileMagics(magic.Magics):  # type: ignore[misc]
         """Run code under the profiler and show where time and memory went."""
         options, code = self._options(line, cell)
         if options.output is not None and not options.output.isidentifier():
-            raise ProfilerError(f"{options.output!r} cannot be a variable.", hint="-o prof keeps it as `prof`.")
+            raise ProfilerError(f"{options.output!r} is not a valid name of a variable.", hint="-o prof keeps it as `prof`.")
         # The magic itself is a cell's first line; in tracebacks and profiles lines count from there.
         pieces = self._compile(code, before="" if cell is None else "\n")
         prof = Profiler(lines=not options.no_lines)

@@ -1,4 +1,4 @@
-"""Who owned which bytes, when: replayed from the recorder's events, exact at the peak."""
+"""Memory by owner over time: replayed from the recorder's events, exact at the peak."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import itertools
 import os
 import sys
 from array import array
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.memory_model import LASTING, Kind
 from ..core import hooks
-from .allocations import Allocation, AllocationKind, Sparse, View
+from .allocations import UNCOUNTED, Allocation, AllocationKind, Sparse, View
 from .describe import dtype_of, size_of
-from .event_buffer import ASSIGN
+from .event_buffer import Assignment, Note, Operation
 from .memory_timeline import Lives
+
+if TYPE_CHECKING:
+    from .allocations import Entry
 
 __all__ = ["MAX_SAMPLES", "MemoryTracker", "process_bytes", "process_peak_bytes"]
 
@@ -45,7 +48,7 @@ class MemoryTracker:
 
     An array counts from the end of the event that first mentions it until it is freed.  One that had its
     role before the profile began (a parameter) counts from the very start, if any event mentions it at all:
-    what belongs to other models is no part of this run, and only summed up as idle.  What is
+    arrays of other models are not part of this run, and only summed up as idle.  What is
     freed between two operators goes before the second one allocates; what is freed inside an
     operator (the dense copies of a fallback) goes after, since it was there together with the result.
     """
@@ -58,7 +61,7 @@ class MemoryTracker:
         #: Most rows that a row_sparse gradient of each parameter stored.
         self.gradient_rows: dict[str, int] = {}
         self._roles: dict[str, int] = {}
-        # What was there before, kept apart: it adds the same to every moment.  Pieces that no event mentioned yet:
+        # What was there before, kept apart: it adds the same to every moment.  Allocations that no event mentioned yet:
         self._before: dict[Allocation, int] = {}
         self._base_roles: dict[str, int] = {}
         self._alive: dict[Allocation, None] = {}
@@ -78,28 +81,27 @@ class MemoryTracker:
         # What an operator makes, by the addresses of its plan and of the element type, which are kept alive.
         self._allocation_kinds: dict[tuple[Any, ...], tuple[AllocationKind, Any]] = {}
 
-    def prepare(self, events: list[tuple[Any, ...]]) -> None:
+    def prepare(self, events: list[Operation | Note]) -> None:
         """Learn the roles first: a role holds for the whole life of an array, also before it was given."""
         for event in events:
-            plan = event[0]
-            if plan.__class__ is not str:
-                for entry in event[7]:
-                    if entry.__class__ is Sparse and entry.given is not None:
+            if isinstance(event, Operation):
+                for entry in event.inputs:
+                    if isinstance(entry, Sparse) and entry.given is not None:
                         self._give(entry, *entry.given)
-                outputs = event[8]
-                for entry in outputs if outputs.__class__ is list else (outputs,):
-                    if entry.__class__ is Sparse and entry.given is not None:
+                outputs = event.outputs
+                for entry in outputs if isinstance(outputs, list) else (outputs,):
+                    if isinstance(entry, Sparse) and entry.given is not None:
                         self._give(entry, *entry.given)
-                if event[3] == "update" or plan.op.lane == "update":
+                if event.lane == "update" or event.plan.op.lane == "update":
                     self._infer(event)
-            elif plan == ASSIGN:
-                entry, role, owner, before = event[7]
+            elif isinstance(event.content, Assignment):
+                entry, role, owner, before = event.content
                 self._give(entry, role, owner)
                 if before:
                     self._before.update({allocation: size_of(allocation) for allocation, _ in entry.owners()
                                          if not allocation.known})
 
-    def _give(self, entry: Any, role: str, owner: str) -> None:
+    def _give(self, entry: Entry, role: str, owner: str) -> None:
         if role == "gradient" and entry.stype == "row_sparse":
             rows = int(entry.parts[1].shape[0])
             self.gradient_rows[owner] = max(rows, self.gradient_rows.get(owner, 0))
@@ -110,9 +112,9 @@ class MemoryTracker:
                 if allocation.known and not allocation.freed:
                     self._change_role(allocation, role, owner)
 
-    def _infer(self, event: tuple[Any, ...]) -> None:
+    def _infer(self, event: Operation) -> None:
         """An update of a parameter takes its gradient second and its optimizer state after that."""
-        inputs = event[7]
+        inputs = event.inputs
         owners = [allocation.given for allocation, _ in inputs[0].owners()] if inputs else []
         if not owners or owners[0] is None or owners[0][0] != "parameter":
             return
@@ -121,45 +123,44 @@ class MemoryTracker:
             if tuple(entry.shape) == tuple(inputs[0].shape) and all(allocation.given is None for allocation, _ in entry.owners()):
                 self._give(entry, role, owners[0][1])
 
-    def replay(self, event: tuple[Any, ...], dead: collections.deque[Allocation], start: int, end: int) -> None:
+    def replay(self, event: Operation | Note, dead: collections.deque[Allocation], start: int, end: int) -> None:
         """Take one event; ``start`` and ``end`` are in profile time."""
-        thread = event[6]
+        thread = event.thread
         inside = start < self._last_start.get(thread, -1)
         self._last_start[thread] = start
-        released = event[9] > self._consumed
+        released = event.deaths > self._consumed
         if released and not inside:
-            self._bury(dead, event[9], start)
-        plan = event[0]
-        if plan.__class__ is not str:
-            for entry in event[7]:
+            self._bury(dead, event.deaths, start)
+        if isinstance(event, Operation):
+            for entry in event.inputs:
                 if not entry.known:
                     self._meet(entry, event, _ROLE_OF_INPUT, end)
-            outputs = event[8]
-            if outputs.__class__ is list:
+            outputs = event.outputs
+            if isinstance(outputs, list):
                 for entry in outputs:
                     if not entry.known:
                         self._meet(entry, event, _ROLE_OF_OUTPUT, end)
             elif not outputs.known:
                 self._meet(outputs, event, _ROLE_OF_OUTPUT, end)
-        elif plan == ASSIGN and not event[7][3] and not event[7][0].known:
-            self._meet(event[7][0], event, _NO_ROLES, end)
+        elif isinstance(event.content, Assignment) and not event.content.before and not event.content.entry.known:
+            self._meet(event.content.entry, event, _NO_ROLES, end)
         if self._changed:
             self._sample(end)
         if released and inside:
             self._note_temporaries(event, dead, start)
-            self._bury(dead, event[9], end)
+            self._bury(dead, event.deaths, end)
 
-    def _note_temporaries(self, event: tuple[Any, ...], dead: collections.deque[Allocation], start: int) -> None:
+    def _note_temporaries(self, event: Operation | Note, dead: collections.deque[Allocation], start: int) -> None:
         """Count what was made since ``start`` and is already freed: the dense copies of a fallback, for instance."""
-        found = [allocation for allocation in itertools.islice(dead, event[9] - self._consumed)
-                 if allocation.kind is not None and allocation.born and allocation.time >= start]
-        if not found or event[0].__class__ is str:
+        found = [allocation for allocation in itertools.islice(dead, event.deaths - self._consumed)
+                 if allocation.kind is not UNCOUNTED and allocation.born and allocation.time >= start]
+        if not found or isinstance(event, Note):
             return
         size = sum(allocation.kind.bytes for allocation in found)
-        count = self.temporaries.setdefault((event[0].op.name, event[4]), [0, 0, 0])
+        count = self.temporaries.setdefault((event.plan.op.name, event.layer), [0, 0, 0])
         count[:] = count[0] + len(found), count[1] + size, max(count[2], size)
 
-    def _meet(self, entry: Any, event: tuple[Any, ...], roles: dict[str, str], now: int) -> None:
+    def _meet(self, entry: Entry, event: Operation | Note, roles: dict[str, str], now: int) -> None:
         """Count the memory of an array that an event mentions for the first time."""
         entry.known = True
         if entry.__class__ is Allocation:
@@ -172,7 +173,7 @@ class MemoryTracker:
                 if not allocation.freed:
                     self._count_in(allocation, component, entry, event, roles, now)
 
-    def _count_in(self, allocation: Allocation, component: str, whole: Any, event: tuple[Any, ...], roles: dict[str, str],
+    def _count_in(self, allocation: Allocation, component: str, whole: Entry, event: Operation | Note, roles: dict[str, str],
                   now: int) -> None:
         allocation.kind = kind = self._kind_of(allocation, component, whole, event, roles)
         self._count += 1
@@ -191,12 +192,12 @@ class MemoryTracker:
             self.peak, self.peak_time, self._peak_count = self.total, max(now, self._now), self._count
             self._gone_since_peak.clear()
 
-    def _kind_of(self, allocation: Allocation, component: str, whole: Any, event: tuple[Any, ...], roles: dict[str, str]
+    def _kind_of(self, allocation: Allocation, component: str, whole: Entry, event: Operation | Note, roles: dict[str, str]
                  ) -> AllocationKind:
-        plan, layer = event[0], event[4]
-        operator = plan.__class__ is not str
+        layer, op = event.layer, event.plan.op if isinstance(event, Operation) else None
+        what = event.plan if isinstance(event, Operation) else event.kind
         stype, shape = ("default", allocation.shape) if whole.__class__ is View else (whole.stype, whole.shape)
-        key = (id(plan), event[3], layer, id(roles), allocation.given, component, stype, shape, allocation.shape,
+        key = (id(what), event.lane, layer, id(roles), allocation.given, component, stype, shape, allocation.shape,
                id(allocation.dtype))
         found = self._allocation_kinds.get(key)
         if found is not None:
@@ -206,13 +207,13 @@ class MemoryTracker:
         if allocation.given is not None:
             role, owner = allocation.given
         else:
-            role = roles.get((plan.op.lane if operator else "") or event[3], "workspace")
-            # What an array without a role of its own is called by: ``dot in dense0``.
-            name = plan.op.name if operator else ""
+            role = roles.get((op.lane if op is not None else "") or event.lane, "workspace")
+            # The name of an array without a role: ``dot in dense0``.
+            name = op.name if op is not None else ""
             owner = f"{name} in {layer}" if name and layer else name or layer
         made = AllocationKind(role, owner, layer, stype, tuple(shape), component)
         self._number(made, allocation)
-        self._allocation_kinds[key] = made, (plan, allocation.dtype)
+        self._allocation_kinds[key] = made, (what, allocation.dtype)
         return made
 
     def _number(self, kind: AllocationKind, allocation: Allocation) -> None:
@@ -220,8 +221,9 @@ class MemoryTracker:
         kind.bytes = size_of(allocation)
         # Other owners what_if need not know: they would make each layer's arrays a kind of their own.
         owner = kind.owner if kind.role in LASTING else ""
-        key = (kind.role, owner, kind.stype, kind.shape, kind.component, tuple(allocation.shape), dtype_of(allocation.dtype)[1])
-        kind.number = self._kinds.setdefault((*key, kind.bytes), len(self._kinds))
+        key = Kind(kind.role, owner, kind.stype, kind.shape, kind.component, tuple(allocation.shape),
+                   dtype_of(allocation.dtype)[1], kind.bytes)
+        kind.number = self._kinds.setdefault(key, len(self._kinds))
 
     def _change_role(self, allocation: Allocation, role: str, owner: str) -> None:
         before = allocation.kind
@@ -240,7 +242,7 @@ class MemoryTracker:
             self._order.append(kind.number + 1)
 
     def lives(self) -> Lives | None:
-        """The life of each array; None if there were too many to keep."""
+        """The lifetime of each array; None if there were too many to keep."""
         return Lives(list(self._kinds), self._order, self._base) if len(self._order) < MOST_LIVES else None
 
     def _bury(self, dead: collections.deque[Allocation], count: int, now: int) -> None:
@@ -252,7 +254,7 @@ class MemoryTracker:
             if self._before:
                 self._before.pop(allocation, None)
             kind = allocation.kind
-            if kind is None:
+            if kind is UNCOUNTED:
                 continue
             del self._alive[allocation]
             self.total -= kind.bytes

@@ -1,4 +1,4 @@
-"""The life of each allocation, so that a run can be replayed with other sizes."""
+"""The lifetime of each allocation, so that a run can be replayed with other sizes."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Lives:
         return self._batches.data_sets
 
     def seen(self, records: Iterable[dict[str, Any]]) -> Lives:
-        """Learn from what operators took and gave what the batches are, and which gradients are made apart; gives itself."""
+        """Infer the batches, and the gradients that are made apart, from the operators' arrays; return itself."""
         records = list(records)
         self.apart = apart_of(records)
-        self._batches = batches_of(records, {kind[3] for kind in self.kinds if kind[0] == "input"})
+        self._batches = batches_of(records, {kind.shape for kind in self.kinds if kind.role == "input"})
         return self
 
     def bounds(self, at_peak: Iterable[Mapping[str, Any]]) -> dict[int, int]:
@@ -107,7 +107,7 @@ class Lives:
 
     @cached_property
     def _gradients(self) -> set[tuple[int, ...]]:
-        return {kind[3] for kind in self.kinds if kind[0] == "gradient"}
+        return {kind.shape for kind in self.kinds if kind.role == "gradient"}
 
     def _rank(self, kind: Kind) -> tuple[Any, int]:
         """What a kind has in common with those that are longer or shorter, and its length: a longer one is never smaller."""
@@ -120,7 +120,7 @@ class Lives:
         """What a display needs to find the peak again: ``kinds moments batch data_sets apart bounds`` as plain data."""
         moments = self.moments()
         used = {number for moment in moments or () for number in moment}
-        used.update(number for number, kind in enumerate(self.kinds) if kind[0] in ("parameter", "gradient"))
+        used.update(number for number, kind in enumerate(self.kinds) if kind.role in ("parameter", "gradient"))
         numbers = {number: place for place, number in enumerate(sorted(used))}
         return {"kinds": [self.kinds[number] for number in numbers], "batch": self.batch, "bounds": self.bounds(at_peak),
                 "data_sets": [list(shape) for shape in self.data_sets], "apart": [list(shape) for shape in self.apart],

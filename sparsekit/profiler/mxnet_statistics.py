@@ -1,6 +1,6 @@
-"""What ``profiler.dumps()`` says: MXNet's statistics by category, as its table and as its JSON.
+"""The output of ``profiler.dumps()``: MXNet's statistics by category, as its table and as its JSON.
 
-A category is what MXNet makes of it: ``operator``, the name of a domain for its tasks and counters,
+Categories are those of MXNet: ``operator``, the name of a domain for its tasks and counters,
 ``NAME,frame`` for its frames, ``NAME,instant_marker`` for its markers, ``event``.  Spans and marks carry their
 domain in their names, ``domain::name``, so that totals of events that were folded away are kept apart, too.
 """
@@ -98,7 +98,7 @@ class Statistics:
         for mark in marks:
             values.setdefault((mark["kind"], *names.split(mark["name"])), []).append(mark["value"])
         for (kind, category, name), noted in values.items():
-            # A marker lasts no time; of a counter, what is no number (NaN, too) counts as a value, and for nothing else.
+            # A marker has no duration; a value of a counter that is not a number, or nan, is counted but not summed up.
             found = [value for value in noted if kind == "counter" and isinstance(value, (int, float))] or [0.0]
             if kind == "marker":
                 rows, label = self._rows(f"{category},instant_marker"), name

@@ -20,8 +20,8 @@ class Nesting:
     """
 
     def __init__(self) -> None:
-        # Per thread, flat, four numbers an interval: start, end, covered, of which compilation.  Numbers are no
-        # objects that the garbage collector follows.
+        # Per thread, flat, four numbers an interval: start, end, covered, of which compilation.  The garbage
+        # collector does not track numbers.
         self._finished: dict[int, list[int]] = {}
         #: Starts of spans that are still open, per thread: intervals are not put together across them.
         self.open: dict[int, list[int]] = {}
@@ -88,7 +88,7 @@ def depths(threads: Sequence[int], starts: Sequence[int], durations: Sequence[in
     for place in range(len(starts) - 1, -1, -1):
         stack = around.setdefault(threads[place], [])
         start, end = starts[place], starts[place] + durations[place]
-        # Whoever contains this event ended after it and began no later.
+        # An event that contains this one ended after it and began no later.
         while stack and not (stack[-1][0] <= start and end <= stack[-1][1]):
             stack.pop()
         depth[place] = len(stack)

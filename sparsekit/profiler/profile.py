@@ -102,10 +102,10 @@ class Profile:
 
     @property
     def ledger(self) -> list[Any]:
-        """Each conversion of a sparse array to a dense one that nobody asked for, as ``Densification``; the first 100,000.
+        """Each implicit conversion of a sparse array to a dense one, as ``Densification``; the first 100,000.
 
         Its ``kind`` is ``"fallback"``, where no kernel takes the storage types, or ``"dense by nature"``, where the result
-        of an operator holds a sparse input densely, as that of ``csr + 1`` does.  What is asked for is not here:
+        of an operator holds a sparse input densely, as that of ``csr + 1`` does.  Explicit conversions are not included:
         ``tostype``, and products, reductions and look-ups, whose dense result is their meaning.  Reads out of the
         library, ``asnumpy`` and ``asscipy``, are events of the transfer lane with their bytes.
         """
@@ -210,7 +210,7 @@ class Profile:
         Raises
         ------
         UnknownNameError
-            If ``sort_by`` or ``group_by`` is none of those.
+            If ``sort_by`` or ``group_by`` is not one of those.
         """
         if group_by in PLACES:
             return totals_table(self._place_totals(), sort_by, group_by, ascending, rows,
@@ -324,7 +324,10 @@ class Profile:
         return [*self.marks, *dense]
 
     def memory_figure(self, **options: Any) -> Any:
-        """The static picture of memory over time, with the table of what was alive at the peak."""
+        """The static picture of memory over time, with the table of what was alive at the peak.
+
+        ``title`` and ``rows`` are those of picture and table; with ``ax``, matplotlib draws memory over time on these axes.
+        """
         return displays.call("memory_figure", memory=self.memory, **options)
 
     @entry
@@ -374,7 +377,7 @@ class Profile:
         bundle = {"text/plain": f"{self.summary()}\n\n{self.table(rows=12)!r}"}
         try:
             bundle["text/html"] = self._html()
-        except Exception:  # a display never raises: the text says the same
+        except Exception:  # a display must not raise: fall back to text
             return bundle
         return bundle
 

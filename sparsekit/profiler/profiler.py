@@ -11,14 +11,14 @@ from contextlib import ContextDecorator
 from functools import cache
 from typing import Any, ClassVar, Self
 
-from ..base.errors import ProfilerError
+from ..base.errors import ProfilerError, expected
 from ..base.forking import across_fork
 from ..base.scoped import Scoped
 from ..core import hooks
 from .event_buffer import COUNTER, MARKER
 from .profile import Profile
 from .schedules import Schedule
-from .source import Run
+from .source import RecordedRun
 
 __all__ = ["CAPACITY", "Profiler", "active"]
 
@@ -34,18 +34,18 @@ def active() -> Profiler | None:
 
 
 def check_options(capacity: Any = CAPACITY, lines: Any = True) -> None:
-    """Refuse a capacity that is no number of events, and for ``lines`` anything but True and False.
+    """Raise unless ``capacity`` is an integer of at least 2 and ``lines`` is True or False.
 
     Raises
     ------
     ProfilerError
-        If one of them is that.
+        If one of them is something else.
     """
     if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 2:
-        raise ProfilerError(f"capacity is a number of events, at least 2, not {capacity!r}.",
+        raise ProfilerError(expected("capacity", "an integer of at least 2", capacity),
                             hint=f"the default is {CAPACITY:,}.")
     if not isinstance(lines, bool):
-        raise ProfilerError(f"lines is True or False, not {lines!r}.", hint="lines=False records no lines, and costs less.")
+        raise ProfilerError(expected("lines", "True or False", lines), hint="lines=False records no lines, and costs less.")
 
 
 class Profiler(Profile, Scoped):
@@ -80,17 +80,18 @@ class Profiler(Profile, Scoped):
     def __init__(self, capacity: int = CAPACITY, lines: bool = True, schedule: Schedule | None = None,
                  on_ready: Callable[[Profile], Any] | None = None) -> None:
         if schedule is not None and not isinstance(schedule, Schedule):
-            raise ProfilerError(f"schedule= takes a schedule, not {type(schedule).__name__}.",
+            raise ProfilerError(expected("schedule", "made by profiler.schedule", type(schedule)),
                                 hint="profiler.schedule(wait=1, warmup=1, active=3) makes one.")
         if on_ready is not None and not callable(on_ready):
-            raise ProfilerError("on_ready= takes a function of a profile.", hint="on_ready=print, for instance.")
+            raise ProfilerError(expected("on_ready", "a function of a profile", type(on_ready)),
+                                hint="on_ready=print, for instance.")
         check_options(capacity, lines)
-        self._run = Run(capacity, lines)
+        self._run = RecordedRun(capacity, lines)
         super().__init__(self._run)
         self.state = "new"
         self._schedule, self._on_ready = schedule, on_ready
         self._step, self._began, self._phase = 0, 0, "active"
-        self._latest: Run | None = None
+        self._latest: RecordedRun | None = None
         self._device_work: list[hooks.DeviceTimes] = []
         self._attached = self._ended = False
 
@@ -106,7 +107,7 @@ class Profiler(Profile, Scoped):
         if self._phase in ("warmup", "active"):
             try:
                 self._begin()
-            except BaseException:  # Ctrl-C: nobody would stop what has not quite begun
+            except BaseException:  # Ctrl-C: the caller cannot stop a profiler whose start was interrupted
                 self._detach()
                 self.state = "finished" if self.state == "running" else self.state
                 raise
@@ -133,7 +134,7 @@ class Profiler(Profile, Scoped):
             self._ended = False
             if self._schedule is not None and (self._phase == "warmup" or not self.events):
                 # Nothing of a round that only warmed up is to be kept: the profile is that of the round before.
-                self._run = self._source = self._latest or Run(self._run.log.capacity, self._run.recorder.lines)
+                self._run = self._source = self._latest or RecordedRun(self._run.log.capacity, self._run.recorder.lines)
             elif self._phase == "active":
                 self._ready()
         return self
@@ -167,7 +168,7 @@ class Profiler(Profile, Scoped):
 
     def _forget(self) -> None:
         """Begin anew, with nothing noted."""
-        self._run = self._source = Run(self._run.log.capacity, self._run.recorder.lines)
+        self._run = self._source = RecordedRun(self._run.log.capacity, self._run.recorder.lines)
 
     def _ready(self) -> None:
         self._latest = self._run
@@ -241,7 +242,7 @@ class Profiler(Profile, Scoped):
         run = self._run
         if not run.per_event and self.state in ("running", "paused", "finished") and (run.log.events or run.recorder.anything):
             running = run.clock.running
-            if running:  # this is no part of the run
+            if running:  # this work is not part of the run
                 run.clock.stop()
             try:
                 run.per_event = cost_of_event(run.recorder.lines)
@@ -325,7 +326,7 @@ def cost_of_event(lines: bool) -> float:
     """Nanoseconds that recording one operator takes here: two clock readings, the call, and the freeing."""
     import numpy as np
 
-    run = Run(CAPACITY, lines)
+    run = RecordedRun(CAPACITY, lines)
     plan, layout = _Nothing(), _Nothing()
     left, right = _Array(np.zeros((8, 8), np.float32), layout), _Array(np.zeros((8, 8), np.float32), layout)
     call, clock = run.recorder.call, time.perf_counter_ns

@@ -80,7 +80,7 @@ def _read(path: Any, name: str, most: int) -> bytes:
     try:
         with open(path, "rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
-        # One byte more than allowed tells too large from just right, and a bomb is never unpacked.
+        # Reading one byte more than allowed detects a file that is too large, without unpacking all of it.
         with gzip.open(path, "rb") if packed else open(path, "rb") as stream:
             content = stream.read(most + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -98,10 +98,10 @@ def _parse(content: bytes, name: str) -> Any:
         return json.loads(content, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         truncated = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
-        what = "ends too early: it is truncated" if truncated and content.strip() else f"is no JSON: {error.msg}"
+        what = "ends too early: it is truncated" if truncated and content.strip() else f"is not valid JSON: {error.msg}"
         raise DataFileError(f"{name!r} {what} (line {error.lineno}).", hint=_ORIGIN) from error
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise DataFileError(f"{name!r} is no JSON: {type(error).__name__}.", hint=_ORIGIN) from error
+        raise DataFileError(f"{name!r} is not valid JSON: {type(error).__name__}.", hint=_ORIGIN) from error
 
 
 def _refuse(constant: str) -> None:
@@ -127,7 +127,7 @@ class _Reader:
         for place, event in enumerate(self.events):
             self.place = place
             if not isinstance(event, dict):
-                raise self.wrong("it is no object")
+                raise self.wrong("it is not an object")
             kind = event.get("ph")
             if kind == "X":
                 records.append(self.record(event))
@@ -149,25 +149,25 @@ class _Reader:
     def number(self, mapping: dict[str, Any], field: str) -> float:
         value = mapping.get(field)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e18:
-            raise self.wrong(f"{field!r} is no number that can be")
+            raise self.wrong(f"{field!r} must be a number from 0 to 1e18")
         return value
 
     def text(self, mapping: dict[str, Any], field: str) -> str:
         value = mapping.get(field)
         if not isinstance(value, str) or len(value) > 10_000:
-            raise self.wrong(f"{field!r} is no text")
+            raise self.wrong(f"{field!r} must be text of at most 10,000 characters")
         return value
 
     def items(self, mapping: dict[str, Any], field: str) -> list[dict[str, Any]]:
         value = mapping.get(field)
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            raise self.wrong(f"{field!r} is no list of objects")
+            raise self.wrong(f"{field!r} must be a list of objects")
         return value
 
     def mapping(self, mapping: dict[str, Any], field: str) -> dict[str, Any]:
         value = mapping.get(field)
         if not isinstance(value, dict):
-            raise self.wrong(f"{field!r} is no object")
+            raise self.wrong(f"{field!r} must be an object")
         return value
 
     def thread(self, event: dict[str, Any]) -> int:
@@ -177,9 +177,9 @@ class _Reader:
         args = self.mapping(event, "args")
         lane, node, kind = event.get("cat"), args.get("node"), args.get("kind")
         if lane not in hooks.LANES:
-            raise self.wrong(f"there is no lane {str(lane)[:40]!r}")
+            raise self.wrong(f"'cat' must be a lane, got {str(lane)[:40]!r}")
         if kind not in ("op", "span") or not (node is None or type(node) is int):
-            raise self.wrong("'kind' or 'node' is neither")
+            raise self.wrong("'kind' must be 'op' or 'span', and 'node' an integer or null")
         return {
             "name": self.text(event, "name"), "kind": kind, "lane": lane, "start": self.number(event, "ts"),
             "duration": self.number(event, "dur"), "self": self.number(args, "self"),
@@ -211,7 +211,7 @@ class _Reader:
     def sizes(self, item: dict[str, Any]) -> list[int]:
         shape = item.get("shape")
         if not isinstance(shape, list) or len(shape) > 64 or not all(type(n) is int and n >= 0 for n in shape):
-            raise self.wrong("'shape' is no list of sizes")
+            raise self.wrong("'shape' must be a list of sizes")
         return shape
 
     def densification(self, event: dict[str, Any]) -> hooks.Densification:
@@ -225,7 +225,7 @@ class _Reader:
         """The kind of a densification; traces of early versions have none."""
         found = args.get(field, missing)
         if found not in ("", *hooks.KINDS):
-            raise self.wrong(f"{field!r} is no kind of densification")
+            raise self.wrong(f"{field!r} must be a kind of densification")
         return str(found)
 
     def mark(self, event: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -268,12 +268,12 @@ class _Reader:
     def listed(self, mapping: dict[str, Any], field: str) -> list[Any]:
         value = mapping.get(field)
         if not isinstance(value, list):
-            raise self.wrong(f"{field!r} is no list")
+            raise self.wrong(f"{field!r} must be a list")
         return value
 
     def sample(self, sample: Any) -> list[Any]:
         if not isinstance(sample, list) or len(sample) != 3 or not isinstance(sample[2], dict):
-            raise self.wrong("a memory sample is no [time, bytes, roles]")
+            raise self.wrong("a memory sample must be [time, bytes, roles]")
         fields: dict[str, Any] = {"time": sample[0], "bytes": sample[1]}
         roles = {str(role): int(self.number(sample[2], role)) for role in sample[2]}
         return [self.number(fields, "time"), int(self.number(fields, "bytes")), roles]

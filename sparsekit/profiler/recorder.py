@@ -1,4 +1,4 @@
-"""The recorder: notes events as cheaply as it can, and leaves every question for later.
+"""The recorder: notes events at minimal cost, and defers all evaluation.
 
 An operator costs one ``extend`` of one flat list by ``STRIDE`` items.  No tuple stays behind, so
 the garbage collector has almost nothing more to do than without a profiler.  A result is noted as a
@@ -9,7 +9,7 @@ When an array dies, its weak reference is appended to the same list by the inter
 the events.  So the order of allocations and frees is known exactly, without a single Python call when
 memory is freed.
 
-``drain`` has the notes read (``notes.Reader``) and hands over what they tell.
+``drain`` has the notes read (``event_buffer.Reader``) and hands over what they tell.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,17 +30,23 @@ from ..core import hooks
 from .event_buffer import ASSIGN, DENSIFY, FLOWED, MANY, MET, NOTHING, READ, SPAN, SPARSE, STRIDE, VIEW, Reader, owner_of
 from .gc_threshold import Collector
 
+if TYPE_CHECKING:
+    import collections
+
+    from .allocations import Allocation
+    from .event_buffer import Note, Operation
+
 __all__ = ["Recorder"]
 
-#: Held by who digests what any recorder noted, or reads what was digested; one for all, so that a fork can wait for it.
+#: Held while the notes of any recorder are digested, or digested data are read; a single lock, which a fork waits for.
 _digesting = threading.Lock()
 across_fork(lambda: _digesting)
 
 #: Items noted for each object that the garbage collector follows: about one and a half an event, a weak reference and
-#: something for what is not an operator on dense arrays.
+#: sometimes more for events that are not operators on dense arrays.
 ITEMS_AN_OBJECT = 10
 
-#: Nanoseconds after which the garbage collector is told, and how much waits is looked at: at most a thousand events.
+#: Nanoseconds between updates of the garbage collector's threshold and of the count of waiting events.
 PERIOD = 1_000_000
 
 #: Events that may wait before they are digested; about 300 bytes each.
@@ -55,7 +61,7 @@ class Recorder:
     lines : bool
         Note the user's line of each operator outside the backward pass.
     digest : callable
-        ``digest(events, dead)`` takes the events noted so far, and what was freed; see ``notes.Reader``.  Called when
+        ``digest(events, dead)`` takes the events noted so far, and what was freed; see ``event_buffer.Reader``.  Called when
         many are waiting.
     waiting : int
         Number of events that may wait.
@@ -64,10 +70,11 @@ class Recorder:
     ----------
     reader : Reader
     lock : Lock
-        Held by who digests, or reads what was digested.
+        Held while notes are digested, or digested data are read.
     """
 
-    def __init__(self, lines: bool, digest: Callable[[list[Any], Any], None], waiting: int = WAITING) -> None:
+    def __init__(self, lines: bool, digest: Callable[[list[Operation | Note], collections.deque[Allocation]], None],
+                 waiting: int = WAITING) -> None:
         self._notes: list[Any] = []
         self._extend = self._notes.extend
         self._died = self._notes.append
@@ -226,7 +233,7 @@ class Recorder:
                     given, layout = (VIEW, given, first if known else based(base), layout, store.dtype), VIEW
                 extend((plan, start, end, lane, here["layer"], node and node.id, here["thread"], first, second, given, layout,
                         store.dtype, place, instruction))
-                # Only now: whoever is interrupted in between leaves no mark that no note explains.
+                # Last, so that an interrupt cannot leave a mark without a note.
                 array._seen = start
             else:
                 sparse = hasattr(store, "components")
@@ -314,7 +321,7 @@ class Recorder:
     def _base(self, base: Any) -> Any:
         """What stands for the array that a view's memory belongs to; None if that cannot be followed.
 
-        That is so for a base that is no array (numba's, a file's): the view itself stands for it.
+        For a base that is not an array (numba's, a file's), the view itself is noted.
         """
         return self._meet(base) if base.__class__ is np.ndarray or hasattr(base, "dtype") else None
 
@@ -363,7 +370,7 @@ class Recorder:
         return store.stype, store.shape, parts, None if role is None or role[0]() is not store else role[1:]
 
     def hand_over(self) -> None:
-        """Hand over the waiting events, unless somebody is doing so or reading what was handed over."""
+        """Hand over the waiting events, unless another thread holds the lock."""
 
         def work() -> int:
             if not self.lock.acquire(blocking=False):
@@ -380,7 +387,7 @@ class Recorder:
             self.span("digest", "profiler", begin, time.perf_counter_ns(), {})
 
     def drain(self) -> None:
-        """Hand over the waiting events; to be called by who has the lock, and is not disturbed."""
+        """Hand over the waiting events; the caller holds the lock, and cannot be interrupted."""
         # Much is made here that stays; the garbage collector would look at all of it again and again.
         collects = gc.isenabled()
         gc.disable()
@@ -390,7 +397,7 @@ class Recorder:
             del self._notes[: len(notes)]
             place = 0
             while place < len(notes):
-                events: list[Any] = []
+                events: list[Operation | Note] = []
                 place = self.reader.read(notes, place, events)
                 self._digest(events, self.reader.dead)
             if len(self._lasting) > 10_000:

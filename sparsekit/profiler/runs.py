@@ -27,7 +27,7 @@ def diff(before: Any, after: Any) -> Diff:
     Raises
     ------
     ProfilerError, DataFileError
-        If something else is given, or a file is no trace.
+        If something else is given, or a file is not a trace.
     """
     return differences(_loaded(before), _loaded(after))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..base.errors import ProfilerError
+from ..base.errors import ProfilerError, expected
 
 __all__ = ["Schedule", "schedule"]
 
@@ -73,6 +73,6 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     for name, value in numbers.items():
         least = 1 if name == "active" else 0
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ProfilerError(f"{name}={value!r} of a schedule is no number of steps, at least {least}.",
+            raise ProfilerError(expected(f"{name} of a schedule", f"an integer of at least {least}", value),
                                 hint="schedule(wait=1, warmup=1, active=3, repeat=1), in steps.")
     return Schedule(**numbers)

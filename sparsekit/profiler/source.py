@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.signal_safe import undisturbed
 from .clock import Clock
@@ -14,7 +14,13 @@ from .event_view import Brief
 from .memory import process_bytes
 from .recorder import Recorder
 
-__all__ = ["Run", "Stored", "accounted", "environment"]
+if TYPE_CHECKING:
+    import collections
+
+    from .allocations import Allocation
+    from .event_buffer import Note, Operation
+
+__all__ = ["RecordedRun", "Stored", "accounted", "environment"]
 
 #: Notes of the whole process's memory that are kept.
 MOST_PROCESS_NOTES = 4096
@@ -35,7 +41,7 @@ class Stored:
     """Data of a finished profile, as read from a file."""
 
     def __init__(self, **fields: Any) -> None:
-        # Or ``shown.Brief``, as long as nobody asked for them.
+        # Or ``event_view.Brief``, before the first access.
         self._records: Any = fields["records"]
         self.memory: dict[str, Any] = fields["memory"]
         self.gradient_rows: dict[str, int] = fields["gradient_rows"]
@@ -53,12 +59,12 @@ class Stored:
         self.events: int = fields["events"]
         self.overhead: float = fields["overhead"]
         self.environment: dict[str, str] = fields["environment"]
-        #: Function that gives the life of each array; None for what is no run of this process.
+        #: Function that returns the lifetime of each array; None if the data are not a run of this process.
         self.lives: Any = fields.get("lives")
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The records; made when they are first asked for, as they take far more memory than what they are made of."""
+        """The records; made on first use, since they take far more memory than the stored events."""
         found = self._records
         if isinstance(found, Brief):
             found = self._records = found.records()
@@ -67,15 +73,15 @@ class Stored:
 
     @property
     def brief(self) -> Any:
-        """The records if they are there, else the events as ``shown.Brief``."""
+        """The records if they are there, else the events as ``event_view.Brief``."""
         return self._records
 
     def refresh(self) -> Any:
-        """Nothing changes any more."""
+        """Do nothing: the data are final."""
         return self
 
 
-class Run:
+class RecordedRun:
     """Data of a run of this process; digests what the recorder noted, and remembers the answers.
 
     Parameters
@@ -107,7 +113,7 @@ class Run:
             if len(self.process) > MOST_PROCESS_NOTES:
                 del self.process[1:-1:2]
 
-    def _digest(self, events: list[Any], dead: Any) -> None:
+    def _digest(self, events: list[Operation | Note], dead: collections.deque[Allocation]) -> None:
         self.log.nesting.open = {}
         for ident, start in self.open:
             self.log.nesting.open.setdefault(self.log.thread(ident), []).append(self.clock.at(start))

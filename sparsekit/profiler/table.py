@@ -46,7 +46,7 @@ class Table:
     rows : list of dict
         The numbers, with ``column -> value``; times in microseconds.
     footer : str
-        What must be said beside the numbers.
+        A note on the numbers.
     """
 
     def __init__(self, columns: tuple[str, ...], rows: list[dict[str, Any]], cells: list[list[str]], footer: str,
@@ -102,7 +102,7 @@ def totals_table(totals: dict[Any, Any], sort_by: str = "self", group_by: str = 
     Raises
     ------
     UnknownNameError
-        If ``sort_by`` or ``group_by`` is none of those offered.
+        If ``sort_by`` or ``group_by`` is not one of those offered.
     """
     if group_by not in GROUPS:
         raise UnknownNameError.of("grouping", group_by, GROUPS)

@@ -26,7 +26,7 @@ __all__ = ["save_trace", "trace_events"]
 
 PROCESS = 1
 
-#: What becomes of half a surrogate pair, which UTF-8 has no form for: an escape, which JSON has.
+#: The error handler for half a surrogate pair, which UTF-8 cannot encode: a JSON escape.
 LONE = "backslashreplace"
 FORMAT = "sparsekit-trace"
 VERSION = 1
@@ -51,8 +51,8 @@ def save_trace(profile: Any, path: str | os.PathLike[str]) -> Path:
     """
     name = os.fspath(path)
     if not name.endswith((".json", ".json.gz")):
-        raise DataFileError(f"A trace is not written as {Path(name).name!r}.",
-                            hint="end the name in .json or .json.gz.")
+        raise DataFileError(f"The name of a trace must end in .json or .json.gz, got {Path(name).name!r}.",
+                            hint="write 'trace.json', for example.")
     try:
         with written(path) as stream:
             _write(profile, stream, name.endswith(".gz"))

@@ -37,7 +37,7 @@ ALIKE = 4
 #: Parts of a turn that are timed one by one.
 PIECES = 9
 
-#: Fewest calls in a turn, of programs that take less than so many seconds: with fewer, a median is no help.
+#: Fewest calls in a turn, of programs that take less than so many seconds: a median of fewer does not help.
 FEWEST_CALLS, LONG = 3, 0.1
 
 #: Most calls in a turn.
@@ -270,7 +270,7 @@ class Comparison:
     blocks : list of list of Turn
         Every turn as it was taken.
     profiles : list of Profiler
-        One profiled call of each program, if asked for.
+        One profiled call of each program, if requested.
     confidence, least : float
         As asked for.
     """
@@ -295,7 +295,7 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether no program can be told from the first by its time."""
+        """Whether no program differs detectably from the first in time."""
         return all(row["verdict"] == SAME for row in self.rows[1:])
 
     def __getitem__(self, name: str) -> dict[str, Any]:
@@ -329,7 +329,7 @@ class Comparison:
         return Table(tuple(columns), self.rows, cells, self.summary(), "Programs run in turns")
 
     def figure(self, **options: Any) -> Any:
-        """The picture: the ratio of every block, and the interval of each program."""
+        """The picture: the ratio of every block, and the interval of each program; with ``ax``, on axes of matplotlib."""
         return displays.call("turns_figure", self.rows, self.summary(), self.table().plain(), **options)
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ProfilerError, UnknownNameError
+from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
 from .table import Table
@@ -58,28 +58,29 @@ def what_if(profile: Any, *, index_dtype: str | None = None, value_dtype: str | 
     Raises
     ------
     UnknownNameError
-        If a type is none of those offered, or a parameter none of the run's.
+        If a type is not one of those offered, or the run has no parameter of that name.
     ProfilerError
-        If the profile comes from a file, which holds no single allocations, if nothing tells a number that is needed, or
-        if a number of rows cannot be.
+        If the profile comes from a file, which holds no single allocations, if a needed number is unknown, or
+        if a number of rows is invalid.
     """
     for value, offered, what in ((index_dtype, INDICES, "index type"), (value_dtype, FLOATS, "value type"),
                                  *((stype, GRADIENTS, "storage type of gradients") for stype in _values(gradient))):
         if value is not None and (not isinstance(value, str) or value not in offered):
             raise UnknownNameError.of(what, str(value), offered)
     if batch_size is not None and not _count(batch_size, 1):
-        raise ProfilerError(f"batch_size={batch_size!r} is no number of rows.", hint="give a positive integer.")
+        raise ProfilerError(expected("batch_size", "an integer of at least 1", batch_size), hint="it counts rows.")
     wrong = next((number for number in _values(rows) if number is not None and not _count(number, 0)), None)
     if wrong is not None:
-        raise ProfilerError(f"rows={wrong!r} is no number of rows.", hint="give an integer that is not negative.")
+        raise ProfilerError(expected("rows", "an integer of at least 0", wrong), hint="rows=100, for example.")
     lives = lives_of(profile)
     if lives is None:
-        raise ProfilerError("This profile does not hold the life of each array.",
+        raise ProfilerError("This profile does not hold the lifetime of each array.",
                             hint="ask the profiler itself, not a trace; beyond some millions of arrays profile fewer steps.")
     _check_names(lives.kinds, gradient, rows)
     batch, bounds = lives.batch, lives.bounds(profile.memory["at_peak"])
     if batch_size is not None and not batch:
-        raise ProfilerError("No input was seen whose rows are the batch.", hint="read batches with an iterator or a DataLoader, "
+        raise ProfilerError("The profile holds no input array whose rows are the batch.",
+                            hint="read batches with an iterator or a DataLoader, "
                             "so that they are known as inputs.")
     change = Change(index_dtype, value_dtype, gradient, lazy_state, batch_size)
     return WhatIf(lives, Sizes(change, lives.kinds, batch, profile.gradient_rows, bounds, rows, lives.data_sets, lives.apart))
@@ -101,8 +102,8 @@ def _count(value: Any, least: int) -> bool:
 
 
 def _check_names(kinds: Any, gradient: Any, rows: Any) -> None:
-    """Refuse names that are no parameter's, and those of parameters whose gradient has no rows to leave out."""
-    shapes = {kind[1]: kind[3] for kind in kinds if kind[0] in LASTING}
+    """Raise for unknown names of parameters, and for parameters of fewer than two axes."""
+    shapes = {kind.owner: kind.shape for kind in kinds if kind.role in LASTING}
     for name in (name for given in (gradient, rows) if isinstance(given, Mapping) for name in given):
         if name not in shapes:
             raise UnknownNameError.of("parameter", str(name), shapes)
@@ -123,11 +124,11 @@ class WhatIf:
     rows : list of dict
         Keys ``role owner before after``: bytes of what was alive at either peak.
     notes : list of str
-        In how far ``after`` is no exact number; empty if it is.
+        Why ``after`` is an estimate; empty if it is exact.
     """
 
     def __init__(self, lives: Any, sizes: Sizes) -> None:
-        old = np.array([kind[7] for kind in lives.kinds], np.int64)
+        old = np.array([kind.bytes for kind in lives.kinds], np.int64)
         new = np.array(sizes.all(lives.kinds), np.int64)
         asked = sizes.change.gradient if isinstance(sizes.change.gradient, Mapping) else ()
         unknown = [name for name in sizes.missing if name in asked]
@@ -144,9 +145,9 @@ class WhatIf:
         sums: dict[tuple[str, str], list[int]] = {}
         for number, kind in enumerate(lives.kinds):
             if alive_before[number]:
-                sums.setdefault((kind[0], kind[1]), [0, 0])[0] += int(alive_before[number] * old[number])
+                sums.setdefault((kind.role, kind.owner), [0, 0])[0] += int(alive_before[number] * old[number])
             for part in sizes.parts(kind) if alive_after[number] else ():
-                sums.setdefault((part.role, kind[1]), [0, 0])[1] += int(alive_after[number] * part.bytes)
+                sums.setdefault((part.role, kind.owner), [0, 0])[1] += int(alive_after[number] * part.bytes)
         self.rows = [{"role": role, "owner": owner, "before": before, "after": after}
                      for (role, owner), (before, after) in sorted(sums.items(), key=lambda item: (-max(item[1]), item[0]))]
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 import mmap
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from ..base.config import config
 from ..base.errors import DensificationError, InsufficientMemoryError, SparseFormatError
 
+if TYPE_CHECKING:
+    from ..base.types import Array, DTypeLike, Indices, Shape, Values
+    from .csr import CSR
+    from .types import Store
+
 __all__ = ["check_conversion", "check_csr", "check_memory", "check_room", "check_row_sparse", "no_memory",
            "on_host"]
 
 _SMALLER = "take a slice first; asscipy() and the components need no conversion."
 
-#: Bytes up to which no one asks how much memory is free.
+#: Bytes up to which the free memory is not checked.
 PLENTY = 1 << 28
 
 _INDEX_KINDS = "iu"
@@ -26,19 +31,19 @@ def _fail(what: str, hint: str) -> None:
     raise SparseFormatError(what, hint=hint)
 
 
-def on_host(array: Any) -> Any:
+def on_host(array: Array) -> Array:
     """The array as numpy, copied from a GPU if it lies there."""
     return array if isinstance(array, np.ndarray) else array.get()
 
 
-def _check_index_array(name: str, array: Any) -> None:
+def _check_index_array(name: str, array: Array) -> None:
     if array.ndim != 1:
         _fail(f"{name} must have one dimension, not shape {array.shape}.", "pass a flat list of integers.")
     if array.dtype.kind not in _INDEX_KINDS:
         _fail(f"{name} must hold integers, not {array.dtype}.", f"convert it: {name}.astype('int64').")
 
 
-def _check_bounds(name: str, array: Any, limit: int, axis: str) -> None:
+def _check_bounds(name: str, array: Array, limit: int, axis: str) -> None:
     if array.size == 0:
         return
     low, high = int(array.argmin()), int(array.argmax())
@@ -49,7 +54,7 @@ def _check_bounds(name: str, array: Any, limit: int, axis: str) -> None:
                   f"valid {name} are 0 to {limit - 1}; give a larger shape or correct the entry.")
 
 
-def check_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> None:
+def check_csr(data: Values, indices: Indices, indptr: Indices, shape: Shape) -> None:
     """Raise ``SparseFormatError`` unless the components are a canonical CSR matrix of ``shape``."""
     _check_index_array("indices", indices)
     _check_index_array("indptr", indptr)
@@ -73,7 +78,7 @@ def check_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, ...]) -> N
     _check_ascending_in_rows(indices, indptr)
 
 
-def _check_ascending_in_rows(indices: Any, indptr: Any) -> None:
+def _check_ascending_in_rows(indices: Array, indptr: Array) -> None:
     bad = indices[1:] <= indices[:-1]
     starts = indptr[1:-1]
     bad[starts[(starts > 0) & (starts < indices.shape[0])] - 1] = False
@@ -86,7 +91,7 @@ def _check_ascending_in_rows(indices: Any, indptr: Any) -> None:
               "columns ascend without repetition in each row; csr_matrix((data, (row, col))) sorts and sums.")
 
 
-def check_row_sparse(data: Any, indices: Any, shape: tuple[int, ...]) -> None:
+def check_row_sparse(data: Values, indices: Indices, shape: Shape) -> None:
     """Raise ``SparseFormatError`` unless the components are a row-sparse array of ``shape``."""
     _check_index_array("indices", indices)
     if len(shape) == 0:
@@ -103,7 +108,7 @@ def check_row_sparse(data: Any, indices: Any, shape: tuple[int, ...]) -> None:
               "row indices ascend without repetition.")
 
 
-def check_room(name: str, shape: tuple[int, ...], dtype: Any) -> None:
+def check_room(name: str, shape: Shape, dtype: DTypeLike) -> None:
     """Raise unless a dense result of that shape stays within ``config.densify_limit``.
 
     Raises
@@ -134,26 +139,27 @@ def check_memory(size: int, what: str, hint: str) -> None:
         raise InsufficientMemoryError(f"{what} would take {size:,} bytes, and {free:,} are free.", hint=hint)
 
 
-def check_conversion(store: Any, stype: str) -> None:
+def check_conversion(store: Store, stype: str) -> None:
     """Raise ``InsufficientMemoryError`` if a sparse store is too large to take another storage type."""
     source = getattr(store, "stype", "default")
     if source in ("default", stype):
         return
-    rows, itemsize = store.shape[0], store.dtype.itemsize
-    width = math.prod(store.shape[1:])
+    sparse = cast("CSR", store)  # or a RowSparse, which becomes row_sparse by none of the paths that read indptr
+    rows, itemsize = sparse.shape[0], sparse.dtype.itemsize
+    width = math.prod(sparse.shape[1:])
     if stype == "csr":
-        size = 8 * (rows + 1) + (8 + itemsize) * store.nnz
+        size = 8 * (rows + 1) + (8 + itemsize) * sparse.nnz
     elif stype == "row_sparse":
-        size = min(rows, store.nnz) * width * itemsize
+        size = min(rows, sparse.nnz) * width * itemsize
         if size > PLENTY:
-            size = int(np.count_nonzero(np.diff(on_host(store.indptr)))) * width * itemsize
+            size = int(np.count_nonzero(np.diff(on_host(sparse.indptr)))) * width * itemsize
     else:  # pages of zeros that nothing is written to take no memory, as long as there are addresses for them
         size = rows * width * itemsize
-        size = size if size >= 1 << 46 else min(size, store.data.nbytes + mmap.PAGESIZE * store.nnz)
+        size = size if size >= 1 << 46 else min(size, sparse.data.nbytes + mmap.PAGESIZE * sparse.nnz)
     check_memory(size, f"A {source} array of shape {store.shape}, converted to {stype},", _SMALLER)
 
 
-def no_memory(store: Any, stype: str, error: Exception) -> InsufficientMemoryError:
+def no_memory(store: Store, stype: str, error: Exception) -> InsufficientMemoryError:
     """The error for a conversion that the system gave no memory for."""
     size = math.prod(store.shape) * store.dtype.itemsize
     what = f"its {size:,} bytes are more than the system gives" if stype == "default" else error

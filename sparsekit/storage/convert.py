@@ -5,32 +5,39 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
 from ..base.errors import ShapeError, UnknownNameError
-from ..kernels import for_device
+from ..kernels import NUMPY, for_device
 from .check import check_conversion, no_memory
 from .csr import CSR
 from .row_sparse import RowSparse
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..base.types import Array, DType
+    from ..kernels.types import ArrayModule
+    from .types import Sparse, Store
 
 __all__ = ["STYPES", "convert", "densify", "stype_of", "within_memory"]
 
 STYPES = ("default", "row_sparse", "csr")
 
 
-def stype_of(store: Any) -> str:
+def stype_of(store: Store) -> str:
     """Storage type of a store: ``"default"``, ``"row_sparse"`` or ``"csr"``."""
     return getattr(store, "stype", "default")
 
 
-def densify(store: Any, xp: Any = np, out: Any = None) -> Any:
+def densify(store: Store, xp: ArrayModule = NUMPY, out: Array | None = None) -> Array:
     """The dense array that ``store`` stands for; a dense store is returned as it is."""
     if not isinstance(store, (CSR, RowSparse)):
         return store
     if out is None:
-        out = _thin_zeros(store) if xp is np else xp.zeros(store.shape, store.dtype)
+        out = _thin_zeros(store) if xp is NUMPY else xp.zeros(store.shape, store.dtype)
     else:
         out.fill(0)
     if isinstance(store, RowSparse):
@@ -46,18 +53,18 @@ def densify(store: Any, xp: Any = np, out: Any = None) -> Any:
 LARGE = 1 << 15
 
 
-def _compiled(elements: int, xp: Any) -> bool:
-    return xp is np and elements >= LARGE
+def _compiled(elements: int, xp: ArrayModule) -> bool:
+    return xp is NUMPY and elements >= LARGE
 
 
 #: Bytes from which a dense copy of a sparse array is laid out in small pages.
 THIN = 1 << 28
 
 
-def _thin_zeros(store: Any) -> Any:
+def _thin_zeros(store: Sparse) -> Array:
     """Zeros for a dense copy, of which memory is taken only for the pages that are written.
 
-    numpy asks for huge pages, so ten thousand values scattered over 4 GB would take all of it.
+    numpy requests huge pages, so ten thousand values scattered over 4 GB would take all of it.
     """
     size = math.prod(store.shape) * store.dtype.itemsize
     if size < THIN or store.nnz * mmap.PAGESIZE > size or not hasattr(mmap, "MADV_NOHUGEPAGE"):
@@ -70,26 +77,26 @@ def _thin_zeros(store: Any) -> Any:
     return np.frombuffer(pages, store.dtype).reshape(store.shape)
 
 
-def row_ids(store: CSR, xp: Any = np) -> Any:
+def row_ids(store: CSR, xp: ArrayModule = NUMPY) -> Array:
     """Row number of each stored value of a CSR matrix, shape (nnz,)."""
-    if xp is not np:  # where to ask for the sum of the counts would mean to wait for the device
+    if xp is not NUMPY:  # the sum of the counts would have to wait for the device
         places = xp.arange(store.nnz, dtype=store.indptr.dtype)
         return xp.searchsorted(store.indptr[1:], places, side="right").astype(store.indices.dtype, copy=False)
     return np.repeat(np.arange(store.shape[0], dtype=store.indices.dtype), np.diff(store.indptr))
 
 
-def _dense_to_row_sparse(store: Any, xp: Any) -> RowSparse:
+def _dense_to_row_sparse(store: Array, xp: ArrayModule) -> RowSparse:
     if store.ndim == 0:
         raise ShapeError("A scalar array cannot be row_sparse.", hint="reshape it to (1,).")
     lines = store.reshape(store.shape[0], math.prod(store.shape[1:]))
     if _compiled(store.size, xp):
         indices = for_device("cpu").dense_occupied_rows(np.ascontiguousarray(lines))
     else:
-        indices = xp.flatnonzero(lines.any(axis=1)).astype(np.int64, copy=False)
+        indices = xp.flatnonzero(xp.any(lines, axis=1)).astype(np.int64, copy=False)
     return RowSparse(store[indices], indices, tuple(store.shape), check=False)
 
 
-def _dense_to_csr(store: Any, xp: Any) -> CSR:
+def _dense_to_csr(store: Array, xp: ArrayModule) -> CSR:
     if store.ndim != 2:
         raise ShapeError(f"A csr array has two dimensions; this one has shape {tuple(store.shape)}.",
                          hint="reshape to (rows, columns), or use row_sparse.")
@@ -100,14 +107,14 @@ def _dense_to_csr(store: Any, xp: Any) -> CSR:
     return CSR(store[row, column], column, counts_to_indptr(row, store.shape[0], xp), tuple(store.shape), check=False)
 
 
-def counts_to_indptr(row: Any, rows: int, xp: Any = np) -> Any:
+def counts_to_indptr(row: Array, rows: int, xp: ArrayModule = NUMPY) -> Array:
     """``indptr`` of ascending row numbers, shape (rows + 1,), int64."""
     indptr = xp.zeros(rows + 1, np.int64)
     xp.cumsum(xp.bincount(row, minlength=rows), out=indptr[1:])
     return indptr
 
 
-def _csr_to_row_sparse(store: CSR, xp: Any) -> RowSparse:
+def _csr_to_row_sparse(store: CSR, xp: ArrayModule) -> RowSparse:
     indices = xp.flatnonzero(xp.diff(store.indptr)).astype(store.indices.dtype, copy=False)
     data = xp.zeros((indices.shape[0], store.shape[1]), store.dtype)
     if _compiled(store.nnz, xp):
@@ -118,7 +125,7 @@ def _csr_to_row_sparse(store: CSR, xp: Any) -> RowSparse:
     return RowSparse(data, indices, store.shape, check=False)
 
 
-def _row_sparse_to_csr(store: RowSparse, xp: Any) -> CSR:
+def _row_sparse_to_csr(store: RowSparse, xp: ArrayModule) -> CSR:
     if len(store.shape) != 2:
         raise ShapeError(f"A csr array has two dimensions; this one has shape {store.shape}.",
                          hint="only two-dimensional row_sparse arrays convert to csr.")
@@ -132,14 +139,14 @@ def _row_sparse_to_csr(store: RowSparse, xp: Any) -> CSR:
     return _narrow(CSR(store.data[rank, column], column, indptr, store.shape, check=False), store.indices.dtype)
 
 
-def _narrow(store: CSR, kind: Any) -> CSR:
+def _narrow(store: CSR, kind: DType) -> CSR:
     """Indices of the source's type, if that can number the columns and the stored values too."""
     if kind != np.int64 and max(store.shape[1], store.nnz) <= np.iinfo(kind).max:
         store.indices, store.indptr = store.indices.astype(kind), store.indptr.astype(kind)
     return store
 
 
-_PAIRS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
+_PAIRS: dict[tuple[str, str], Callable[[Any, ArrayModule], Store]] = {  # Any: the stores of the first storage type
     ("default", "row_sparse"): _dense_to_row_sparse,
     ("default", "csr"): _dense_to_csr,
     ("row_sparse", "default"): densify,
@@ -149,7 +156,15 @@ _PAIRS: dict[tuple[str, str], Callable[[Any, Any], Any]] = {
 }
 
 
-def convert(store: Any, stype: str, xp: Any = np) -> Any:
+@overload
+def convert(store: Store, stype: Literal["csr"], xp: ArrayModule = NUMPY) -> CSR: ...
+@overload
+def convert(store: Store, stype: Literal["row_sparse"], xp: ArrayModule = NUMPY) -> RowSparse: ...
+@overload
+def convert(store: Store, stype: Literal["default"], xp: ArrayModule = NUMPY) -> Array: ...
+@overload
+def convert(store: Store, stype: str, xp: ArrayModule = NUMPY) -> Store: ...
+def convert(store: Store, stype: str, xp: ArrayModule = NUMPY) -> Store:
     """Change the storage type of a store; the same object comes back if it has that type already."""
     source = stype_of(store)
     if stype not in STYPES:
@@ -157,8 +172,16 @@ def convert(store: Any, stype: str, xp: Any = np) -> Any:
     return store if source == stype else _PAIRS[source, stype](store, xp)
 
 
-def within_memory(store: Any, stype: str, xp: Any = np) -> Any:
-    """As ``convert``, for a conversion that somebody asked for: whatever its size, if the machine has the memory.
+@overload
+def within_memory(store: Store, stype: Literal["csr"], xp: ArrayModule = NUMPY) -> CSR: ...
+@overload
+def within_memory(store: Store, stype: Literal["row_sparse"], xp: ArrayModule = NUMPY) -> RowSparse: ...
+@overload
+def within_memory(store: Store, stype: Literal["default"], xp: ArrayModule = NUMPY) -> Array: ...
+@overload
+def within_memory(store: Store, stype: str, xp: ArrayModule = NUMPY) -> Store: ...
+def within_memory(store: Store, stype: str, xp: ArrayModule = NUMPY) -> Store:
+    """Like ``convert`` for an explicit conversion: of any size, if the machine has the memory.
 
     Raises
     ------

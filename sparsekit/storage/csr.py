@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..base.errors import ShapeError
 from .check import check_csr
+
+if TYPE_CHECKING:
+    from ..base.types import DType, DTypeLike, Indices, Shape, Values
 
 __all__ = ["CSR"]
 
@@ -28,14 +31,18 @@ class CSR:
     Raises
     ------
     SparseFormatError
-        If the components are no valid CSR matrix of that shape; the message says which entry is wrong.
+        If the components do not form a valid CSR matrix of that shape; the message names the wrong entry.
     """
 
     __slots__ = ("__weakref__", "_seen", "data", "indices", "indptr", "shape")
     stype = "csr"
     components = ("data", "indices", "indptr")
 
-    def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, ...], check: bool = True) -> None:
+    data: Values
+    indices: Indices
+    indptr: Indices
+
+    def __init__(self, data: Values, indices: Indices, indptr: Indices, shape: Shape, check: bool = True) -> None:
         self.data, self.indices, self.indptr, self.shape = data, indices, indptr, shape
         self._seen = 0  # by what a recorder knows these components again
         if check:
@@ -44,7 +51,7 @@ class CSR:
             check_csr(data, indices, indptr, shape)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """Element type of ``data``."""
         return self.data.dtype
 
@@ -62,7 +69,7 @@ class CSR:
         """A deep copy."""
         return CSR(self.data.copy(), self.indices.copy(), self.indptr.copy(), self.shape, check=False)
 
-    def astype(self, dtype: Any) -> CSR:
+    def astype(self, dtype: DTypeLike) -> CSR:
         """The same places with the values in another element type."""
         return CSR(self.data.astype(dtype), self.indices, self.indptr, self.shape, check=False)
 

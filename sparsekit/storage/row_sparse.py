@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .check import check_row_sparse
+
+if TYPE_CHECKING:
+    from ..base.types import DType, DTypeLike, Indices, Shape, Values
 
 __all__ = ["RowSparse"]
 
@@ -24,21 +27,24 @@ class RowSparse:
     Raises
     ------
     SparseFormatError
-        If the components are no valid row-sparse array of that shape.
+        If the components do not form a valid row-sparse array of that shape.
     """
 
     __slots__ = ("__weakref__", "_seen", "data", "indices", "shape")
     stype = "row_sparse"
     components = ("data", "indices")
 
-    def __init__(self, data: Any, indices: Any, shape: tuple[int, ...], check: bool = True) -> None:
+    data: Values
+    indices: Indices
+
+    def __init__(self, data: Values, indices: Indices, shape: Shape, check: bool = True) -> None:
         self.data, self.indices, self.shape = data, indices, shape
         self._seen = 0  # by what a recorder knows these components again
         if check:
             check_row_sparse(data, indices, shape)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """Element type of ``data``."""
         return self.data.dtype
 
@@ -56,7 +62,7 @@ class RowSparse:
         """A deep copy."""
         return RowSparse(self.data.copy(), self.indices.copy(), self.shape, check=False)
 
-    def astype(self, dtype: Any) -> RowSparse:
+    def astype(self, dtype: DTypeLike) -> RowSparse:
         """The same places with the values in another element type."""
         return RowSparse(self.data.astype(dtype), self.indices, self.shape, check=False)
 

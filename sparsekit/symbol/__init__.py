@@ -20,7 +20,7 @@ globals().update(_FUNCTIONS)
 
 
 def __getattr__(name: str) -> Any:
-    """An operator as a function, or a group of them as a module, made when first asked for."""
+    """An operator as a function, or a group of them as a module, made on first use."""
     if name in _GROUPS:
         found: Any = _group(name)
     elif not name.startswith("__") and _is_known(name):

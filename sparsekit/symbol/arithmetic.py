@@ -1,4 +1,4 @@
-"""Operators between symbols and numbers, under the names that MXNet gives what they make."""
+"""Operators between symbols and numbers; results are named as in MXNet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NUMBERS = (int, float, numbers.Real, np.number)
 
 def binary(name: str, both: str, right: str, left: str) -> Callable[[Any, Any], Symbol]:
     """A function of two symbols, or of a symbol and a number on either side."""
-    def function(lhs: Any, rhs: Any) -> Symbol:
+    def function(lhs: object, rhs: object) -> Symbol:
         first, second = isinstance(lhs, Symbol), isinstance(rhs, Symbol)
         made: Any = None
         if first and second:
@@ -60,21 +60,21 @@ FUNCTIONS = {name: binary(name, *names) for name, names in _NAMES.items()}
 FUNCTIONS["true_divide"] = FUNCTIONS["divide"]
 
 
-def _are_numbers(left: Any, right: Any) -> bool:
+def _are_numbers(left: object, right: object) -> bool:
     return isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS)
 
 
-def power(base: Any, exp: Any) -> Any:
+def power(base: int | Symbol, exp: int | Symbol) -> Any:
     """``base ** exp`` of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
     return base**exp if _are_numbers(base, exp) else _POWER(base, exp)
 
 
-def maximum(left: Any, right: Any) -> Any:
+def maximum(left: int | Symbol, right: float | Symbol) -> Any:
     """The larger of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
     return max(left, right) if _are_numbers(left, right) else _MAXIMUM(left, right)
 
 
-def minimum(left: Any, right: Any) -> Any:
+def minimum(left: int, right: float | Symbol) -> Any:
     """The smaller of two symbols of equal shapes, or of a symbol and a number; two numbers give a number."""
     return min(left, right) if _are_numbers(left, right) else _MINIMUM(left, right)
 

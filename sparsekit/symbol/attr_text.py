@@ -1,4 +1,4 @@
-"""Attributes as text, as symbols and files carry them, and back."""
+"""Conversion of attributes to text, as in symbols and files, and back."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["DTYPE_CODES", "STYPE_CODES", "dtype_of", "parse", "stype_of", "text"
 DTYPE_CODES = {"float32": 0, "float64": 1, "float16": 2, "uint8": 3, "int32": 4, "int8": 5, "int64": 6, "bool": 7}
 STYPE_CODES = {"default": 0, "row_sparse": 1, "csr": 2}
 
-#: An attribute longer than this is no attribute.
+#: The most characters of an attribute.
 LONGEST = 1 << 16
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """An attribute's value as text."""
     if isinstance(value, (type, np.dtype)):
         try:
@@ -36,7 +36,7 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def parse(value: str, default: Any = REQUIRED, where: str = "an attribute") -> Any:
+def parse(value: str, default: object = REQUIRED, where: str = "an attribute") -> Any:
     """The value that a text stands for, given the default that it takes the place of.
 
     Nothing is executed: numbers, words, tuples of them, and text.
@@ -44,7 +44,7 @@ def parse(value: str, default: Any = REQUIRED, where: str = "an attribute") -> A
     Raises
     ------
     FileFormatError
-        If the text fits the kind of the default in no way.
+        If the text cannot be read as a value of the default's type.
     """
     if not isinstance(value, str):
         raise FileFormatError(f"{where} is a {type(value).__name__}, not text.", hint="attributes are written as text.")
@@ -60,7 +60,7 @@ def parse(value: str, default: Any = REQUIRED, where: str = "an attribute") -> A
     if isinstance(found, bool) and bool not in kinds and object not in kinds:
         found = int(found)
     if not isinstance(found, kinds) and found is not None:
-        raise FileFormatError(f"{where} is {value[:80]!r}, which is no {type(default).__name__}.",
+        raise FileFormatError(f"{where} must be of type {type(default).__name__}, got {value[:80]!r}.",
                               hint=f"its default is {default!r}.")
     return found
 

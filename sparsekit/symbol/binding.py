@@ -1,13 +1,13 @@
-"""From a symbol to an executor: what is given is checked, what is not is inferred and made."""
+"""Binding of a symbol to an executor: given arrays are checked, missing ones are inferred and made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..base.dtypes import element_type
-from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError
+from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError, expected
 from ..core.spec import Spec
 from ..ndarray.creation import zeros
 from ..ndarray.ndarray import NDArray
@@ -18,12 +18,16 @@ from .node import Entry, SymbolNode, order, variables
 from .shapes import complete, from_user, to_user
 from .storage_log import log_storage, wanted
 
+if TYPE_CHECKING:
+    from ..base.types import DTypeLike
+
+
 __all__ = ["bind", "simple_bind"]
 
 REQUESTS = ("write", "add", "null")
 
 
-def requests_of(names: list[str], grad_req: Any) -> list[str]:
+def requests_of(names: list[str], grad_req: object) -> list[str]:
     """What a backward pass does to each argument's gradient.
 
     Parameters
@@ -41,7 +45,8 @@ def requests_of(names: list[str], grad_req: Any) -> list[str]:
             raise ParameterError(f"The length of the grad_req list is {len(found)}, and there are {len(names)} arguments.",
                                  hint=f"they are {', '.join(names)}; a dict names some.")
     else:
-        raise DTypeError(f"grad_req is a {type(grad_req).__name__}.", hint="it is text, a list or a dict of texts.")
+        raise DTypeError(expected("grad_req", "a string, or a list or dict of strings", type(grad_req)),
+                         hint="grad_req='write', for example.")
     for request in found:
         if request not in REQUESTS:
             raise UnknownNameError.of("grad_req", request, REQUESTS)
@@ -57,7 +62,7 @@ def check_names(nodes: list[SymbolNode]) -> None:
                              "them by name.", hint="use one Variable in all places, or give each a name of its own.")
 
 
-def _no_groups(group2ctx: Any) -> None:
+def _no_groups(group2ctx: object) -> None:
     if group2ctx:
         raise UnsupportedError("group2ctx would place parts of the graph on several contexts.",
                                hint="leave it out: the whole graph runs on ctx.")
@@ -72,8 +77,9 @@ def _check_complete(facts: InferredGraph, nodes: list[SymbolNode], what: str) ->
                          hint="give them as keywords, or declare them: mx.sym.Variable(name, shape=…).")
 
 
-def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: Any, type_dict: Any, stype_dict: Any, group2ctx: Any,
-                shared_arg_names: Any, shared_exec: Any, shared_buffer: Any, shapes: dict[str, Any]) -> Executor:
+def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: dict[str, str] | int | Sequence[str] | str,
+                type_dict: dict[str, Any] | None, stype_dict: dict[str, str] | None, group2ctx: object, shared_arg_names: object,
+                shared_exec: object, shared_buffer: object, shapes: dict[str, Any]) -> Executor:
     """An executor with arrays of zeros for whatever the shapes given lead to."""
     _no_groups(group2ctx)
     arguments, states = variables(order(heads))
@@ -97,16 +103,17 @@ def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: Any, type_dict: 
     return Executor(heads, ctx, args, grads, requests, aux)
 
 
-def _dtype(dtype: Any, name: str) -> Any:
+def _dtype(dtype: DTypeLike, name: str) -> Any:
     try:
         return element_type(dtype)
     except DTypeError as error:
         raise DTypeError(f"type_dict gives {dtype!r:.60} for {name}: {error.message}", hint=error.hint) from None
 
 
-def _stype(stype: Any, name: str) -> str:
+def _stype(stype: str, name: str) -> str:
     if stype not in ("default", "row_sparse", "csr"):
-        raise StorageTypeError(f"stype_dict gives {stype!r} for {name}.", hint="it is 'default', 'row_sparse' or 'csr'.")
+        raise StorageTypeError(expected(f"stype_dict[{name!r}]", "a storage type", stype),
+                               hint="it is 'default', 'row_sparse' or 'csr'.")
     return str(stype)
 
 
@@ -149,7 +156,7 @@ class _Shared:
         return made
 
 
-def bind(heads: Sequence[Entry], ctx: Context, args: Any, args_grad: Any, grad_req: Any, aux_states: Any,
+def bind(heads: Sequence[Entry], ctx: Context, args: object, args_grad: object, grad_req: object, aux_states: Any,
          group2ctx: Any, shared_exec: Any = None) -> Executor:
     """An executor on the arrays given, which it reads and writes."""
     _no_groups(group2ctx)
@@ -175,7 +182,7 @@ def bind(heads: Sequence[Entry], ctx: Context, args: Any, args_grad: Any, grad_r
     return Executor(heads, ctx, values, grads, requests, kept)
 
 
-def _arrays(what: str, nodes: list[SymbolNode], given: Any, ctx: Context, partly: bool) -> list[Any]:
+def _arrays(what: str, nodes: list[SymbolNode], given: object, ctx: Context, partly: bool) -> list[Any]:
     """One array for each variable, from a list in their order or a dict by name."""
     names = [node.name for node in nodes]
     if given is None:
@@ -192,7 +199,7 @@ def _arrays(what: str, nodes: list[SymbolNode], given: Any, ctx: Context, partly
             raise ParameterError(f"Length of {what} does not match the number of arguments: {len(found)} were given, and "
                                  f"there are {len(names)}.", hint=f"they are {', '.join(names) or 'none'}.")
     else:
-        raise DTypeError(f"{what} is a {type(given).__name__}.", hint="it is a list of NDArrays, or a dict of them.")
+        raise DTypeError(expected(what, "a list or a dict of NDArrays", type(given)), hint="a dict gives arrays by name.")
     for name, array in zip(names, found, strict=True):
         if array is None and partly:
             continue

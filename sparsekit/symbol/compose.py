@@ -1,4 +1,4 @@
-"""What a call on symbols makes: a node, and variables for the inputs that were left out."""
+"""Calls on symbols: they make a node, and variables for missing inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of symbols that are no records of the registry: they hold graphs, or call Python, and say so themselves.
+"""Operators of symbols outside the registry: they hold graphs, or call Python, and define their own inference.
 
 ``BUILDERS`` has what makes them from a file; ``control`` adds loops and branches, ``mx.operator`` functions of one's own.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,12 @@ from .gradients import gradient_stypes
 from .inference import InferredGraph, dtypes_of, shapes_of, storage_of
 from .node import Entry, SymbolNode, auxiliary, order
 from .shapes import Partial, to_user
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+    from ..base.types import Attrs, DType
+    from ..kernels.types import Kernels
+
 
 __all__ = ["BUILDERS", "Composite", "Graph"]
 
@@ -41,14 +47,17 @@ class Composite(Op, ABC):
         Places of the inputs that it writes to.
     """
 
-    def __init__(self, name: str, inputs: Sequence[str], suffixes: Sequence[str], states: Sequence[int] = ()) -> None:
-        super().__init__(name, "", shape=self._shapes, dtype=self._dtypes, sample=tuple, doc="", cost=cost.none, listed=False,
-                         mutates=tuple(states), flat=tuple(states), outputs=len(suffixes))
-        self.inputs, self.needed, self.suffixes = tuple(inputs), len(inputs), tuple(suffixes)
-        self.graphs: list[Graph] = []
-        self.gradient_function = self._gradients
+    def __init__(self, name: str, inputs: Sequence[str], suffixes: Sequence[str], states: Sequence[int] = (),
+                 graphs: Sequence[Graph] = (), label: str = "") -> None:
+        super().__init__(name, "", shape=self._shapes, dtype=self._dtypes, sample=tuple, doc="", cost=cost.none,
+                         listed=False, mutates=tuple(states), nondifferentiable=tuple(states), outputs=len(suffixes))
+        vars(self).update(inputs=tuple(inputs), needed=len(inputs),  # names that users give, of any characters
+                          label=label or self.label)
+        self.suffixes = tuple(suffixes)
+        self.graphs = list(graphs)
+        self.gradient(self._gradients)
 
-    # what a subclass says
+    # methods that subclasses override
 
     @abstractmethod
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
@@ -67,25 +76,25 @@ class Composite(Op, ABC):
         """Storage types in which the gradients of the inputs arrive."""
 
     @abstractmethod
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
         """The outputs for arrays: one, or a list."""
 
-    # what the rest of the library asks
+    # the interface of an operator
 
     def guess(self, shapes: list[Partial]) -> list[Partial]:
         """What is known of the inputs' shapes, given what is known of them."""
         return self.infer_shapes(shapes)[0]
 
-    def _shapes(self, shapes: list[Any], attrs: Any) -> Any:
+    def _shapes(self, shapes: list[Any], attrs: Attrs) -> Any:
         made = [to_user(shape) for shape in self.infer_shapes(list(shapes))[1]]
         return made if len(self.suffixes) > 1 else made[0]
 
-    def _dtypes(self, dtypes: list[Any], attrs: Any) -> Any:
+    def _dtypes(self, dtypes: list[Any], attrs: Attrs) -> list[DType] | DType:
         made = [np.dtype(dtype) for dtype in self.infer_dtypes(list(dtypes))]
         return made if len(made) > 1 else made[0]
 
     def find_rule(self, stypes: tuple[str, ...], attrs: dict[str, Any]) -> Rule:
-        """A row for these storage types: whatever they are, they are passed on as they are."""
+        """A row that takes any storage types and passes them on."""
         return Rule(f"{', '.join(stypes)} -> {', '.join(self.infer_stypes(stypes))}", {}, _nothing)
 
     def _gradients(self, F: Any, g: Any, *rest: Any) -> Any:
@@ -97,7 +106,7 @@ class Composite(Op, ABC):
                 for spec, stype in zip(specs, self.gradient_stypes(specs, outputs), strict=True)]
 
 
-def _nothing(k: Any, *stores: Any) -> Any:
+def _nothing(k: Kernels, *stores: Any) -> Any:
     """Composites are called, not run as kernels."""
 
 
@@ -135,10 +144,10 @@ class Graph:
         found = gradient_stypes(self.heads, facts.specs())
         return [found.get(node, "default") for node in self.leaves]
 
-    def run(self, arrays: Sequence[Any], ctx: Any) -> list[Any]:
+    def run(self, arrays: Sequence[Any], ctx: object) -> list[Any]:
         """The heads, for an array for each variable; recorded if autograd records."""
-        from .program import Program  # which knows of composites
+        from .program import SymbolProgram  # which knows of composites
 
         if self._program is None:
-            self._program = Program(self.heads, part=True)
+            self._program = SymbolProgram(self.heads, part=True)
         return list(self._program.run(arrays, ctx))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ..base.attributes import AttrScope, current_attributes
 from ..base.errors import DTypeError, ParameterError
 from ..base.naming import current_names
+from ..base.nested import Opaque, flatten, restore
 from . import attr_text
 from .compose import checked_attributes
 from .composite import Composite, Graph
@@ -28,32 +29,21 @@ _SCOPE = "__subgraph_name__"
 # structures of symbols: one, or lists of them
 
 
-def _flatten(value: Any, what: str) -> tuple[list[Symbol], Any]:
-    """The symbols in nested lists, and their structure: None for one symbol."""
-    if isinstance(value, Symbol):
-        return ([value], None) if len(value) == 1 else (list(value), [None] * len(value))
-    if not isinstance(value, (list, tuple)):
-        raise DTypeError(f"{what} should be a symbol or a nested list of symbols, not a {type(value).__name__}.",
-                         hint="numbers go by operators; mx.sym.full makes a symbol of one.")
+def _flatten(value: object, what: str) -> tuple[list[Symbol], Any]:
+    """Flatten nested lists of symbols: return the symbols and their structure."""
     found: list[Symbol] = []
-    structure = []
-    for item in value:
-        inner, shape = _flatten(item, what)
-        found += inner
-        structure.append(shape)
-    return found, structure
-
-
-def _restore(symbols: list[Symbol], structure: Any) -> Any:
-    """The structure with these symbols, which are used up."""
-    return symbols.pop(0) if structure is None else [_restore(symbols, inner) for inner in structure]
+    try:
+        return found, flatten(value, Symbol, found, apart=True)
+    except Opaque as error:
+        raise DTypeError(f"{what} should be a symbol or a nested list of symbols, not a {error}.",
+                         hint="numbers go by operators; mx.sym.full makes a symbol of one.") from None
 
 
 # from Python to graphs
 
 
 class _Body(NamedTuple):
-    """What a function made of its variables.
+    """The graph that a function makes of its variables.
 
     Attributes
     ----------
@@ -155,7 +145,8 @@ def _together(bodies: Sequence[_Body], given: Sequence[Symbol], every: Sequence[
     return inputs + rest, places
 
 
-def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any, name: str = "foreach") -> tuple[Any, Any]:
+def foreach(body: Callable[[Any, Any], Any], data: Sequence[Symbol] | Symbol, init_states: Sequence[Symbol] | Symbol,
+            name: str = "foreach") -> tuple[Any, Any]:
     """Run ``body`` over the first axis, carrying states from step to step.
 
     Parameters
@@ -186,7 +177,7 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any, name: 
         raise ParameterError("foreach was given no data.", hint="give a symbol to run over.")
 
     def run(inside: list[Symbol]) -> Sequence[Any]:
-        return _pair(body(_restore(inside[:count], item_structure), _restore(inside[count:], state_structure)), "foreach")
+        return _pair(body(restore(item_structure, inside[:count]), restore(state_structure, inside[count:])), "foreach")
 
     made = _traced(name, given, run, "what a foreach body gives")
     if made.structures[1] != state_structure:
@@ -199,16 +190,16 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any, name: 
         "in_state_locs": [places.index(place) for place in range(count, len(given))],
         "num_args": len(inputs) + 1, "num_out_data": made.counts[0], "num_outputs": sum(made.counts),
         "remain_locs": [places.index(place) for place in range(len(given), len(inputs))]})
-    return _restore(outputs[:made.counts[0]], made.structures[0]), _restore(outputs[made.counts[0]:], state_structure)
+    return restore(made.structures[0], outputs[:made.counts[0]]), restore(state_structure, outputs[made.counts[0]:])
 
 
-def _pair(made: Any, what: str) -> tuple[Any, Any]:
+def _pair(made: list[Any] | tuple[Any, ...], what: str) -> tuple[Any, Any]:
     if not isinstance(made, (tuple, list)) or len(made) != 2:
         raise ParameterError(f"The body of {what} gives a {type(made).__name__}.", hint="return (outputs, states).")
     return made[0], made[1]
 
 
-def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None,
+def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: object, max_iterations: int | None = None,
                name: str = "while_loop") -> tuple[Any, Any]:
     """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
 
@@ -232,8 +223,8 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
         raise ParameterError("while_loop was given no loop_vars.", hint="without them it would never end.")
 
     def arguments(inside: list[Symbol]) -> list[Any]:
-        found = _restore(list(inside), structure)
-        return [found] if structure is None else found
+        found = restore(structure, inside)
+        return [found] if isinstance(structure, int) else found
 
     def run(inside: list[Symbol]) -> Sequence[Any]:
         outputs, following = _pair(func(*arguments(inside)), "while_loop")
@@ -250,10 +241,10 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
         "cond_input_locs": places[0], "func_input_locs": places[1],
         "func_var_locs": [places[1].index(place) for place in range(len(given))], "max_iterations": int(max_iterations),
         "num_args": len(inputs) + 2, "num_out_data": made.counts[0], "num_outputs": sum(made.counts)})
-    return _restore(outputs[:made.counts[0]], made.structures[0]), _restore(outputs[made.counts[0]:], structure)
+    return restore(made.structures[0], outputs[:made.counts[0]]), restore(structure, outputs[made.counts[0]:])
 
 
-def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> Any:
+def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any], name: str = "cond") -> list[Symbol] | Symbol:
     """``then_func()`` if ``pred`` is not 0 when the symbol runs, else ``else_func()``.
 
     Parameters
@@ -283,4 +274,4 @@ def cond(pred: Symbol, then_func: Callable[[], Any], else_func: Callable[[], Any
     outputs = _call(op, inputs, {
         "cond_input_locs": places[0], "else_input_locs": places[2], "num_args": len(inputs) + 3,
         "num_outputs": bodies[1].counts[0], "then_input_locs": places[1]})
-    return _restore(outputs, bodies[1].structures[0])
+    return restore(bodies[1].structures[0], outputs)

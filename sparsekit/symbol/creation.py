@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import element_type
 from ..base.entry import entries
@@ -12,34 +12,38 @@ from .methods import split_v2 as _split
 from .shapes import declared, to_user
 from .symbol import Symbol
 
+if TYPE_CHECKING:
+    from ..base.types import DTypeLike, Shape
+
+
 __all__ = ["arange", "concatenate", "eye", "full", "histogram", "linspace", "ones", "split_v2", "zeros"]
 
 
-def _type(dtype: Any) -> str:
+def _type(dtype: object) -> str:
     return str(element_type(dtype).name)
 
 
-def _shape(shape: Any) -> tuple[int, ...]:
+def _shape(shape: object) -> tuple[int, ...]:
     return to_user(declared(shape, "shape"))
 
 
-def zeros(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
+def zeros(shape: object, dtype: Any = None, **kwargs: Any) -> Symbol:
     """Zeros; sizes of 0 are unknown, and follow from where the symbol is used."""
     return F._zeros(shape=_shape(shape), dtype=_type(dtype), **kwargs)
 
 
-def ones(shape: Any, dtype: Any = None, **kwargs: Any) -> Symbol:
+def ones(shape: Shape, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Ones; sizes of 0 are unknown, and follow from where the symbol is used."""
     return F._ones(shape=_shape(shape), dtype=_type(dtype), **kwargs)
 
 
-def full(shape: Any, val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
+def full(shape: Shape, val: float, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """One value everywhere; sizes of 0 are unknown, and follow from where the symbol is used."""
     return F._full(shape=_shape(shape), dtype=_type(dtype), value=float(val), **kwargs)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
-           name: str | None = None, dtype: Any = None) -> Symbol:
+           name: str | None = None, dtype: DTypeLike = None) -> Symbol:
     """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times."""
     if infer_range:
         raise ShapeError("arange cannot infer its range from where it is used.", hint="give stop, or use contrib.arange_like.")
@@ -47,13 +51,14 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
                      name=name)
 
 
-def linspace(start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: Any = None) -> Symbol:
+def linspace(start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None,
+             dtype: DTypeLike = None) -> Symbol:
     """``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``."""
     return F._linspace(start=start, stop=stop, num=num, endpoint=endpoint, dtype=_type(dtype),
                        name=name)
 
 
-def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Symbol:
+def eye(N: int, M: int = 0, k: int = 0, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """An N x M matrix (N x N for M=0) with ones on the diagonal ``k``."""
     return F._eye(N=N, M=M, k=k, dtype=_type(dtype), **kwargs)
 
@@ -75,7 +80,7 @@ def histogram(a: Symbol, bins: Any = 10, range: Any = None, **kwargs: Any) -> Sy
     return F._histogram(a, bin_cnt=int(bins), range=tuple(range), **kwargs)
 
 
-def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
+def split_v2(ary: Symbol, indices_or_sections: int | Shape, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     return _split(ary, indices_or_sections, axis, squeeze_axis)
 

@@ -35,8 +35,8 @@ class CustomComposite(Composite):
         self.taken, self.kept = list(prop.list_arguments()), list(prop.list_auxiliary_states())
         count = len(self.taken)
         super().__init__("Custom", [*self.taken, *self.kept], list(prop.list_outputs()),
-                         range(count, count + len(self.kept)))
-        self.prop, self.op_type, self.apply, self.label = prop, op_type, apply, f"Custom {op_type}"
+                         range(count, count + len(self.kept)), label=f"Custom {op_type}")
+        self.prop, self.op_type, self.apply = prop, op_type, apply
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
         """As the ``CustomOpProp`` says."""
@@ -66,7 +66,7 @@ class CustomComposite(Composite):
         found = self.prop.infer_storage_type_backward(given, inputs[:count], list(given), inputs[:count], inputs[count:])
         return [*found[3], *inputs[count:]]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
         """Run it on arrays."""
         return self.apply(self.op_type, self.prop, list(arrays))
 
@@ -78,7 +78,7 @@ def _shape(shape: Any, name: str) -> Partial:
 def make_custom(prop_of: Callable[[str, dict[str, str]], Any], apply: Callable[..., Any]) -> Callable[..., Symbol]:
     """``mx.sym.Custom``, given what makes a ``CustomOpProp`` and what runs one."""
 
-    def build(params: dict[str, str], graphs: Any, count: int) -> Composite:
+    def build(params: dict[str, str], graphs: list[Any], count: int) -> Composite:
         settings = dict(params)
         op_type = settings.pop("op_type", None)
         if op_type is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.context import Context
-from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError
+from ..base.errors import DTypeError, GradientError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, expected
 from ..core import hooks
 from ..core.dispatch import wrap
 from ..core.graph import Variable, backward, release
@@ -20,7 +20,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 from .inference import shapes_of
 from .node import Entry, SymbolNode, order, variables
-from .program import Program
+from .program import SymbolProgram
 from .shapes import complete, from_user, to_user
 
 __all__ = ["Executor"]
@@ -37,22 +37,23 @@ class Executor:
     arg_arrays, grad_arrays, aux_arrays : list of NDArray
         In the order of ``list_arguments()`` and ``list_auxiliary_states()``; None where an argument has no gradient.
     outputs : list of NDArray
-        Results of the last forward pass.  Until ``forward`` has been called they are computed when they are asked for,
+        Results of the last forward pass.  Before the first ``forward`` they are computed on access,
         from the arguments of that moment.
     """
 
     def __init__(self, heads: Sequence[Entry], ctx: Context, args: list[Any], grads: list[Any], requests: list[str],
-                 aux: list[Any], program: Program | None = None) -> None:
+                 aux: list[Any], program: SymbolProgram | None = None) -> None:
         self._heads, self._ctx, self._requests = list(heads), ctx, requests
         self._arguments, self._states = variables(order(heads))
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
-        self._program = program or Program(self._heads)
+        self._program = program or SymbolProgram(self._heads)
         names = [node.name for node in self._arguments]
         self._arg_dict, self._grad_dict = dict(zip(names, args, strict=True)), dict(zip(names, grads, strict=True))
         self._aux_dict = {node.name: array for node, array in zip(self._states, aux, strict=True)}
         self._monitor: tuple[Callable[[str, NDArray], None], bool] | None = None
         self._results: list[NDArray] | None = None
         self._recorded = self._warned = False
+        self._symbol: Any = None  # set by the symbol that was bound
         self._leaves: list[tuple[NDArray, Variable | None]] = self._mark()
 
     def _mark(self) -> list[tuple[NDArray, Variable | None]]:
@@ -111,8 +112,8 @@ class Executor:
         is_train : bool
             Whether a backward pass is to follow, and layers behave as in training.
         **kwargs : NDArray or numpy.ndarray
-            New values of arguments.  A dense array fills a sparse argument, as ``[:] =`` does; a sparse array is no
-            value of an argument of another storage type.
+            New values of arguments.  A dense array fills a sparse argument, as ``[:] =`` does; a sparse array must
+            have the storage type of its argument.
 
         Returns
         -------
@@ -122,7 +123,7 @@ class Executor:
         Raises
         ------
         UnknownNameError, DTypeError, ShapeError, StorageTypeError
-            If a keyword is no argument, or its value does not fit it.
+            If a keyword is not an argument, or its value does not fit.
         """
         for name, value in kwargs.items():
             self._feed(name, value)
@@ -133,7 +134,7 @@ class Executor:
         self._recorded = bool(is_train)
         return self.outputs
 
-    def _feed(self, name: str, value: Any) -> None:
+    def _feed(self, name: str, value: object) -> None:
         """Give an argument new values, which must be of its shape."""
         target = self.arg_dict.get(name)
         if target is None:
@@ -164,13 +165,13 @@ class Executor:
 
     @property
     def outputs(self) -> list[NDArray]:
-        """Results of the last forward pass; of one made now, without training, if there was none."""
+        """Results of the last forward pass; before the first one, a pass without training is run now."""
         found = self._results if self._results is not None else self._run(False)
         leaves = {id(array._store) for array, _ in self._leaves}
         return [array.copy() if id(array._store) in leaves else wrap(array._store, self._ctx)
                 for array in (one.detach() for one in found)]
 
-    def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
+    def backward(self, out_grads: object = None, is_train: bool = True) -> None:
         """Send gradients from the outputs to the gradient arrays.
 
         Parameters
@@ -215,7 +216,7 @@ class Executor:
             if not variable.fresh and variable.grad_req == "write":
                 _clear(variable.grad)
 
-    def _head_gradients(self, out_grads: Any) -> list[Any]:
+    def _head_gradients(self, out_grads: object) -> list[Any]:
         names = [node.output_names()[place] for node, place in self._heads]
         if out_grads is None:
             return [None] * len(names)
@@ -234,9 +235,9 @@ class Executor:
                              hint=f"they are {', '.join(names)}.")
         return found
 
-    # what else one does with executors
+    # other methods
 
-    def set_monitor_callback(self, callback: Any, monitor_all: bool = False) -> None:
+    def set_monitor_callback(self, callback: object, monitor_all: bool = False) -> None:
         """Show a function every array that operators compute in forward passes.
 
         Parameters
@@ -247,7 +248,7 @@ class Executor:
             Show inputs too, with names such as ``fc1_data``.
         """
         if callback is not None and not callable(callback):
-            raise DTypeError(f"A {type(callback).__name__} is no callback.", hint="callback(name, array)")
+            raise DTypeError(expected("callback", "a function", type(callback)), hint="callback(name, array)")
         self._monitor = None if callback is None else (callback, bool(monitor_all))
 
     def _show(self, node: SymbolNode, inputs: Sequence[NDArray], outputs: Sequence[NDArray]) -> None:
@@ -297,7 +298,7 @@ class Executor:
         for target, array in pairs:
             array.as_in_context(self._ctx).astype(target.dtype, copy=False).copyto(target)
 
-    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
+    def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: object) -> Executor:
         """An executor for other shapes, which shares the arrays whose shapes stay.
 
         Parameters
@@ -330,7 +331,9 @@ class Executor:
             grads.append(None if grad is None else _resized(grad, wanted))
         aux = [_resized(array, to_user(shapes[node, 0]) if complete(shapes.get((node, 0))) else array.shape)
                for node, array in zip(self._states, self.aux_arrays, strict=True)]
-        return Executor(self._heads, self._ctx, args, grads, self._requests, aux, self._program)
+        made = Executor(self._heads, self._ctx, args, grads, self._requests, aux, self._program)
+        made._symbol = self._symbol
+        return made
 
     def graph(self) -> Any:
         """A picture of the graph with the arrays that are bound: their storage types, shapes and bytes, and what becomes dense.
@@ -357,7 +360,12 @@ class Executor:
             call: Any = node.call
             lines.append(f"Op:{call.op.name}, Name={node.name}, Inputs: {inputs}")
         total = sum(array.nbytes for array in (*self.arg_arrays, *self.grad_arrays, *self.aux_arrays) if array is not None)
-        return "\n".join([*lines, f"Total {total:,} bytes bound", ""])
+        return "\n".join([*lines, f"Total {total:,} bytes bound", f"Total {total >> 20} MB allocated",
+                          "Total 0 TempSpace resource requested", ""])
+
+    def get_optimized_symbol(self) -> Any:
+        """The symbol that runs: the one that was bound, as nothing rewrites it."""
+        return self._symbol
 
     def __repr__(self) -> str:
         names = ", ".join(node.output_names()[place] for node, place in self._heads)

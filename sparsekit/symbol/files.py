@@ -1,4 +1,4 @@
-"""Symbols as JSON, in MXNet 1.x's layout; reading executes nothing, and says what is wrong and where."""
+"""Symbols as JSON, in MXNet 1.x's layout; reading executes nothing, and errors name the problem and the place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError
+from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, expected
 from ..base.files import path_of, write_whole
 from ..core.op import Op
 from . import attr_text
@@ -19,7 +19,7 @@ from .node import Entry, SymbolNode, copied, order, rebuilt, states_of
 
 __all__ = ["read", "read_file", "write", "write_file"]
 
-#: A larger text is no symbol: a thousand layers take about a megabyte.
+#: The most characters of a symbol: a thousand layers take about a megabyte.
 LARGEST = 1 << 28
 
 _VERSION = 10901
@@ -103,21 +103,21 @@ def _node(node: SymbolNode, numbers: dict[SymbolNode, int], versions: dict[Symbo
     return "    {\n" + ", \n".join(lines) + "\n    }"
 
 
-def write_file(path: Any, heads: Sequence[Entry], remove_amp_cast: bool = True) -> None:
+def write_file(path: object, heads: Sequence[Entry], remove_amp_cast: bool = True) -> None:
     """Write a file that appears under its name when it is complete."""
     write_whole(_path(path), write(heads, remove_amp_cast).encode())
 
 
-def _path(path: Any) -> str:
+def _path(path: object) -> str:
     if isinstance(path, bytes):
-        raise DTypeError("A bytes is no file name.", hint="fname required to be string.")
+        raise DTypeError("fname must be str, got bytes.", hint="fname required to be string.")
     return path_of(path)
 
 
 # reading
 
 
-def read_file(path: Any) -> list[Entry]:
+def read_file(path: object) -> list[Entry]:
     """The graph in a file."""
     path = _path(path)
     try:
@@ -126,7 +126,7 @@ def read_file(path: Any) -> list[Entry]:
     except FileNotFoundError as error:
         raise DataFileError(f"{path} does not exist.", hint="symbols are saved as NAME-symbol.json.") from error
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} is no text: {error.reason} at byte {error.start}.",
+        raise FileFormatError(f"{path} is not text: {error.reason} at byte {error.start}.",
                               hint="parameters, in files .params, are read by mx.nd.load.") from error
     except OSError as error:
         raise DataFileError(f"{path} cannot be read: {error.strerror}.", hint="give the file of a symbol.") from error
@@ -139,23 +139,25 @@ def read(text: str, source: str = "The text") -> list[Entry]:
     Raises
     ------
     FileFormatError
-        If it is cut off, no JSON, or describes no graph; the message names the node.
+        If it is truncated, not valid JSON, or does not describe a graph; the message names the node.
     """
     if not isinstance(text, str):
-        raise DTypeError(f"A {type(text).__name__} is no JSON text.", hint="give a str; mx.sym.load reads files.")
+        raise DTypeError(expected("json_str", "a str of JSON", type(text)), hint="give a str; mx.sym.load reads files.")
     if len(text) > LARGEST:
-        raise FileFormatError(f"{source} has {len(text):,} characters.", hint="it is no symbol.")
+        raise FileFormatError(f"{source} has {len(text):,} characters, more than a symbol may have.",
+                              hint="check that it is the file of a symbol.")
     try:
         document = json.loads(text)
     except RecursionError:
-        raise FileFormatError(f"{source} nests too deep.", hint="it is no symbol; nodes lie beside each other.") from None
+        raise FileFormatError(f"{source} is nested too deeply.",
+                              hint="check that it is the file of a symbol, whose nodes form one list.") from None
     except ValueError as error:
-        raise FileFormatError(f"{source} is no JSON: {error}.", hint="it may be cut off; symbols are saved by Symbol.save."
+        raise FileFormatError(f"{source} is not valid JSON: {error}.", hint="it may be cut off; symbols are saved by Symbol.save."
                               ) from None
     try:
         return _Reader(document, source).heads()
     except RecursionError:
-        raise FileFormatError(f"{source} has graphs inside graphs, too deep.", hint="it is no symbol that was saved.") from None
+        raise FileFormatError(f"{source} nests subgraphs too deeply.", hint="check that it was written by Symbol.save.") from None
 
 
 class _Reader:
@@ -196,7 +198,7 @@ class _Reader:
         for key in ("param", "attr", "attrs"):
             held = described.get(key, {})
             if not isinstance(held, dict) or not all(isinstance(value, str) for value in held.values()):
-                raise self._wrong(f"has attributes of {where} that are no texts", "attributes are texts by name.")
+                raise self._wrong(f"has attributes of {where} that are not strings", "attributes map names to strings.")
             found.update(held)
         return found
 

@@ -1,4 +1,4 @@
-"""The operators as functions of symbols, made from the registry when first asked for."""
+"""The operators as functions of symbols, made from the registry on first use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["F", "entry_of", "make_function"]
 MOST_OUTPUTS = 1 << 20
 
 
-def entry_of(value: Any, what: str) -> Entry:
+def entry_of(value: Symbol, what: str) -> Entry:
     """The one output of a symbol that is an input."""
     if not isinstance(value, Symbol):
         raise DTypeError(f"Argument {what} must be Symbol instances, but got {value!r:.60}.",
@@ -66,8 +66,8 @@ def make_function(name: str, label: str | None = None) -> Callable[..., Any]:
     op, label = spelling.op, label or name
     hint = label.lower()
 
-    def function(*args: Any, name: str | None = None, attr: dict[str, str] | None = None, out: Any = None,
-                 **kwargs: Any) -> Any:
+    def function(*args: Symbol, name: str | None = None, attr: dict[str, str] | None = None, out: object = None,
+                 **kwargs: int | str | tuple[Any, ...] | None) -> Any:
         inputs, attrs = split_arguments(op, args, kwargs)
         hidden = {key: attrs.pop(key) for key in list(attrs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
         node = make_node(spelling, hint, inputs, attrs, name, {**(attr or {}), **hidden} if hidden else attr)
@@ -103,7 +103,7 @@ def _signature(spelling: Spelling) -> inspect.Signature:
 class Functions:
     """Namespace of all operators on symbols, under MXNet's names and the registry's."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         function = make_function(name)
         setattr(self, name, function)
         return function

@@ -76,7 +76,8 @@ def _through(node: SymbolNode, arrived: list[Spec | None], specs: dict[Entry, Sp
     call: Any = node.call
     inputs = tuple(specs[entry] for entry in node.inputs)
     head = arrived[0] if call.visible == 1 else None  # gradients of several outputs are taken to be dense
-    want = [place not in call.op.flat and (useful is None or source in useful) for place, (source, _) in enumerate(node.inputs)]
+    want = [place not in call.op.nondifferentiable and (useful is None or source in useful)
+            for place, (source, _) in enumerate(node.inputs)]
     if not any(want):
         return [None] * len(want), []
     found, noted = gradient_specs(call, inputs, F, head, None if useful is None else want)

@@ -29,7 +29,7 @@ def _calls(node: SymbolNode) -> str:
 
 
 class _Knowledge:
-    """What is known of each entry's shape, and which node said so."""
+    """The known sizes of each entry's shape, and the node that determined them."""
 
     def __init__(self, nodes: Sequence[SymbolNode], lenient: bool = False) -> None:
         self.nodes, self.lenient = nodes, lenient
@@ -38,7 +38,7 @@ class _Knowledge:
         self.changed = False
 
     def learn(self, entry: Entry, shape: Partial, source: str) -> None:
-        """Add to what is known of an entry; contradictions name who says what."""
+        """Add to what is known of an entry; an error for a contradiction names both operators."""
         before = self.known.get(entry)
         if shape is None or shape == before:
             return
@@ -187,7 +187,7 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient:
 
 # element types
 
-#: Inputs whose element type says nothing of the others': (operator, place).
+#: Inputs whose element type is independent of the others': (operator, place).
 _INDICES = {"Embedding": 0, "_contrib_SparseEmbedding": 0, "take": 1, "pick": 1, "gather_nd": 1, "scatter_nd": 1, "one_hot": 0,
             "batch_take": 1, "where": 0, "_sparse_retain": 1, "SequenceMask": 1, "SequenceLast": 1, "SequenceReverse": 1}
 

@@ -1,17 +1,17 @@
-"""A symbol's graph as plain data for displays: what is known of every array, and what would become dense."""
+"""A symbol's graph as plain data for displays: properties of every array, and conversions to dense."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import displays
 from ..base.config import config
 from ..base.dtypes import element_type
-from ..base.errors import DensificationError, DTypeError, ShapeError, StorageTypeError
+from ..base.errors import DensificationError, DTypeError, ShapeError, StorageTypeError, expected
 from ..core import hooks
 from ..core.dispatch import dense_kind, natural_remedy, remedy_for, resolve
 from ..core.op import Op
@@ -22,6 +22,10 @@ from .gradients import gradient_stypes
 from .inference import InferredGraph, NodeStorage
 from .node import Entry, SymbolNode
 from .shapes import Partial, complete, from_user, to_user
+
+if TYPE_CHECKING:
+    from ..base.types import DType
+
 
 __all__ = ["figure", "graph_data", "known_of"]
 
@@ -40,7 +44,7 @@ def known_of(given: Known) -> Facts:
     Raises
     ------
     DTypeError, StorageTypeError
-        If a value is none of these.
+        If a value is something else.
     """
     shapes: dict[SymbolNode, Partial] = {}
     dtypes: dict[SymbolNode, Any] = {}
@@ -60,19 +64,19 @@ def known_of(given: Known) -> Facts:
     return shapes, dtypes, stypes, sizes
 
 
-def _several(value: Any) -> bool:
+def _several(value: str | tuple[Any, ...]) -> bool:
     return isinstance(value, tuple) and not all(isinstance(item, (int, np.integer)) or item is None for item in value)
 
 
-def _element_type(name: str, fact: Any) -> Any:
+def _element_type(name: str, fact: float | str) -> DType:
     hint = f"give a shape, a storage type ({', '.join(STYPE_CODES)}), an element type as 'float32', or a tuple of these."
     if isinstance(fact, (int, float)) or fact is None:
-        raise DTypeError(f"{name} is given {fact!r}, which is no shape and no type.", hint=hint)
+        raise DTypeError(expected(name, "described by a shape or a type", fact), hint=hint)
     try:
         return element_type(fact)
     except DTypeError:
         kind = StorageTypeError if isinstance(fact, str) else DTypeError
-        raise kind(f"{name} is given {fact!r}, which is no storage type and no element type.", hint=hint) from None
+        raise kind(expected(name, "described by a shape, a storage type or an element type", fact), hint=hint) from None
 
 
 def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Any = None, gradients: Any = None) -> Any:

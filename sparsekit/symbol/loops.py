@@ -6,9 +6,9 @@ Files hold the graphs as ``subgraphs`` of a node, and say by numbers where their
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..base.errors import FileFormatError, ShapeError, StorageTypeError
+from ..base.errors import FileFormatError, ShapeError, StorageTypeError, expected
 from ..core.spec import Spec
 from ..ndarray.contrib_functions import joined
 from ..ndarray.creation import zeros
@@ -17,17 +17,21 @@ from .composite import BUILDERS, Composite, Graph
 from .node import Entry
 from .shapes import Partial, complete, merged, to_user
 
+if TYPE_CHECKING:
+    from ..ndarray.ndarray import NDArray
+
+
 __all__ = ["Cond", "ForEach", "WhileLoop"]
 
 
 class _Control(Composite):
-    """What loops and branches have in common: graphs, and of each where its inputs are among the operator's."""
+    """Base of loops and branches: graphs, and for each graph the places of its inputs among the operator's."""
 
     def __init__(self, name: str, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
         suffixes = [f"output{place}" for place in range(outputs)] if outputs > 1 else ["output"]
         states = {place for graph, where in zip(graphs, places, strict=True) for place in (where[at] for at in graph.states)}
-        super().__init__(name, [f"data{place}" for place in range(count)], suffixes, sorted(states))
-        self.graphs, self.places, self.count = graphs, places, count
+        super().__init__(name, [f"data{place}" for place in range(count)], suffixes, sorted(states), graphs)
+        self.places, self.count = places, count
 
     def given(self, number: int, items: Sequence[Any]) -> list[Any]:
         """What the inputs of one graph are, given those of the operator."""
@@ -104,7 +108,7 @@ class ForEach(_Control):
         found = super().gradient_stypes(items, outputs)
         return ["default" if place < self.data else stype for place, stype in enumerate(found)]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
         """Run it on arrays."""
         items: list[Any] = list(arrays)
         steps = []
@@ -141,7 +145,7 @@ class WhileLoop(_Control):
         """As the graphs say."""
         return ["default" if place < self.collected else stype for place, stype in enumerate(super().infer_stypes(stypes))]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
         """Run it on arrays."""
         items: list[Any] = list(arrays)
         steps: list[list[Any]] = []
@@ -155,14 +159,14 @@ class WhileLoop(_Control):
         return found if len(found) > 1 else found[0]
 
     def _nothing(self, arrays: tuple[Any, ...], ctx: Any) -> list[Any]:
-        """What there is if not a single step was made: zeros."""
+        """The result of a loop without steps: zeros."""
         _, shapes = self.infer_shapes([array.shape for array in arrays])
         dtypes = self.infer_dtypes([array.dtype for array in arrays])
         return [zeros(to_user(shape), ctx, dtype) for shape, dtype in zip(shapes[:self.collected], dtypes, strict=False)]
 
 
 class Cond(_Control):
-    """One of two graphs, as a third says."""
+    """One of two graphs, chosen by a third."""
 
     def __init__(self, graphs: list[Graph], places: list[list[int]], count: int, outputs: int) -> None:
         super().__init__("_cond", graphs, places, count, outputs)
@@ -186,16 +190,17 @@ class Cond(_Control):
                                    hint="cast_storage makes them one.")
         return then
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Any) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
         """Run it on arrays."""
         chosen = 1 if _holds(self.graphs[0].run(self.given(0, arrays), ctx)[0]) else 2
         made = self.graphs[chosen].run(self.given(chosen, arrays), ctx)
         return made if len(made) > 1 else made[0]
 
 
-def _holds(array: Any) -> bool:
+def _holds(array: NDArray) -> bool:
     if array.size != 1:
-        raise ShapeError(f"A condition has shape {array.shape}.", hint="it is one number, of shape (1,).")
+        raise ShapeError(expected("The shape of the condition", "(1,)", array.shape),
+                         hint="reduce it to one number, by sum() for instance.")
     return bool(array.asnumpy().reshape(-1)[0])
 
 

@@ -1,16 +1,20 @@
-"""Operators as methods of symbols, and Python's own operators on them, from the tables that arrays have theirs from."""
+"""Operators as methods of symbols, and Python's own operators on them, from the tables that arrays use."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..base.errors import DTypeError, ShapeError, UnsupportedError
+from ..base.errors import DTypeError, ShapeError, UnsupportedError, expected
 from ..ndarray.methods import METHODS
 from .arithmetic import FUNCTIONS, OPERATORS
 from .functions import F, make_function
 from .symbol import Symbol
+
+if TYPE_CHECKING:
+    from ..base.types import DTypeLike
+
 
 __all__ = ["attach"]
 
@@ -19,23 +23,23 @@ _MORE = ("broadcast_like", "broadcast_to", "flatten", "reshape", "transpose", "s
 
 
 class _Method:
-    """An operator as a method, made when first asked for."""
+    """An operator as a method, made on first use."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, symbol: Any, owner: type) -> Any:
+    def __get__(self, symbol: object, owner: type) -> Callable[..., Any]:
         function = make_function(self.name)
         setattr(owner, self.name, function)
         return function if symbol is None else function.__get__(symbol, owner)
 
 
-def _sizes(given: tuple[Any, ...], named: Any) -> Any:
+def _sizes(given: tuple[Any, ...], named: object) -> Any:
     found = named if named is not None else given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def reshape(self: Symbol, *shape: Any, **kwargs: Any) -> Symbol:
+def reshape(self: Symbol, *shape: object, **kwargs: Any) -> Symbol:
     """The same elements in another shape, given as one tuple, as numbers, or by name; as of arrays."""
     wanted = _sizes(shape, kwargs.pop("shape", None))
     if not wanted:
@@ -43,54 +47,55 @@ def reshape(self: Symbol, *shape: Any, **kwargs: Any) -> Symbol:
     return F.reshape(self, shape=wanted, **kwargs)
 
 
-def transpose(self: Symbol, *axes: Any, **kwargs: Any) -> Symbol:
+def transpose(self: Symbol, *axes: object, **kwargs: object) -> Symbol:
     """The axes reversed, or in the order given as a tuple, as numbers, or by name."""
     order = _sizes(axes, kwargs.pop("axes", None))
     return F.transpose(self, **({"axes": order} if order and order != (None,) else {}), **kwargs)
 
 
-def expand_dims(self: Symbol, axis: int, inplace: bool = False, **kwargs: Any) -> Symbol:
+def expand_dims(self: Symbol, axis: int, inplace: bool = False, **kwargs: object) -> Symbol:
     """A new axis of size 1; ``inplace`` has no effect on symbols."""
     return F.expand_dims(self, axis=axis, **kwargs)
 
 
-def flatten(self: Symbol, inplace: bool = False, **kwargs: Any) -> Symbol:
+def flatten(self: Symbol, inplace: bool = False, **kwargs: object) -> Symbol:
     """All axes but the first in one; ``inplace`` has no effect on symbols."""
     return F.flatten(self, **kwargs)
 
 
-def squeeze(self: Symbol, axis: Any = None, inplace: bool = False, **kwargs: Any) -> Symbol:
+def squeeze(self: Symbol, axis: object = None, inplace: bool = False, **kwargs: object) -> Symbol:
     """Without axes of size 1, all or those named; ``inplace`` has no effect on symbols."""
     return F.squeeze(self, axis=axis, **kwargs)
 
 
-def broadcast_to(self: Symbol, shape: Any, **kwargs: Any) -> Symbol:
+def broadcast_to(self: Symbol, shape: object, **kwargs: object) -> Symbol:
     """Axes of size 1 repeated up to ``shape``."""
     return F.broadcast_to(self, shape=_sizes((), shape), **kwargs)
 
 
-def broadcast_like(self: Symbol, other: Symbol | None = None, *, rhs: Symbol | None = None, **kwargs: Any) -> Symbol:
+def broadcast_like(self: Symbol, other: Symbol | None = None, *, rhs: Symbol | None = None, **kwargs: object) -> Symbol:
     """Broadcast to the shape of another symbol."""
     return F.broadcast_like(self, rhs if other is None else other, **kwargs)
 
 
-def split_v2(self: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
+def split_v2(self: Symbol, indices_or_sections: object, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     if isinstance(indices_or_sections, int):
         cut: dict[str, Any] = {"indices": [], "sections": indices_or_sections}
     elif isinstance(indices_or_sections, (tuple, list)):
         cut = {"indices": [0, *indices_or_sections], "sections": 0}
     else:
-        raise DTypeError(f"indices_or_sections is a {type(indices_or_sections).__name__}.", hint="an int or a tuple of ints.")
+        raise DTypeError(expected("indices_or_sections", "an integer or a tuple of integers", type(indices_or_sections)),
+                         hint="indices_or_sections=2, for example.")
     return F._split_v2(self, axis=axis, squeeze_axis=squeeze_axis, **cut)
 
 
-def astype(self: Symbol, dtype: Any, **kwargs: Any) -> Symbol:
+def astype(self: Symbol, dtype: DTypeLike, **kwargs: object) -> Symbol:
     """Another element type."""
     return F.cast(self, dtype=dtype, **kwargs)
 
 
-def tostype(self: Symbol, stype: str, **kwargs: Any) -> Symbol:
+def tostype(self: Symbol, stype: str, **kwargs: object) -> Symbol:
     """Another storage type."""
     return F.cast_storage(self, stype=stype, **kwargs)
 
@@ -99,7 +104,7 @@ def _swapped(function: Callable[[Any, Any], Symbol]) -> Callable[[Any, Any], Sym
     return lambda self, other: function(other, self)
 
 
-def _in_place(self: Symbol, other: Any) -> Symbol:
+def _in_place(self: Symbol, other: object) -> Symbol:
     raise UnsupportedError("Symbols are not changed in place.", hint="write x = x + y.")
 
 

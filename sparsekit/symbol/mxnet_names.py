@@ -1,13 +1,13 @@
-"""How MXNet writes each operator: its name in files, its attributes, its outputs, and where ours differ."""
+"""MXNet's names: of each operator in files, of its attributes and of its outputs, and differences from ours."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .. import ops as _ops  # noqa: F401 - declares the operators
 from ..base.errors import UnknownNameError
 from ..base.literal import literal
 from ..core.op import Call, Op, registry
+from ..ops import declared as _declared  # noqa: F401 - declares the operators
 
 __all__ = ["HIDDEN", "PASSED_OVER", "Spelling", "adjusted", "is_known", "output_names", "spelling_of"]
 
@@ -103,7 +103,7 @@ def spelling_of(name: str) -> Spelling:
     Raises
     ------
     UnknownNameError
-        If there is none.
+        If there is no such operator.
     """
     found = _spellings.get(name)
     if found is None:
@@ -128,7 +128,7 @@ def _make(name: str) -> Spelling:
 
 
 def output_names(written: str, call: Call) -> tuple[str, ...]:
-    """What MXNet appends to a node's name for each of its outputs, those among them that no caller gets."""
+    """What MXNet appends to a node's name for each of its outputs, hidden outputs included."""
     own = getattr(call.op, "suffixes", None)
     if own is not None:
         return tuple(own)

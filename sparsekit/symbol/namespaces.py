@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.forking import load
 from ..core.op import registry
@@ -11,12 +11,16 @@ from ..ndarray.namespaces import GROUPS as _ARRAY_GROUPS
 from .functions import F, make_function
 from .mxnet_names import is_known
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
 __all__ = ["GROUPS", "Group", "group"]
 
 #: Name of each group, and what its operators' names begin with.
 GROUPS = {**{name: prefixes for name, (prefixes, _) in _ARRAY_GROUPS.items()}, "sparse": ("_sparse_", "")}
 
-#: Modules with functions that are no operators.
+#: Modules with functions that are not operators.
 _EXTRA = {"contrib": ".contrib_functions"}
 
 
@@ -30,7 +34,7 @@ class Group(types.ModuleType):
     def _functions(self) -> Any:
         return load(self._extra, __package__) if self._extra else None
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         if not name.startswith("__"):
             extra = self._functions()
             if extra is not None and name in extra.__all__:

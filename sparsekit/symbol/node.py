@@ -1,4 +1,4 @@
-"""The vertices of a symbol's graph, and walks over them that no depth overflows."""
+"""The vertices of a symbol's graph, and walks over them without recursion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..core.op import Call
-from ..ops.update import Update
+from ..ops.update.update import Update
 from .mxnet_names import HIDDEN, output_names
 
 __all__ = ["Entry", "SymbolNode", "auxiliary", "copied", "order", "rebuilt", "states_of", "variables"]
@@ -95,7 +95,7 @@ def order(heads: Iterable[Entry]) -> list[SymbolNode]:
 
 
 def auxiliary(nodes: Iterable[SymbolNode]) -> set[SymbolNode]:
-    """The variables that an operator writes to: states that are no arguments."""
+    """The auxiliary states: variables that an operator writes to."""
     return {node.inputs[place][0] for node in nodes for place in states_of(node) if node.inputs[place][0].call is None}
 
 

@@ -14,11 +14,11 @@ from ..core.dispatch import invoke
 from ..core.op import Call
 from ..core.trace import TRACE, Tracer, TracingError
 from ..ndarray.functions import F, invoke_update
-from ..ops.update import Update
+from ..ops.update.update import Update
 from .inference import adjusted_call, leaves_open, shapes_of
 from .node import Entry, SymbolNode, order
 
-__all__ = ["Program", "Watch"]
+__all__ = ["SymbolProgram", "Watch"]
 
 #: ``watch(node, inputs, outputs)`` is shown the arrays of every operator.
 Watch = Callable[[SymbolNode, Sequence[Any], Sequence[Any]], None]
@@ -67,7 +67,7 @@ class _Segment:
         self.lowered: dict[Any, _Lowered] = {}
 
 
-class Program:
+class SymbolProgram:
     """What runs a graph.
 
     Parameters
@@ -109,7 +109,7 @@ class Program:
             read.update(dict.fromkeys(segment.inputs))
         return segments
 
-    def run(self, given: Sequence[Any], ctx: Any, watch: Watch | None = None) -> list[Any]:
+    def run(self, given: Sequence[Any], ctx: object, watch: Watch | None = None) -> list[Any]:
         """Compute the heads from the values of the variables; recorded if autograd records.
 
         Parameters

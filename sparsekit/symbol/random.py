@@ -6,22 +6,26 @@ Parameters are all numbers or all symbols; for symbols, ``shape`` values are dra
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError
-from ..ops.random import DISTRIBUTIONS
+from ..ops.random.distributions import DISTRIBUTIONS
 from .functions import F, make_function
 from .symbol import Symbol
+
+if TYPE_CHECKING:
+    from ..base.types import DTypeLike, Shape
+
 
 __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalized_negative_binomial",
            "generalized_negative_binomial_like", "multinomial", "negative_binomial", "negative_binomial_like", "normal",
            "normal_like", "poisson", "poisson_like", "randint", "randn", "shuffle", "uniform", "uniform_like"]
 
 
-def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, kwargs: dict[str, Any]) -> Symbol:
+def _draw(name: str, parameters: tuple[Any, ...], shape: object, dtype: Any, kwargs: dict[str, Any]) -> Symbol:
     symbols = [isinstance(value, Symbol) for value in parameters]
     given = {**({} if dtype in (None, "None", "_Null") else {"dtype": element_type(dtype).name}), **kwargs}
     if all(symbols):
@@ -29,66 +33,68 @@ def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: Any, kwargs
                                              **given)
     if any(symbols) or not all(isinstance(value, (int, float, np.number)) for value in parameters):
         kinds = " and ".join(type(value).__name__ for value in parameters)
-        raise DTypeError(f"The parameters of {name} are numbers or symbols, all of one kind, not {kinds}.",
+        raise DTypeError(f"The parameters of {name} must be all numbers or all symbols, got {kinds}.",
                          hint="mx.sym.full makes a symbol of a number.")
     named = dict(zip(DISTRIBUTIONS[name].parameters, parameters, strict=True))
     return getattr(F, f"_random_{name}")(**named, **({} if shape is None else {"shape": shape}), **given)
 
 
-def uniform(low: Any = 0, high: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+def uniform(low: int = 0, high: float = 1, shape: str | Shape | None = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Values drawn evenly from low up to, not including, high."""
     return _draw("uniform", (low, high), shape, dtype, kwargs)
 
 
-def normal(loc: Any = 0, scale: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+def normal(loc: object = 0, scale: object = 1, shape: Any = None, dtype: object = None, **kwargs: Any) -> Symbol:
     """Values of a normal distribution with mean loc and standard deviation scale."""
     return _draw("normal", (loc, scale), shape, dtype, kwargs)
 
 
-def randn(*shape: int, **kwargs: Any) -> Symbol:
+def randn(*shape: int, **kwargs: object) -> Symbol:
     """Values of a normal distribution; the shape comes first, as in ``randn(2, 3)``."""
     loc, scale, dtype = kwargs.pop("loc", 0), kwargs.pop("scale", 1), kwargs.pop("dtype", None)
     return _draw("normal", (loc, scale), shape or None, dtype, kwargs)
 
 
-def gamma(alpha: Any = 1, beta: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+def gamma(alpha: int = 1, beta: int = 1, shape: Shape | None = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Values of a gamma distribution with shape alpha and scale beta."""
     return _draw("gamma", (alpha, beta), shape, dtype, kwargs)
 
 
-def exponential(scale: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+def exponential(scale: int = 1, shape: object = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Values of an exponential distribution with mean scale."""
     return _draw("exponential", (1.0 / scale,), shape, dtype, kwargs)
 
 
-def poisson(lam: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+def poisson(lam: object = 1, shape: Any = None, dtype: object = None, **kwargs: Any) -> Symbol:
     """Numbers of a Poisson distribution with rate lam."""
     return _draw("poisson", (lam,), shape, dtype, kwargs)
 
 
-def negative_binomial(k: Any = 1, p: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+def negative_binomial(k: object = 1, p: Any = 1, shape: Any = None, dtype: object = None, **kwargs: Any) -> Symbol:
     """Numbers of failures before k successes, each of probability p."""
     return _draw("negative_binomial", (k, p), shape, dtype, kwargs)
 
 
-def generalized_negative_binomial(mu: Any = 1, alpha: Any = 1, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+def generalized_negative_binomial(mu: object = 1, alpha: object = 1, shape: object = None, dtype: DTypeLike = None,
+                                  **kwargs: object) -> Symbol:
     """Numbers of a negative binomial distribution with mean mu and variance ``mu + alpha * mu**2``."""
     return _draw("generalized_negative_binomial", (mu, alpha), shape, dtype, kwargs)
 
 
-def randint(low: int, high: int, shape: Any = None, dtype: Any = None, **kwargs: Any) -> Symbol:
+def randint(low: int, high: int, shape: Shape | None = None, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Whole numbers drawn evenly from low up to, not including, high."""
     given = {**({} if shape is None else {"shape": shape}), **({} if dtype is None else {"dtype": element_type(dtype).name})}
     return F._random_randint(low=low, high=high, **given, **kwargs)
 
 
-def multinomial(data: Symbol, shape: Any = None, get_prob: bool = True, dtype: Any = "int32", **kwargs: Any) -> Symbol:
-    """Places along the last axis of ``data``, drawn with the probabilities there, and their logarithms unless told not to."""
+def multinomial(data: Symbol, shape: object = None, get_prob: bool = True, dtype: DTypeLike = "int32",
+                **kwargs: object) -> Symbol:
+    """Places along the last axis of ``data``, drawn with the probabilities there; with ``get_prob``, their logarithms too."""
     sizes = {} if shape is None else {"shape": shape}
     return F._sample_multinomial(data, get_prob=get_prob, dtype=element_type(dtype).name, **sizes, **kwargs)
 
 
-def shuffle(data: Symbol, **kwargs: Any) -> Symbol:
+def shuffle(data: Symbol, **kwargs: object) -> Symbol:
     """The data in a random order along the first axis."""
     return F._shuffle(data, **kwargs)
 

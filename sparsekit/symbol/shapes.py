@@ -1,4 +1,4 @@
-"""What outputs and other inputs say of an input's shape: weights from data, labels from predictions, sums both ways.
+"""Inference of an input's shape from outputs and other inputs: weights from data, labels from predictions.
 
 Shapes here are tuples in which None stands for a size that is not known, or None where not even their number is.
 """
@@ -6,17 +6,18 @@ Shapes here are tuples in which None stands for a size that is not known, or Non
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..base.errors import ShapeError
+from ..base.errors import ShapeError, expected
 from ..base.literal import literal
 from ..core import infer
 from ..core.op import Call
-from ..ops import recurrent
-from ..ops.update import Update
+from ..ops.recurrent import recurrent
+from ..ops.update.update import Update
 
 __all__ = ["Partial", "complete", "declared", "from_user", "guess_inputs", "merged", "to_user"]
 
@@ -30,7 +31,7 @@ def complete(shape: Partial) -> bool:
 
 
 def merged(left: Partial, right: Partial) -> Partial:
-    """What two pieces of knowledge say together.
+    """Merge two partially known shapes.
 
     Raises
     ------
@@ -45,8 +46,17 @@ def merged(left: Partial, right: Partial) -> Partial:
     return tuple(other if one is None else one for one, other in zip(left, right, strict=True))
 
 
-def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
-    """A shape as users give it, where 0, -1 and None are unknown."""
+class _Meaning(threading.local):
+    """What a size of 0 means in a shape that users give or read: unknown, or inside ``mx.util.np_shape`` a size."""
+
+    zero_is_a_size = False
+
+
+meaning = _Meaning()
+
+
+def from_user(shape: object, name: str, zero_is_unknown: bool | None = None) -> Partial:
+    """A shape as users give it, where -1 and None are unknown, and 0 unless ``np_shape`` says otherwise."""
     if shape is None:
         return None
     if isinstance(shape, np.ndarray) and shape.ndim == 1:
@@ -55,12 +65,15 @@ def from_user(shape: Any, name: str, zero_is_unknown: bool = True) -> Partial:
             size is None or (hasattr(size, "__index__") and not isinstance(size, bool)) for size in shape):
         raise ShapeError(f"Arguments need to be shapes (tuple), but {name!r} is {shape!r:.60}.", hint=f"{name}=(2, 3)")
     if any(size is not None and int(size) < -1 for size in shape):
-        raise ShapeError(f"{name} has a negative size in {tuple(shape)}.", hint="0 and -1 stand for unknown sizes.")
+        raise ShapeError(expected(f"The shape of {name}", "a tuple of integers of at least -1", tuple(shape)),
+                         hint="0 and -1 stand for unknown sizes.")
+    if zero_is_unknown is None:
+        zero_is_unknown = not meaning.zero_is_a_size
     unknown = (0, -1) if zero_is_unknown else (-1,)
     return tuple(None if size is None or int(size) in unknown else int(size) for size in shape)
 
 
-def declared(shape: Any, name: str) -> Partial:
+def declared(shape: object, name: str) -> Partial:
     """A shape as declarations give it: also a number for one axis, or the text of a shape."""
     found = literal(shape.strip()) if isinstance(shape, str) else shape
     alone = hasattr(found, "__index__") and not isinstance(found, (bool, np.ndarray))
@@ -68,8 +81,9 @@ def declared(shape: Any, name: str) -> Partial:
 
 
 def to_user(shape: Partial) -> tuple[int, ...]:
-    """A shape as users read it, where 0 is unknown, and () if nothing is known."""
-    return () if shape is None else tuple(0 if size is None else size for size in shape)
+    """A shape as users read it, where 0 is unknown (-1 inside ``np_shape``), and () if nothing is known."""
+    unknown = -1 if meaning.zero_is_a_size else 0
+    return () if shape is None else tuple(unknown if size is None else size for size in shape)
 
 
 def _all_alike(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
@@ -172,7 +186,7 @@ def _where(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Part
     return [ins[0], *_all_alike(ins[1:], out, attrs)]
 
 
-def _turned(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
+def _transposed_axes(ins: list[Partial], out: Partial, attrs: dict[str, Any]) -> list[Partial]:
     if out is None:
         return ins
     axes = attrs["axes"] or tuple(range(len(out)))[::-1]
@@ -244,7 +258,7 @@ def _shared(ins: list[Partial], left_axis: int, right_axis: int) -> list[Partial
     return [_with(left, left_axis, size), _with(right, right_axis, size)]
 
 
-def _with(shape: Any, axis: int, size: int | None) -> Partial:
+def _with(shape: tuple[Any, ...], axis: int, size: int | None) -> Partial:
     made = list(shape)
     made[axis] = size if made[axis] is None else made[axis]
     return tuple(made)
@@ -259,7 +273,7 @@ _GUESSES: dict[str, Guess] = {
     **dict.fromkeys(("L2Normalization", "LRN", "Dropout", "SoftmaxActivation", "MakeLoss", "softmax", "log_softmax", "softmin",
                      "reverse", "Activation", "sort", "cumsum"), _first_alike),
     "LeakyReLU": lambda ins, out, attrs: _channels(1)(ins, out, attrs) if len(ins) > 1 else [out],
-    "transpose": _turned, "SliceChannel": _split, "Reshape": _reshaped, "expand_dims": _expanded, "SwapAxis": _swapped,
+    "transpose": _transposed_axes, "SliceChannel": _split, "Reshape": _reshaped, "expand_dims": _expanded, "SwapAxis": _swapped,
     "softmax_cross_entropy": lambda ins, out, attrs: [ins[0], ins[0][:1] if ins[0] else None],
 }
 

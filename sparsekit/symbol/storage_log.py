@@ -1,4 +1,4 @@
-"""The log of storage types that ``MXNET_INFER_STORAGE_TYPE_VERBOSE_LOGGING=1`` asks for, as MXNet prints it."""
+"""The log of storage types that ``MXNET_INFER_STORAGE_TYPE_VERBOSE_LOGGING=1`` turns on, in MXNet's format."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..base.context import Context, current_context
 from ..base.dtypes import element_type
 from ..base.errors import (
     DTypeError,
+    NotImplementedForSymbol,
     ParameterError,
     RowIndexError,
     ShapeError,
@@ -25,12 +26,21 @@ from . import attr_text, binding, files, inference
 from .compose import checked_attributes
 from .executor import Executor
 from .node import Entry, SymbolNode, copied, order, rebuilt, variables
-from .shapes import from_user, to_user
+from .shapes import complete, from_user, meaning, to_user
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Shape
+    from ..core.types import Tensor
+    from ..ndarray.ndarray import NDArray
+else:
+    Tensor = object
 
 __all__ = ["Symbol", "load_json"]
 
 
-class Symbol:
+class Symbol(Tensor):
     """One or several outputs of a graph of operators and variables.
 
     Operators are functions of ``mx.sym``, methods, and Python's own; ``mx.sym.Variable`` makes the leaves.  Calling a
@@ -247,27 +257,32 @@ class Symbol:
             If shapes contradict each other; it names the operators.
         """
         known = self._shapes(args, kwargs)
-        found = self._three(lambda entry: to_user(known.get(entry)))
+        found = self._three(lambda entry: _shown(known.get(entry)))
         names = [*self.list_arguments(), *self.list_auxiliary_states()]
-        unknown = [(name, shape) for name, shape in zip(names, [*found[0], *found[2]], strict=True) if not shape or 0 in shape]
-        # An output without axes is known, a variable without axes is one of which nothing is known.
-        if not unknown and all(known.get(entry) is not None and 0 not in to_user(known[entry]) for entry in self._entries):
+        leaves = [(node, 0) for group in variables(order(self._entries)) for node in group]
+        unknown = [(name, shape) for name, entry, shape in zip(names, leaves, [*found[0], *found[2]], strict=True)
+                   if not complete(known.get(entry)) or (not shape and not meaning.zero_is_a_size)]
+        # An output without axes is known, a variable without axes is one of which nothing is known, unless () is a scalar.
+        if not unknown and all(complete(known.get(entry)) for entry in self._entries):
             return found
         lines = "".join(f"\n\t{name}: {shape}" for name, shape in unknown)
         warnings.warn("Cannot decide shape for the following arguments (0s in shape means unknown dimensions). "
                       f"Consider providing them as input:{lines}", stacklevel=2)
         return None, None, None
 
-    def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known."""
+    def infer_shape_partial(self, *args: object, **kwargs: Shape) -> tuple[list[Any], list[Any], list[Any]]:
+        """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known.
+
+        Inside ``mx.util.np_shape`` these are -1 and None.
+        """
         known = self._shapes(args, kwargs)
-        return self._three(lambda entry: to_user(known.get(entry)))
+        return self._three(lambda entry: _shown(known.get(entry)))
 
     def _shapes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Entry, Any]:
         given = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
         return inference.shapes_of(self._entries, given)
 
-    def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+    def infer_type(self, *args: object, **kwargs: str) -> tuple[Any, Any, Any]:
         """Element types of arguments, outputs and auxiliary states, from those given; all None if some cannot be decided."""
         found = self.infer_type_partial(*args, **kwargs)
         unknown = [name for name, dtype in zip([*self.list_arguments(), *self.list_auxiliary_states()],
@@ -278,7 +293,7 @@ class Symbol:
                       + "".join(f"\n\t{name}: None" for name in unknown), stacklevel=2)
         return None, None, None
 
-    def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    def infer_type_partial(self, *args: object, **kwargs: str) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_type``, with None for types that cannot be decided."""
         given = {}
         for node, dtype in self._by_variable(args, kwargs, "types").items():
@@ -298,7 +313,7 @@ class Symbol:
         ----------
         *args, **kwargs : {"default", "row_sparse", "csr"}
             By position or by name; of the rest what the variables declare, "default" if they declare nothing.
-            Where the number of axes matters and no declared shape tells it, arrays are taken to be matrices.
+            Arrays are taken to be matrices where the number of axes matters and is not declared.
 
         Raises
         ------
@@ -308,7 +323,7 @@ class Symbol:
         given = self._by_variable(args, kwargs, "storage types")
         for node, stype in given.items():
             if not isinstance(stype, str) or stype not in attr_text.STYPE_CODES:
-                raise StorageTypeError(f"{node.name} is given {shown(stype)}, which is no storage type.",
+                raise StorageTypeError(f"{node.name} was given the unknown storage type {shown(stype)}.",
                                        hint=f"known: {', '.join(attr_text.STYPE_CODES)}.")
         shapes = None
         if any(node.call is not None and node.call.op.settle is not None for node in order(self._entries)):
@@ -316,10 +331,10 @@ class Symbol:
         known, _ = inference.storage_of(self._entries, given, shapes)
         return self._three(lambda entry: known[entry])
 
-    def graph(self, *args: Any, **kwargs: Any) -> Any:
+    def graph(self, *args: object, **kwargs: str | Shape) -> Any:
         """A picture of the graph: storage type, shape and bytes of every array, and what would become dense, at what cost.
 
-        Nothing runs, and whatever is not given and does not follow is shown as not known.
+        Nothing runs, and properties that are neither given nor inferred are shown as unknown.
 
         Parameters
         ----------
@@ -352,9 +367,10 @@ class Symbol:
 
     # running
 
-    def simple_bind(self, ctx: Context, grad_req: Any = "write", type_dict: Any = None, stype_dict: Any = None,
-                    group2ctx: Any = None, shared_arg_names: Any = None, shared_exec: Any = None, shared_buffer: Any = None,
-                    **kwargs: Any) -> Executor:
+    def simple_bind(self, ctx: Context, grad_req: dict[str, str] | int | Sequence[str] | str = "write",
+                    type_dict: dict[str, Any] | None = None, stype_dict: dict[str, str] | None = None,
+                    group2ctx: dict[str, Context] | None = None, shared_arg_names: object = None, shared_exec: object = None,
+                    shared_buffer: Any = None, **kwargs: Any) -> Executor:
         """An executor with new arrays of zeros for all arguments, gradients and states.
 
         Parameters
@@ -381,10 +397,12 @@ class Symbol:
         ShapeError
             If a shape cannot be decided, or shapes contradict each other.
         """
-        return binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec,
+        made = binding.simple_bind(self._entries, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec,
                                    shared_buffer, kwargs)
+        made._symbol = self
+        return made
 
-    def bind(self, ctx: Context, args: Any, args_grad: Any = None, grad_req: Any = "write", aux_states: Any = None,
+    def bind(self, ctx: Context, args: object, args_grad: object = None, grad_req: object = "write", aux_states: Any = None,
              group2ctx: Any = None, shared_exec: Any = None) -> Executor:
         """An executor on the arrays given.
 
@@ -405,9 +423,11 @@ class Symbol:
         StorageTypeError
             If an array has another storage type than its variable declares.
         """
-        return binding.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+        made = binding.bind(self._entries, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
+        made._symbol = self
+        return made
 
-    def eval(self, ctx: Context | None = None, **kwargs: Any) -> list[Any]:
+    def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[Any]:
         """The outputs for these arrays, computed at once: a forward pass without training.
 
         Parameters
@@ -422,12 +442,13 @@ class Symbol:
         aux = {name: array for name, array in kwargs.items() if name in states}
         return self.bind(ctx or current_context(), args, aux_states=aux or None, grad_req="null").forward()
 
-    def gradient(self, wrt: Any) -> Any:
+    def gradient(self, wrt: object) -> Any:
         """Not available, as in MXNet 1.9.1."""
         raise UnsupportedError("A symbol of gradients cannot be made.", hint="bind() with args_grad, and call backward().")
 
-    def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None, shape_dict: Any = None,
-                     type_dict: Any = None, stype_dict: Any = None, skip_infer: bool = False, **kwargs: Any) -> Symbol:
+    def optimize_for(self, backend: str, args: object = None, aux: object = None, ctx: Context | None = None,
+                     shape_dict: object = None, type_dict: object = None, stype_dict: object = None, skip_infer: bool = False,
+                     **kwargs: object) -> Symbol:
         """Not available: there are no backends that rewrite graphs."""
         return self.get_backend_symbol(backend)
 
@@ -441,19 +462,23 @@ class Symbol:
         """The graph as JSON, which MXNet 1.9.1 reads too."""
         return files.write(self._entries, remove_amp_cast)
 
-    def save(self, fname: Any, remove_amp_cast: bool = True) -> None:
+    def save(self, fname: object, remove_amp_cast: bool = True) -> None:
         """Write the graph as JSON to a file; by custom it is named ``…-symbol.json``."""
         files.write_file(fname, self._entries, remove_amp_cast)
 
-    # what arrays have and symbols have not
+    # methods of arrays that symbols do not have
 
     def __bool__(self) -> bool:
-        raise UnsupportedError("A symbol has no value, so it is neither true nor false.", hint="bind it first; compare names "
-                               "with a.name == b.name, and identity with `is`.")
+        raise NotImplementedForSymbol("__bool__", "bool", hint="a symbol has no value: bind it first; compare names with "
+                                      "a.name == b.name, and identity with `is`.")
 
     def as_nd_ndarray(self) -> Symbol:
         """The symbol itself."""
         return self
+
+
+def _shown(shape: Any) -> Any:
+    return None if shape is None and meaning.zero_is_a_size else to_user(shape)
 
 
 def _brief(names: list[str]) -> str:
@@ -462,8 +487,7 @@ def _brief(names: list[str]) -> str:
 
 def _only_on_arrays(name: str) -> Callable[..., Any]:
     def method(self: Symbol) -> Any:
-        raise UnsupportedError(f"Function {name} is not implemented for Symbol and only available in NDArray.",
-                               hint="bind the symbol, and take the outputs of its executor.")
+        raise NotImplementedForSymbol(name, hint="bind the symbol, and take the outputs of its executor.")
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = "Only arrays have it."

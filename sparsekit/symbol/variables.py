@@ -1,23 +1,29 @@
-"""Where symbols come from: variables, groups and files."""
+"""Sources of symbols: variables, groups and files."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import element_type
-from ..base.errors import DTypeError, UnknownNameError
+from ..base.errors import DTypeError, UnknownNameError, expected
 from . import attr_text, files
 from .compose import checked_attributes, written_attributes
 from .node import SymbolNode
 from .shapes import declared, to_user
 from .symbol import Symbol, load_json
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import DTypeLike, Shape
+
+
 __all__ = ["Group", "Variable", "fromjson", "load", "load_json", "var"]
 
 
-def var(name: str, attr: dict[str, str] | None = None, shape: Any = None, lr_mult: float | None = None,
-        wd_mult: float | None = None, dtype: Any = None, init: Any = None, stype: str | None = None,
-        profiler_scope: str | None = None, **kwargs: Any) -> Symbol:
+def var(name: str, attr: dict[str, str] | None = None, shape: str | Shape | None = None, lr_mult: float | None = None,
+        wd_mult: float | None = None, dtype: DTypeLike = None, init: object = None, stype: str | None = None,
+        profiler_scope: str | None = None, **kwargs: object) -> Symbol:
     """A symbol that an array is bound to.
 
     Parameters
@@ -76,16 +82,16 @@ def _code(codes: dict[str, int], value: str, what: str) -> str:
     return str(codes[value])
 
 
-def _described(init: Any) -> str:
+def _described(init: object) -> str:
     """An initializer as files hold it: its name and its settings."""
     if isinstance(init, str):
         return init
     if not hasattr(init, "dumps"):
-        raise DTypeError(f"init is a {type(init).__name__}.", hint="it is an Initializer, or the name of one.")
+        raise DTypeError(expected("init", "an Initializer or its name", type(init)), hint="init=mx.init.Zero(), for example.")
     return str(init.dumps())
 
 
-def Group(symbols: Any, create_fn: Any = Symbol) -> Symbol:
+def Group(symbols: list[Any] | Sequence[Symbol] | Symbol | tuple[Any, ...], create_fn: type[Symbol] = Symbol) -> Symbol:
     """One symbol with the outputs of several."""
     given = list(symbols) if isinstance(symbols, (list, tuple, Symbol)) else []
     if not given or any(not isinstance(symbol, Symbol) for symbol in given):
@@ -93,7 +99,7 @@ def Group(symbols: Any, create_fn: Any = Symbol) -> Symbol:
     return Symbol([entry for symbol in given for entry in symbol._entries])
 
 
-def load(fname: Any) -> Symbol:
+def load(fname: object) -> Symbol:
     """The symbol in a file, ours or MXNet's.
 
     Raises

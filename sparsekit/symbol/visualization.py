@@ -24,7 +24,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", shape: Mapping[str, Any] | None = None,
-                 dtype: Mapping[str, Any] | None = None, node_attrs: Any = None, hide_weights: bool = True,
+                 dtype: Mapping[str, Any] | None = None, node_attrs: object = None, hide_weights: bool = True,
                  stype: Mapping[str, str] | None = None) -> Any:
     """The graph of a network as a picture, with the storage type, shape and bytes of every array; needs no Graphviz.
 
@@ -49,7 +49,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
     DTypeError
         If ``symbol`` is none.
     UnknownNameError
-        If a name is no variable's.
+        If a name is not that of a variable.
     """
     _check(symbol)
     leaves = {node.name: node for node in order(symbol._entries) if node.call is None}
@@ -66,7 +66,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
     return figure(symbol._entries, {node: tuple(values) for node, values in facts.items()}, str(title), weight)
 
 
-def _check(symbol: Any) -> None:
+def _check(symbol: Symbol) -> None:
     if not isinstance(symbol, Symbol):
         raise DTypeError(f"symbol must be Symbol, not a {type(symbol).__name__}.", hint="mx.sym.Variable makes one.")
 
@@ -94,7 +94,8 @@ def print_summary(symbol: Symbol, shape: Mapping[str, Any] | None = None, line_l
     """
     _check(symbol)
     if len(positions) != len(COLUMNS):
-        raise ParameterError(f"positions has {len(positions)} numbers.", hint=f"there are {len(COLUMNS)} columns.")
+        raise ParameterError(f"positions must have {len(COLUMNS)} numbers, got {len(positions)}.",
+                             hint="it has one number a column.")
     ends = [int(line_length * end) for end in positions] if positions[-1] <= 1 else [int(end) for end in positions]
     written = json.loads(symbol.tojson())
     nodes, heads = written["nodes"], set(written["heads"][0])

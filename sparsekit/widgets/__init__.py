@@ -1,10 +1,10 @@
-"""Pictures and live views of profiles, arrays and training: plain data in, something to look at out.
+"""Pictures and live views of profiles, arrays and training, made from plain data.
 
 ``timeline_figure``, ``timelines_figure``, ``memory_figure``, ``memory_bars``, ``what_if_figure``, ``array_figure``,
 ``xray_figure``, ``crossover_figure`` and ``monitor_figure`` draw static pictures, each with its table, and need
 nothing but Python.
 ``TimelineWidget``, ``MemoryWidget``, ``inspect``, ``xray``, ``crossover`` and ``monitor`` are live and need
-anywidget, which is imported when one of them is first asked for.
+anywidget, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = [
     "GraphWidget",
     "InspectorWidget",
     "MemoryWidget",
-    "Monitor",
     "MonitorWidget",
     "TimelineWidget",
+    "TrainingMonitor",
     "XrayWidget",
     "array_figure",
     "bars_figure",
@@ -58,7 +58,7 @@ _LAZY = {
     ".live": ("CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"),
     ".report": ("html_report",),
     ".spy": ("array_figure",),
-    ".training": ("Monitor", "monitor", "monitor_figure"),
+    ".training": ("TrainingMonitor", "monitor", "monitor_figure"),
     ".views": ("crossover", "inspect", "xray"),
     ".what_if": ("what_if_figure",),
 }

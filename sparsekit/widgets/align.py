@@ -1,4 +1,4 @@
-"""Several runs laid beside each other step by step: the same step of each begins at the same place.
+"""Alignment of several runs step by step: the same step of each begins at the same place.
 
 No time is stretched.  Where a step of one run is over before the longest one, a gap follows, and what ran
 across the gap keeps its own duration.  Which step is which:
@@ -21,13 +21,13 @@ from typing import NamedTuple
 from ..base.errors import UnknownNameError
 from .layout import APART, Event, Window, steps
 
-__all__ = ["ALIGN", "Alignment", "Slot", "Step", "align", "checked", "is_step", "recorded_steps"]
+__all__ = ["ALIGN", "Alignment", "Slot", "TrainingStep", "align", "checked", "is_step", "recorded_steps"]
 
-#: How runs may be laid beside each other.
+#: Ways to align runs.
 ALIGN = ("auto", "start", "step")
 #: Steps that a picture shows at once.
 FEW = 4
-#: A run that fills less than this share of what is drawn is too short to be read there.
+#: The least share of the picture that a run must fill to be readable.
 SLIVER = 0.3
 #: Clocks are read in whole nanoseconds and rounded to microseconds.
 ROUNDING = 1e-3
@@ -35,7 +35,7 @@ ROUNDING = 1e-3
 _TORCH = re.compile(r"ProfilerStep#(\d+)")
 
 
-class Step(NamedTuple):
+class TrainingStep(NamedTuple):
     """One step of one run; times in microseconds."""
 
     number: int | None
@@ -67,11 +67,11 @@ class _Track(NamedTuple):
     breaks: list[float]
     shifts: list[float]
     slots: list[int]
-    steps: list[Step]
+    steps: list[TrainingStep]
 
 
 def checked(choice: str) -> str:
-    """Give ``choice`` back if it is a way to align runs.
+    """Return ``choice`` if it is a way to align runs.
 
     Raises
     ------
@@ -83,12 +83,12 @@ def checked(choice: str) -> str:
     return choice
 
 
-def recorded_steps(events: Sequence[Event]) -> list[Step]:
-    """Find the steps that were noted as spans of the user's; what lies inside another step is none."""
+def recorded_steps(events: Sequence[Event]) -> list[TrainingStep]:
+    """Find the steps that were recorded as spans of the user; spans inside another step do not count."""
     found = [step for event in events if event.lane == "user" and (step := _step(event)) is not None]
     # A user's own spans of that name may stand inside those that the profiler numbers.
     found = [step for step in found if step.number is not None] or found
-    kept: list[Step] = []
+    kept: list[TrainingStep] = []
     for step in found:
         if not kept or step.end > kept[-1].end + ROUNDING:
             kept.append(step)
@@ -96,17 +96,17 @@ def recorded_steps(events: Sequence[Event]) -> list[Step]:
 
 
 def is_step(event: Event) -> bool:
-    """Tell whether a span of the user's is a step."""
+    """Whether a span of the user is a step."""
     return _step(event) is not None
 
 
-def _step(event: Event) -> Step | None:
+def _step(event: Event) -> TrainingStep | None:
     if event.name == "step":
         attributes = event.record.get("attrs")
         number = attributes.get("step") if isinstance(attributes, dict) else None
-        return Step(number if type(number) is int and 0 <= number < 1 << 53 else None, event.start, event.end)
+        return TrainingStep(number if type(number) is int and 0 <= number < 1 << 53 else None, event.start, event.end)
     found = _TORCH.fullmatch(event.name)
-    return Step(int(found[1][:15]), event.start, event.end) if found else None
+    return TrainingStep(int(found[1][:15]), event.start, event.end) if found else None
 
 
 class Alignment:
@@ -117,16 +117,16 @@ class Alignment:
     kind : {"recorded", "recognised", "none"}
         What the steps are.
     reason : str
-        Why there are none, or by what they were matched, where that needs saying.
+        Why there are no steps, or how they were matched, if that needs an explanation.
     slots : list of Slot
         The places of all steps, and last the one of what follows them, if anything does (``tail``).
-    steps : list of list of Step
+    steps : list of list of TrainingStep
         Of each run.
     common : list of int
         Positions of the slots that every run which has events has a step in.
     """
 
-    def __init__(self, kind: str, reason: str, found: Sequence[list[Step]] = (), ends: Sequence[float] = ()) -> None:
+    def __init__(self, kind: str, reason: str, found: Sequence[list[TrainingStep]] = (), ends: Sequence[float] = ()) -> None:
         self.kind, self.reason, self.tail = kind, reason, False
         self.slots: list[Slot] = []
         self.steps = [list(some) for some in found]
@@ -228,7 +228,7 @@ class Alignment:
                 found.append((over, slot.end))
         return found
 
-    def in_slot(self, run: int, slot: int) -> Step | None:
+    def in_slot(self, run: int, slot: int) -> TrainingStep | None:
         """Give the step of a run that lies in a slot, if it has one."""
         track = self._tracks[run]
         at = bisect_left(track.slots, slot)
@@ -260,7 +260,7 @@ class Alignment:
 
 
 def align(runs: Sequence[Sequence[Event]], names: Sequence[str] = (), recognise: bool = True) -> Alignment:
-    """Work out where the steps of several runs lie beside each other; see the head of this module for the rules.
+    """Align the steps of several runs; the docstring of this module has the rules.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def align(runs: Sequence[Sequence[Event]], names: Sequence[str] = (), recognise:
     if all(recorded[i] for i in running):
         return Alignment("recorded", "", recorded, ends)
     if recognise:
-        found = [[Step(None, *pair) for pair in steps(events)] for events in runs]
+        found = [[TrainingStep(None, *pair) for pair in steps(events)] for events in runs]
         if all(len(found[i]) >= 2 for i in running):
             return Alignment("recognised", "Steps are recognised by their forward pass, backward pass and update: "
                              "prof.step() would say where each ends.", found, ends)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..base.formatting import format_ratio, number
 from .display import Display
-from .svg import Drawing, fit, text_width, wrap
+from .plots import Sheet, drawing_on, plain_text
+from .svg import fit, text_width, wrap
 from .theme import INK, MUTED, OTHER, SERIES
 
 __all__ = ["bars_figure"]
@@ -16,7 +17,7 @@ WIDTH, ROW, RIGHT = 820.0, 26.0, 110.0
 
 
 def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = "sparsekit",
-                more_is_better: bool = False, note: str = "") -> Display:
+                more_is_better: bool = False, note: str = "", ax: Any = None) -> Any:
     """Draw one bar a contender, as long as its median, with a line from its least to its greatest value.
 
     Parameters
@@ -27,21 +28,44 @@ def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, ow
         Name of each contender -> ``median``, ``min`` and ``max``.
     unit : str
     own : str
-        Beginning of the names of those that are set off: darker, and in bold.
+        Prefix of the names that are highlighted: darker, and in bold.
     more_is_better : bool
         For rates; otherwise the smallest is the best.
     note : str, optional
+    ax : matplotlib.axes.Axes, optional
+        Draw on these axes, in their own style.
 
     Returns
     -------
-    Display
+    Display or matplotlib.axes.Axes
+        ``ax`` where it is given.
+
+    Raises
+    ------
+    MissingPackageError
+        If matplotlib is not installed.
     """
     found = {str(name): tuple(number(row.get(key)) for key in ("median", "min", "max")) for name, row in rows.items()}
-    finding = _finding(title, found, unit, more_is_better)
-    cells = [(name, f"{_written(median)} {unit}", f"{_written(least)} to {_written(most)}",
-              _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]
-    svg = _draw(title, found, unit, own, finding, note)
-    return Display(svg, finding, ("", "median", "least to greatest", "times the best"), cells, title)
+    with drawing_on(ax) as matplotlib:
+        if ax is not None:
+            ax.set_title(plain_text(title))
+            ax.set_xlabel(plain_text(unit))
+            ax.margins(x=0.2)
+            return _draw(ax, found, unit, own, matplotlib.rcParams["text.color"])
+        finding = _finding(title, found, unit, more_is_better)
+        cells = [(name, f"{_written(median)} {unit}", f"{_written(least)} to {_written(most)}",
+                  _against(median, found, more_is_better)) for name, (median, least, most) in found.items()]
+        words = wrap(note, WIDTH - 40, 11.5) if note else []
+        room = ROW * max(1, len(found))
+        sheet = Sheet(matplotlib, WIDTH, title, "", room + 16 * len(words) + 22)
+        left = min(300.0, max([text_width(name, 13) for name in found], default=0.0) + 34)
+        drawn = _draw(sheet.axes(left, 2, WIDTH - left - RIGHT, room), found, unit, own, INK)
+        drawn.set(frame_on=False, xlim=(0, max([most for _, _, most in found.values()], default=0.0) or 1.0))
+        drawn.grid(False)
+        drawn.xaxis.set_visible(False)
+        for place, line in enumerate(words):
+            sheet.write(20, sheet.top + room + 16 * (place + 1), line, color=MUTED)
+        return Display(sheet.finish(), finding, ("", "median", "least to greatest", "times the best"), cells, title)
 
 
 def _written(value: float) -> str:
@@ -71,38 +95,18 @@ def _finding(title: str, found: Mapping[str, tuple[float, ...]], unit: str, more
     return f"{text}, the next, {second}, {_written(others[second][0])} {unit}."
 
 
-def _draw(title: str, found: Mapping[str, tuple[float, ...]], unit: str, own: str, finding: str, note: str) -> str:
-    drawing = Drawing(WIDTH)
-    left = min(300.0, max([text_width(name, 13) for name in found], default=0.0) + 34)
-    y = _heading(drawing, title)
-    longest = max([most for _, _, most in found.values()], default=0.0) or 1.0
-    plot = WIDTH - left - RIGHT
-    for name, values in found.items():
-        ours = name.startswith(own)
-        _bar(drawing, name, values, left, y, plot / longest, f"{_written(values[0])} {unit}", ours)
-        y += ROW
-    for line in wrap(note, WIDTH - 40, 11.5) if note else ():
-        drawing.text(20, y + 14, line, size=11.5, fill=MUTED)
-        y += 16
-    return drawing.finish(y + 10, finding)
-
-
-def _heading(drawing: Drawing, title: str) -> float:
-    lines: Sequence[str] = wrap(title, WIDTH - 40, 16)
-    for place, line in enumerate(lines):
-        drawing.text(20, 28 + 20 * place, line, size=16, font_weight="bold")
-    return 24.0 + 20 * len(lines)
-
-
-def _bar(drawing: Drawing, name: str, values: tuple[float, ...], left: float, y: float, scale: float, label: str,
-         ours: bool) -> None:
-    median, least, most = values
-    weight = "bold" if ours else None
-    drawing.text(left - 10, y + 15, fit(name, left - 24, 13), size=13, text_anchor="end", font_weight=weight)
-    drawing.rect(left, y + 3, max(1.5, median * scale), ROW - 10, SERIES[0] if ours else OTHER, rx=2.0)
-    if most > least:
-        middle = y + 3 + (ROW - 10) / 2
-        drawing.line(left + least * scale, middle, left + most * scale, middle, stroke=INK, stroke_width=1.5)
-        for end in (least, most):
-            drawing.line(left + end * scale, middle - 4, left + end * scale, middle + 4, stroke=INK, stroke_width=1.5)
-    drawing.text(left + max(median, most) * scale + 8, y + 15, label, size=12, font_weight=weight)
+def _draw(ax: Any, found: Mapping[str, tuple[float, ...]], unit: str, own: str, ink: str) -> Any:
+    """Bars from the first at the top to the last, each with its range and its median in words."""
+    ax.barh(range(len(found)), [median for median, _, _ in found.values()], 0.62,
+            color=[SERIES[0] if name.startswith(own) else OTHER for name in found])
+    for place, (name, (median, least, most)) in enumerate(found.items()):
+        if most > least:
+            ax.errorbar(median, place, xerr=[[max(0.0, median - least)], [max(0.0, most - median)]], color=ink, capsize=3,
+                        linewidth=1.1)
+        ax.annotate(f"{_written(median)} {unit}", (max(median, most), place), (6, 0), textcoords="offset points",
+                    verticalalignment="center", weight="bold" if name.startswith(own) else "normal", annotation_clip=False)
+    ax.set_yticks(range(len(found)), [fit(plain_text(name), 276, 13) for name in found])
+    for label, name in zip(ax.get_yticklabels(), found, strict=True):
+        label.set_fontweight("bold" if name.startswith(own) else "normal")
+    ax.set_ylim(max(len(found), 1) - 0.5, -0.5)
+    return ax

@@ -13,6 +13,7 @@ from .crossover_model import DTYPES, FORMATS, INDEX_DTYPES, Grid, Setting, break
 from .display import Display
 from .options import known, share, whole
 from .pack import plain
+from .plots import drawing_on, lines_on, plain_text
 from .svg import Drawing, fit, wrap
 from .theme import MUTED, SERIES
 
@@ -44,7 +45,7 @@ def _grid(options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
     facts = options.get("grid") or load_grid()
     parts = [facts.get(name) if isinstance(facts, Mapping) else None for name in ("axes", "times")]
     if not all(isinstance(part, Mapping) for part in parts):
-        raise ParameterError("grid= holds no measured times.", hint="`sparsekit bench crossover --json FILE` writes some; "
+        raise ParameterError("grid= must hold measured times.", hint="`sparsekit bench crossover --json FILE` writes some; "
                              "leave it out to take those that come along.")
     return Grid(facts["axes"], facts["times"]), facts
 
@@ -61,7 +62,7 @@ def curves(setting: Setting, grid: Grid) -> dict[str, dict[str, list[float | Non
     return found
 
 
-def crossover_payload(**options: Any) -> dict[str, Any]:
+def crossover_payload(**options: object) -> dict[str, Any]:
     """Give the setting to start from and the calibrated grid as plain data; arguments as for ``crossover_figure``."""
     options.pop("title", None)
     setting = _setting(options)
@@ -96,7 +97,7 @@ def _finding(setting: Setting, grid: Grid, found: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def crossover_figure(title: str = "", **options: Any) -> Display:
+def crossover_figure(title: str = "", ax: Any = None, of: str = "memory", **options: object) -> Any:
     """Draw memory and time of one training step over density, for dense, csr and row-sparse storage.
 
     Memory is exact: the bytes of the batch and of the weight's gradient, for values at random places.  Time is
@@ -105,6 +106,10 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     Parameters
     ----------
     title : str, optional
+    ax : matplotlib.axes.Axes, optional
+        Draw one of the two panels on these axes, in their own style.
+    of : {"memory", "time"}
+        Which.
     rows : int
         Features: rows of the weight; 1,000,000 by default.
     units : int
@@ -112,27 +117,30 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     batch : int
         Samples; 64.
     density : float
-        Share of the batch that is stored, 0 to 1: what the sentence and the table are about; 1e-4.
+        Share of the batch that is stored, 0 to 1, for the sentence and the table; 1e-4.
     dtype : {"float16", "float32", "float64"}
     index_dtype : {"int32", "int64"}
     grid : dict, optional
-        What ``sparsekit bench crossover --json FILE`` wrote on another machine; by default the one that comes along.
+        The output of ``sparsekit bench crossover --json FILE`` of another machine; by default the one in the package.
 
     Returns
     -------
-    Display
-        The picture and a table with one row for each storage.
+    Display or matplotlib.axes.Axes
+        The picture and a table with one row for each storage; ``ax`` where it is given.
 
     Raises
     ------
     UnknownNameError
-        If there is no such element or index type, or no such option.
+        If an element type, an index type or an option is unknown.
     ParameterError
-        If a size is no whole number from 1 on, or the density none from 0 to 1.
+        If a size is not an integer of at least 1, or the density is not from 0 to 1.
     """
     setting = _setting(options)
     grid, facts = _grid(options)
     found = curves(setting, grid)
+    if ax is not None:
+        known("panel of the crossover", (of,), ("memory", "time"))
+        return _on_axes(ax, found[of], str(title), format_bytes if of == "memory" else format_duration)
     finding = _finding(setting, grid, found)
     drawing = Drawing(WIDTH)
     drawing.text(20, 32, fit(str(title) or "Where sparse storage pays", WIDTH - 40, 19), size=19, font_weight="bold")
@@ -150,6 +158,17 @@ def crossover_figure(title: str = "", **options: Any) -> Display:
     columns = ("storage", "batch", "gradient", "memory", "against dense", "time", "against dense")
     return Display(drawing.finish(y + 12, finding), finding, columns, _table(setting, grid),
                    f"One step at density {format_density(setting.density)}")  # fmt: skip
+
+
+def _on_axes(ax: Any, values: Mapping[str, list[float | None]], title: str, words: Any) -> Any:
+    """The curves of a panel by matplotlib, on two logarithmic axes."""
+    with drawing_on(ax) as matplotlib:
+        lines_on(ax, DENSITIES, [Line(NAMES[kind], values[kind], COLORS[kind]) for kind in DRAWN])
+        ax.set(title=plain_text(title), xlabel="density", xscale="log", yscale="log")
+        for axis, written in ((ax.xaxis, format_density), (ax.yaxis, words)):
+            axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _, written=written: written(value)))
+        ax.legend()
+    return ax
 
 
 def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: Setting, box: Any, title: str,

@@ -102,7 +102,7 @@ class Plot:
         drawing.line(left, top + height, left + width, top + height, stroke=MUTED)
 
     def curve(self, places: Sequence[float], line: Line, dash: str | None, weight: float = 2.2) -> None:
-        """Draw one curve, broken where it has no value."""
+        """Draw one curve, with gaps at missing values."""
         path, pen = [], "M"
         for place, value in zip(places, line.values, strict=True):
             if value is None or not math.isfinite(value):

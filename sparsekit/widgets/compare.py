@@ -1,4 +1,4 @@
-"""Several profiles -> one picture on one time axis: dense beside sparse beside row-sparse."""
+"""One picture of several profiles on a common time axis."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ WIDTH, LEFT, RIGHT = 1000.0, 96.0, 24.0
 ROW = 19.0
 
 
-class _Run:
+class _ComparedRun:
     """One profile, cut to the part that is compared."""
 
     def __init__(self, name: str, events: list[Event]) -> None:
         self.name, self.all = name, events
         self.events: list[Event] = []
         self.window = Window(0.0, 0.0, "")
-        #: What the heading says it took.
+        #: The time in the heading.
         self.took = ""
 
     @property
@@ -42,8 +42,8 @@ class _Run:
         """Own time of what is drawn."""
         return sum(event.own for event in self.events)
 
-    def cut(self, choice: Any) -> None:
-        """Take the part of its own time that was asked for."""
+    def cut(self, choice: object) -> None:
+        """Take the requested part of its own time."""
         self._keep([event for event in self.all if event.lane not in APART],
                    _without_compilation(self.all, typical_window(self.all, choice)))  # fmt: skip
         self.took = format_duration(self.length)
@@ -73,7 +73,7 @@ def _without_compilation(events: Sequence[Event], window: Window) -> Window:
 def timelines_figure(
     profiles: Mapping[str, Iterable[Mapping[str, Any]] | None],
     title: str = "",
-    window: Any = "auto",
+    window: list[Any] | str | tuple[Any, ...] = "auto",
     align: str = "auto",
 ) -> Display:
     """Draw several profiles one below the other on one common time axis.
@@ -93,7 +93,7 @@ def timelines_figure(
         by a gap, and the table has every step.  Steps are those that ``prof.step()`` ended, matched by their number (by
         their order if no number is in all runs), else those recognised by their forward pass, backward pass and update.
         "start" lets runs begin together and nothing more.  "auto" is "step" where every run recorded steps and ``window``
-        is no span, and "start" elsewhere; so is "step" where there are no steps, and the picture says why.
+        is not a span, and "start" otherwise.  "step" falls back to "start" if there are no steps, and the picture says why.
 
     Returns
     -------
@@ -103,9 +103,9 @@ def timelines_figure(
     Raises
     ------
     UnknownNameError
-        If ``align`` is none of those.
+        If ``align`` is not one of those.
     """
-    runs = [_Run(str(name), clean(records)) for name, records in dict(profiles).items()]
+    runs = [_ComparedRun(str(name), clean(records)) for name, records in dict(profiles).items()]
     span = isinstance(window, (tuple, list))
     wanted = checked(align) == "step" or (align == "auto" and not span)
     steps = line_up([run.all for run in runs], [run.name for run in runs], recognise=align == "step") if wanted else None
@@ -114,13 +114,13 @@ def timelines_figure(
     return _from_start(runs, str(title), window, _why_not(runs, steps, align))
 
 
-def _why_not(runs: Sequence[_Run], steps: Alignment | None, align: str) -> str:
-    """Say why steps are not aligned where a reader would expect it: it was asked for, or only some runs have them."""
+def _why_not(runs: Sequence[_ComparedRun], steps: Alignment | None, align: str) -> str:
+    """The note why steps are not aligned, if alignment was requested or only some runs have steps."""
     some = any(recorded_steps(run.all) for run in runs)
     return steps.reason if steps is not None and (align == "step" or some) else ""
 
 
-def _from_start(runs: list[_Run], title: str, window: Any, note: str) -> Display:
+def _from_start(runs: list[_ComparedRun], title: str, window: object, note: str) -> Display:
     if window == "auto":
         some = [stepped(run.all) for run in runs]
         window = "step" if some and all(some) else "all"
@@ -131,7 +131,7 @@ def _from_start(runs: list[_Run], title: str, window: Any, note: str) -> Display
     return Display(svg, finding, ("lane", *(run.name for run in runs)), _table(runs), "Own time by lane" + _what(window))
 
 
-def _by_steps(runs: list[_Run], steps: Alignment, title: str, window: Any) -> Display:
+def _by_steps(runs: list[_ComparedRun], steps: Alignment, title: str, window: object) -> Display:
     named = [(run.name, [event for event in run.all if event.lane not in APART]) for run in runs]
     marks = StepMarks(steps, [events for _, events in named], window)
     for i, run in enumerate(runs):
@@ -142,15 +142,15 @@ def _by_steps(runs: list[_Run], steps: Alignment, title: str, window: Any) -> Di
     return Display(svg, finding, ("step or lane", *(run.name for run in runs)), step_table(named, steps), STEP_CAPTION)
 
 
-def _what(window: Any) -> str:
+def _what(window: object) -> str:
     return ", one training step (the median one)" if window == "step" else ""
 
 
-def _title(runs: Sequence[_Run], window: Any) -> str:
+def _title(runs: Sequence[_ComparedRun], window: object) -> str:
     return ("One training step" if window == "step" else "The same work") + f", {format_count(len(runs))} ways"
 
 
-def _finding(runs: Sequence[_Run], window: Any) -> str:
+def _finding(runs: Sequence[_ComparedRun], window: object) -> str:
     found = [run for run in runs if run.length > 0]
     if not found:
         return "No events were recorded."
@@ -166,7 +166,7 @@ def _finding(runs: Sequence[_Run], window: Any) -> str:
     return words + "."
 
 
-def _table(runs: Sequence[_Run]) -> list[tuple[str, ...]]:
+def _table(runs: Sequence[_ComparedRun]) -> list[tuple[str, ...]]:
     totals = [lane_totals(run.events) for run in runs]
     lanes = lane_order(lane for total in totals for lane in total)
     rows = [(lane, *(format_duration(t[lane]) if lane in t else "" for t in totals)) for lane in lanes]
@@ -179,7 +179,7 @@ def _table(runs: Sequence[_Run]) -> list[tuple[str, ...]]:
 class _Comparison:
     """One drawing in progress; ``y`` is how far down it has come."""
 
-    def __init__(self, runs: list[_Run], notes: Sequence[str], marks: StepMarks | None = None) -> None:
+    def __init__(self, runs: list[_ComparedRun], notes: Sequence[str], marks: StepMarks | None = None) -> None:
         self.runs = runs
         self.length = max((run.length for run in runs), default=0.0)
         self.palette = shared_palette(run.events for run in runs)
@@ -211,10 +211,10 @@ class _Comparison:
         self._said()
         return drawing.finish(self.y + 14, finding)
 
-    def _lanes(self, run: _Run) -> list[str]:
+    def _lanes(self, run: _ComparedRun) -> list[str]:
         return lane_order(event.lane for event in run.events)
 
-    def _height(self, run: _Run) -> float:
+    def _height(self, run: _ComparedRun) -> float:
         """Measure a run by drawing it on nothing."""
         scratch = LanePainter(Drawing(1), self.palette, LEFT, 100, run.window)
         return self._top() + scratch.lanes(run.events, self._lanes(run), 0, 0, {}, ROW, guides=False) + 10
@@ -223,7 +223,7 @@ class _Comparison:
         """From the top of a run to its lanes."""
         return 34.0 + (self.marks.room if self.marks else 0.0)
 
-    def _run(self, index: int, run: _Run, height: float) -> None:
+    def _run(self, index: int, run: _ComparedRun, height: float) -> None:
         drawing, plot, y = self.drawing, WIDTH - LEFT - RIGHT, self.y
         top, bottom = y + self._top(), y + height - 6
         drawing.rect(12, y + 4, WIDTH - 24, 26, STRIPE, rx=3.0)
@@ -241,7 +241,7 @@ class _Comparison:
         if self.marks:
             self.marks.run(drawing, index, LEFT, plot / self.length, top, bottom, hatched=not magnified)
 
-    def _magnified(self, run: _Run, top: float, bottom: float, end: float) -> None:
+    def _magnified(self, run: _ComparedRun, top: float, bottom: float, end: float) -> None:
         """Draw the run again in the empty space to its right, and say how much larger."""
         drawing = self.drawing
         left = max(end + 70, LEFT + 190)
@@ -259,7 +259,7 @@ class _Comparison:
         drawing.text(middle, (top + bottom) / 2 + 15, "magnified", size=11, text_anchor="middle", fill=MUTED)
 
     def _said(self) -> None:
-        """Say what is drawn, and own up to what is not."""
+        """The caption: what is drawn and what is left out."""
         apart = {run.name: sum(e.own for e in run.all if e.lane in APART) for run in self.runs}
         words = ", ".join(f"{name} {format_duration(own)}" for name, own in apart.items() if own > 0)
         apart_note = [f"Not drawn: compilation and the profiler itself ({words})."] if words else []

@@ -1,10 +1,9 @@
-"""Runs aligned step by step: the marks of their steps in a picture, and what is said of them in words and figures."""
+"""Runs aligned step by step: the marks of their steps in a picture, sentences and tables about them."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from ..base.formatting import format_count, format_duration, format_ratio, format_share, format_tick, number
 from .align import Alignment, is_step
@@ -39,7 +38,7 @@ class StepMarks:
     #: Pixels above the runs for the names of the steps.
     HEAD = 14.0
 
-    def __init__(self, steps: Alignment, runs: Sequence[Sequence[Event]], window: Any) -> None:
+    def __init__(self, steps: Alignment, runs: Sequence[Sequence[Event]], window: object) -> None:
         self.steps = steps
         whole = list(range(len(steps.slots) - steps.tail))
         if isinstance(window, (tuple, list)) and len(window) == 2:

@@ -1,4 +1,4 @@
-"""Any sparse array -> its components as numpy arrays, and the grid of densities that a picture of it needs."""
+"""The components of any sparse array as numpy arrays, and the grid of densities for its picture."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.errors import UnsupportedError
+from ..base.errors import UnsupportedError, expected
 
 __all__ = ["Grid", "Parts", "bin_density", "len_of", "read_array", "take_slice"]
 
-#: Stored values looked at in one go; bounds the temporary memory of binning.
+#: Stored values that are binned at a time; bounds the temporary memory.
 CHUNK = 1 << 20
-#: Stored values beyond which a picture looks at evenly spaced ones only, and says so.
+#: Stored values beyond which a picture is made from an evenly spaced sample, and says so.
 MOST_BINNED = 20_000_000
 
 
@@ -72,7 +72,7 @@ class Grid(NamedTuple):
     counts: np.ndarray
     height: int
     width: int
-    #: 1 where every stored value was counted, else every how manieth.
+    #: The sampling stride: 1 if every stored value was counted, n if every n-th was.
     every: int
 
 
@@ -81,20 +81,20 @@ def len_of(array: Any) -> int:
     return int(array.shape[0]) if getattr(array, "shape", ()) else 0
 
 
-def read_array(array: Any) -> Parts:
+def read_array(array: object) -> Parts:
     """Read a csr or row_sparse array of this library, a csr matrix of scipy, or a mapping of components.
 
     Raises
     ------
     UnsupportedError
-        If it is none of these; a dense array, for instance, has no components.
+        If it is something else, such as a dense array.
     """
     if isinstance(array, Parts):
         return array
     get = array.get if isinstance(array, Mapping) else lambda name, default=None: getattr(array, name, default)
     stype = get("stype") or get("format")
     if stype not in ("csr", "row_sparse"):
-        raise UnsupportedError(f"A {type(array).__name__} is no sparse array.",
+        raise UnsupportedError(expected("The array", "csr or row_sparse", type(array)),
                                hint="give a csr or row_sparse array: tostype('csr') makes one.")  # fmt: skip
     data, indices, indptr = get("data"), get("indices"), get("indptr")
     shape = tuple(int(size) for size in get("shape") or ())
@@ -118,12 +118,12 @@ def take_slice(part: Any, start: int, end: int, step: int = 1) -> np.ndarray:
     return np.asarray(piece)[::step]
 
 
-def _chunks(part: Any, start: int, end: int, step: int) -> Iterator[np.ndarray]:
+def _chunks(part: object, start: int, end: int, step: int) -> Iterator[np.ndarray]:
     for low in range(start, end, CHUNK * step):
         yield take_slice(part, low, min(end, low + CHUNK * step), step)
 
 
-def bin_density(array: Any, most: int = 64) -> Grid:
+def bin_density(array: object, most: int = 64) -> Grid:
     """Count stored values in at most ``most`` x ``most`` blocks, in O(stored values) and O(most²) memory.
 
     Parameters

@@ -125,7 +125,7 @@ def estimate_time(grid: Grid, kind: str, setting: Setting) -> tuple[float | None
     Returns
     -------
     time : float or None
-        None where the grid says nothing: another element type, for instance.
+        None if the grid has no data, for another element type for instance.
     beyond : bool
         Whether the time is extrapolated from smaller cells that were measured, or kept from the grid's edge.
     """

@@ -6,60 +6,73 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .charts import DASHES, Line, Plot, key
+from .charts import Line
 from .display import Display
-from .svg import Drawing, wrap
-from .theme import MUTED, OTHER, SERIES
+from .plots import Sheet, drawing_on, lines_on, number_axis, plain_text
+from .theme import OTHER, SERIES
 
 __all__ = ["curves_figure"]
 
+#: Pixels.
 WIDTH, HEIGHT = 860.0, 220.0
 #: Rows that the table shows at most: the first, the last and some between.
 MOST_ROWS = 9
 
 
-def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str = "step", finding: str = "") -> Display:
+def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str = "step", finding: str = "",
+                  ax: Any = None) -> Any:
     """Draw curves over their positions, 0, 1, 2, ...
 
     Parameters
     ----------
     curves : mapping of str to sequence of numbers
-        Name -> values; one that is None or not finite leaves a gap.
+        Name -> values; None and values that are not finite leave gaps.
     title : str, optional
     x : str
         What the positions are.
     finding : str, optional
         What the picture shows, in a sentence; by default where each curve ends.
+    ax : matplotlib.axes.Axes, optional
+        Draw on these axes, in their own style.
 
     Returns
     -------
-    Display
+    Display or matplotlib.axes.Axes
+        ``ax`` where it is given.
+
+    Raises
+    ------
+    MissingPackageError
+        If matplotlib is not installed.
     """
     lines = [Line(str(name), [_value(value) for value in values], SERIES[i] if i < len(SERIES) else OTHER)
              for i, (name, values) in enumerate(curves.items())]
     length = max((len(line.values) for line in lines), default=0)
     lines = [line._replace(values=[*line.values, *[None] * (length - len(line.values))]) for line in lines]
-    alt = str(finding) or "; ".join(f"{line.name} ends at {_write(line.values[-1])}" for line in lines if length) + "."
-    drawing = Drawing(WIDTH)
-    drawing.text(20, 30, str(title) or "Curves", size=17, font_weight="bold")
-    words = wrap(alt, WIDTH - 40, 12.5, 3)
-    for i, text in enumerate(words):
-        drawing.text(20, 51 + 17 * i, text, size=12.5, fill=MUTED)
-    top = 51 + 17 * len(words) + 14
-    known = [value for line in lines for value in line.values if value is not None]
-    if known:
-        low, high = min(known), max(known)
-        room = (high - low) * 0.05 or 0.5
-        plot = Plot(drawing, (76.0, top, WIDTH - 110, HEIGHT), (0.0, max(length - 1, 1)), (low - room, high + room))
-        plot.axes("", _write, lambda place: f"{place:g}")
-        for i, line in enumerate(lines):
-            plot.curve(range(length), line, DASHES[i % len(DASHES)])
-    drawing.text(76, top + HEIGHT + 34, str(x), size=11.5, fill=MUTED)
-    bottom = key(drawing, lines, 76, top + HEIGHT + 58)
-    return Display(drawing.finish(bottom, alt), alt, (str(x), *(line.name for line in lines)), _rows(lines, length))
+    with drawing_on(ax) as matplotlib:
+        if ax is not None:
+            ax.set_title(plain_text(title))
+            return _draw(matplotlib, ax, lines, length, x)
+        alt = str(finding) or "; ".join(f"{line.name} ends at {_write(line.values[-1])}" for line in lines if length) + "."
+        rows = -(-len(lines) // 3)
+        sheet = Sheet(matplotlib, WIDTH, str(title) or "Curves", alt, HEIGHT + 78 + 22 * rows)
+        _draw(matplotlib, sheet.axes(76, 14, WIDTH - 110, HEIGHT), lines, length, x, 3)
+        return Display(sheet.finish(), alt, (str(x), *(line.name for line in lines)), _rows(lines, length))
 
 
-def _value(value: Any) -> float | None:
+def _draw(matplotlib: Any, ax: Any, lines: Sequence[Line], length: int, x: str, columns: int = 1) -> Any:
+    lines_on(ax, range(length), lines)
+    ax.margins(x=0 if length > 1 else 0.05)
+    number_axis(matplotlib, ax.yaxis, _write)
+    number_axis(matplotlib, ax.xaxis, lambda place: f"{place:g}", 11, whole=True)
+    ax.set_xlabel(plain_text(x), loc="left")
+    if lines:
+        below = {"loc": "upper left", "bbox_to_anchor": (-0.01, -0.2), "ncols": columns} if columns > 1 else {}
+        ax.legend(**below)
+    return ax
+
+
+def _value(value: float) -> float | None:
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Sentences and table rows about events: the words beside the pictures."""
+"""Sentences and table rows about events."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def group(events: Iterable[Event]) -> dict[tuple[str, str, str, str, bool], list
 
 
 def by_nature(event: Event) -> bool:
-    """Whether the event made a sparse array dense because no sparse result would be right."""
+    """Whether the event made a sparse array dense by nature."""
     return event.fallback and event.record.get("became_dense") == "dense by nature"
 
 

@@ -1,10 +1,10 @@
-"""A finished picture with its table: what a notebook, GitHub and a terminal show."""
+"""A picture with its table, as shown in a notebook, on GitHub and in a terminal."""
 
 from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,8 @@ class Display:
 
     Parameters
     ----------
-    svg : str
-        The picture, a whole SVG document.
+    svg : str or callable
+        The picture, a whole SVG document, or a function that draws it when it is first looked at.
     alt : str
         What the picture shows, as a finding in words.
     columns : sequence of str
@@ -44,13 +44,20 @@ class Display:
     """
 
     def __init__(
-        self, svg: str, alt: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
+        self, svg: str | Callable[[], str], alt: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = ""
     ) -> None:
-        self.svg = svg
+        self._svg = svg
         self.alt = alt
         self.columns = tuple(columns)
         self.rows = rows
         self.caption = caption
+
+    @property
+    def svg(self) -> str:
+        """The picture, a whole SVG document."""
+        if not isinstance(self._svg, str):
+            self._svg = self._svg()
+        return self._svg
 
     @property
     def image(self) -> str:
@@ -82,11 +89,11 @@ class Display:
             head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(self.alt)}</title>'
             return write_file(path, f"{head}<body>{self.html}</body></html>\n")
         raise UnsupportedError(
-            f"A picture is not written as {suffix or 'a file without a suffix'!r}.",
-            hint="give a name that ends in .svg or .html.",
+            f"The name of a picture must end in .svg or .html, got {suffix or 'no suffix'!r}.",
+            hint="write 'picture.svg', for example.",
         )
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": self.text, "text/html": self.html}
 
     def __repr__(self) -> str:

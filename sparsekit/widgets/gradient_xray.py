@@ -62,12 +62,13 @@ def _batches(batches: Any) -> list[Parts]:
     listed = batches if isinstance(batches, (list, tuple)) else [batches]
     parts = [read_array(batch) for batch in listed]
     if not parts:
-        raise UnsupportedError("There is no batch to look at.", hint="give one csr array or a list of them, oldest first.")
+        raise UnsupportedError("gradient_xray() needs at least one batch.",
+                               hint="give one csr array or a list of them, oldest first.")
     for part in parts:
         if part.stype != "csr":
-            raise UnsupportedError(f"A batch is {part.stype}.", hint="the X-ray steps through csr batches.")
+            raise UnsupportedError(f"A batch must be csr, got {part.stype}.", hint="the X-ray steps through csr batches.")
         if part.columns != parts[0].columns:
-            raise ShapeError(f"Batches have {parts[0].columns:,} and {part.columns:,} columns.",
+            raise ShapeError(f"Batches must have equally many columns, got {parts[0].columns:,} and {part.columns:,}.",
                              hint="give batches of one model.")  # fmt: skip
     return parts
 
@@ -173,7 +174,7 @@ def _agrees(touched: np.ndarray, gradient: Parts | None) -> bool | None:
 
 
 def _units(units: int | None, batch: Parts, gradient: Parts | None, upstream: np.ndarray | None) -> int:
-    """Columns of the weight: as asked for, as the arrays given have them, else one; they must agree."""
+    """Columns of the weight: the requested number, that of the given arrays, else one; they must agree."""
     found = {} if units is None else {"units=": whole("units", units, "columns of a weight")}
     if gradient is not None:
         if gradient.rows != batch.columns:
@@ -187,11 +188,11 @@ def _units(units: int | None, batch: Parts, gradient: Parts | None, upstream: np
         found["upstream="] = upstream.shape[1]
     if len(set(found.values())) > 1:
         words = ", ".join(f"{name} {count:,}" for name, count in found.items())
-        raise ShapeError(f"The numbers of units differ: {words}.", hint="leave out units= where arrays say it.")
+        raise ShapeError(f"The numbers of units must agree, got {words}.", hint="leave out units= where arrays say it.")
     return max(1, next(iter(found.values()), 1))
 
 
-def xray_payload(batches: Any, units: int | None = None, gradient: Any = None, upstream: Any = None) -> dict[str, Any]:
+def xray_payload(batches: object, units: int | None = None, gradient: object = None, upstream: object = None) -> dict[str, Any]:
     """Give what the X-ray shows as plain data; arguments as for ``xray_figure``."""
     parts = _batches(batches)[-MOST_STEPS:]
     earlier = len(batches) - len(parts) if isinstance(batches, (list, tuple)) else 0
@@ -201,7 +202,8 @@ def xray_payload(batches: Any, units: int | None = None, gradient: Any = None, u
             states.update(np.unique(take_slice(batch.indices, 0, batch.stored)).astype(np.int64), i)
     given = read_array(gradient) if gradient is not None else None
     if given is not None and given.stype != "row_sparse":
-        raise UnsupportedError(f"The gradient is {given.stype}.", hint="give the row_sparse gradient of the weight.")
+        raise UnsupportedError(f"The gradient must be row_sparse, got {given.stype}.",
+                               hint="give the row_sparse gradient of the weight.")
     head = None if upstream is None else upstream.asnumpy() if hasattr(upstream, "asnumpy") else np.asarray(upstream)
     facts: dict[str, Any] = {
         "features": parts[0].columns, "units": _units(units, parts[-1], given, head),
@@ -240,7 +242,7 @@ def _finding(data: Mapping[str, Any]) -> str:
     return words
 
 
-def xray_figure(batches: Any, units: int | None = None, gradient: Any = None, upstream: Any = None,
+def xray_figure(batches: object, units: int | None = None, gradient: object = None, upstream: object = None,
                 title: str = "") -> Display:  # fmt: skip
     """Draw one batch from its csr rows to the lazy update of an optimizer.
 
@@ -274,7 +276,7 @@ def xray_figure(batches: Any, units: int | None = None, gradient: Any = None, up
     ShapeError
         If batches have different numbers of columns, or other arrays do not fit the last one.
     ParameterError
-        If ``units`` is no whole number from 1 on.
+        If ``units`` is not an integer of at least 1.
     """
     data = xray_payload(batches, units, gradient, upstream)
     finding = _finding(data)
@@ -411,7 +413,7 @@ def _cells(drawing: Drawing, data: Mapping[str, Any], step: Mapping[str, Any], t
 
 
 def _bars(drawing: Drawing, data: Mapping[str, Any], step: Mapping[str, Any], top: float) -> float:
-    """The newest states at the foot; what has no state yet stays empty."""
+    """The newest states at the bottom; rows without state stay empty."""
     tall, wide = 72.0, 14.6
     drawing.rect(20, top, wide * data["blocks"], tall, "none", stroke=LINE, stroke_width=0.7)
     boxes: list[list[tuple[float, float, float, float]]] = [[] for _ in AGES]

@@ -9,7 +9,7 @@ from ..base import displays
 from .display import Display
 from .graph_data import COLUMNS, Array, Node, array_words, bytes_words, cost, finding, read_graph, shape_words, table_rows
 from .graph_fold import folded
-from .graph_layout import Layout, Placed, arrange
+from .graph_layout import GraphLayout, Placed, arrange
 from .svg import Drawing, fit, text_width, wrap
 from .theme import ALARM, INK, LINE, MUTED, OTHER, PAPER, STRIPE, ink_on
 
@@ -18,7 +18,7 @@ __all__ = ["DASHES", "LETTERS", "STYPE_COLORS", "GraphDisplay", "alarm_words", "
 
 STYPE_COLORS = {"default": OTHER, "csr": "#0072b2", "row_sparse": "#009e73"}
 
-#: What tells storage types apart without colour: a letter on cards, strokes on edges.
+#: Marks of storage types besides colour: a letter on cards, strokes on edges.
 LETTERS = {"default": "D", "csr": "C", "row_sparse": "R"}
 DASHES = {"default": None, "csr": "7 3", "row_sparse": "2 3"}
 WEIGHTS = {"default": 1.2, "csr": 2.2, "row_sparse": 2.6}
@@ -102,7 +102,7 @@ class _Picture:
 
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes, self.note = folded(nodes)
-        self.layout: Layout = arrange(self.nodes, [card_height(node) for node in self.nodes])
+        self.layout: GraphLayout = arrange(self.nodes, [card_height(node) for node in self.nodes])
         self.width = self.layout.width + 2 * MARGIN
         self.drawing = Drawing(self.width)
         alarms = [i for i, node in enumerate(self.nodes) if node.alarms]

@@ -1,4 +1,4 @@
-"""The nodes of a graph, read from plain data that may be anything, and what is to be said of them in words."""
+"""The nodes of a graph, read from untrusted plain data, and text about them."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class Node(NamedTuple):
         Number of the node, which of its outputs, and what the operator calls it.
     fallback : Fallback or None
     result : Fallback or None
-        A result that is dense by nature, no fallback, and beyond the limit.
+        A result that is dense by nature, not by a fallback, and beyond the limit.
     backward : tuple of Fallback
         What its gradient makes dense.
     gradient : str
-        Storage type of a variable's gradient, empty if it has none or that is not known.
+        Storage type of a variable's gradient, empty if unknown or without a gradient.
     """
 
     name: str
@@ -108,15 +108,15 @@ class Node(NamedTuple):
         return (*(one for one in (self.fallback, self.result) if one is not None), *self.backward)
 
 
-def _items(value: Any) -> list[Any]:
+def _items(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else []
 
 
-def _maps(value: Any) -> list[Mapping[str, Any]]:
+def _maps(value: object) -> list[Mapping[str, Any]]:
     return [item for item in _items(value) if isinstance(item, Mapping)]
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: int | None) -> int | None:
     found = number(value, -1.0)
     return int(found) if found >= 0 and not isinstance(value, bool) else None
 
@@ -128,14 +128,14 @@ def _array(value: Mapping[str, Any]) -> Array:
                  _whole(value.get("bytes")))
 
 
-def _fallback(value: Any) -> Fallback | None:
+def _fallback(value: dict[str, Any] | None) -> Fallback | None:
     if not isinstance(value, Mapping):
         return None
     return Fallback(str(value.get("what", "")), _whole(value.get("bytes")), str(value.get("remedy", "")),
                     bool(value.get("refused")))
 
 
-def read_graph(data: Any) -> list[Node]:
+def read_graph(data: object) -> list[Node]:
     """Read ``{"nodes": [...]}``; what cannot be read is left out, and inputs come before what uses them."""
     found: list[Node] = []
     for value in _maps(data.get("nodes") if isinstance(data, Mapping) else ()):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from .graph_data import Node
 
-__all__ = ["CARD", "GAP", "Layout", "Placed", "arrange"]
+__all__ = ["CARD", "GAP", "GraphLayout", "Placed", "arrange"]
 
 CARD, GAP, LANE, BETWEEN = 228.0, 22.0, 14.0, 46.0
 
@@ -30,7 +30,7 @@ class Placed(NamedTuple):
     height: float
 
 
-class Layout(NamedTuple):
+class GraphLayout(NamedTuple):
     """Where everything stands.
 
     Attributes
@@ -85,7 +85,7 @@ def _rows(nodes: Sequence[Node]) -> list[list[int]]:
     return rows
 
 
-def arrange(nodes: Sequence[Node], heights: Sequence[float]) -> Layout:
+def arrange(nodes: Sequence[Node], heights: Sequence[float]) -> GraphLayout:
     """Place every card, given its height, and route every edge around the others."""
     rows = _rows(nodes)
     row_of = {i: at for at, row in enumerate(rows) for i in row}
@@ -101,7 +101,7 @@ def arrange(nodes: Sequence[Node], heights: Sequence[float]) -> Layout:
         y += max((heights[i] for i in row), default=0.0) + BETWEEN
     bottoms = [tops[at] + max(heights[i] for i in row) for at, row in enumerate(rows)]
     cards = [Placed(items[i].center - CARD / 2, tops[row_of[i]], CARD, heights[i]) for i in range(len(nodes))]
-    return Layout(cards, _routes(nodes, cards, lanes, row_of, tops, bottoms), width, max(0.0, y - BETWEEN))
+    return GraphLayout(cards, _routes(nodes, cards, lanes, row_of, tops, bottoms), width, max(0.0, y - BETWEEN))
 
 
 _Lanes = dict[tuple[int, int, int], _Item]

@@ -1,18 +1,17 @@
-"""The live view of a graph in a notebook, on anywidget; imported only when one is asked for."""
+"""The live view of a graph in a notebook, on anywidget; imported on first use."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.errors import MissingPackageError
 from ..base.formatting import format_count
 from ..base.optional import optional_import
 from .graph import GraphDisplay, alarm_words, card_height, edge_path, graph_figure, kind_words, output_lines
 from .graph_data import Node, array_words, bytes_words, cost, read_graph
 from .graph_fold import folded
 from .graph_layout import arrange
-from .live import _absent, _bundle
+from .live import _bundle
 from .sources import module, read, style
 
 __all__ = ["GraphWidget", "graph_payload"]
@@ -21,7 +20,7 @@ __all__ = ["GraphWidget", "graph_payload"]
 MOST_LIVE = 1500
 
 
-def graph_payload(data: Any) -> dict[str, Any]:
+def graph_payload(data: object) -> dict[str, Any]:
     """The cards and edges of a graph with their places, as the front end draws them."""
     nodes, note = folded(read_graph(data), MOST_LIVE)
     layout = arrange(nodes, [card_height(node) for node in nodes])
@@ -47,54 +46,47 @@ def _card(node: Node) -> dict[str, Any]:
             "attrs": list(map(list, node.attrs))}
 
 
-try:
-    anywidget = optional_import("anywidget", "lab", "A live view")
-    traitlets = optional_import("traitlets", "lab", "A live view")
-except MissingPackageError as missing:
-    _Absent: Any = _absent(missing)
+anywidget = optional_import("anywidget", "lab", "A live view")
+traitlets = optional_import("traitlets", "lab", "A live view")
+Base: Any = anywidget.AnyWidget
 
-    class GraphWidget(_Absent):
-        """The live graph; needs anywidget, which is not installed."""
 
-else:
-    Base: Any = anywidget.AnyWidget
+class GraphWidget(Base):
+    """Live graph: pan, zoom, search, go from fallback to fallback, read an operator's arrays and remedies.
 
-    class GraphWidget(Base):  # type: ignore[no-redef]
-        """Live graph: pan, zoom, search, go from fallback to fallback, read an operator's arrays and remedies.
+    Parameters
+    ----------
+    data : dict
+        As ``graph_figure`` takes it.
+    title, description : str, optional
+        Heading, and the sentence below it.
 
-        Parameters
-        ----------
-        data : dict
-            As ``graph_figure`` takes it.
-        title, description : str, optional
-            Heading, and the sentence below it.
+    Attributes
+    ----------
+    selected : int
+        Number of the card whose details are shown, -1 for none.
+    """
 
-        Attributes
-        ----------
-        selected : int
-            Number of the card whose details are shown, -1 for none.
-        """
+    _esm = module("graph.js")
+    _css = f"{style()}\n{read('graph.css')}"
+    graph = traitlets.Dict().tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+    description = traitlets.Unicode("").tag(sync=True)
+    selected = traitlets.Int(-1).tag(sync=True)
 
-        _esm = module("graph.js")
-        _css = f"{style()}\n{read('graph.css')}"
-        graph = traitlets.Dict().tag(sync=True)
-        title = traitlets.Unicode("").tag(sync=True)
-        description = traitlets.Unicode("").tag(sync=True)
-        selected = traitlets.Int(-1).tag(sync=True)
+    def __init__(self, data: Mapping[str, Any] | None = None, title: str = "", description: str = "") -> None:
+        self._data = data
+        self._title = str(title) or "Storage types before anything runs"
+        super().__init__(graph=graph_payload(data), title=self._title, description=str(description) or self.static.alt)
 
-        def __init__(self, data: Mapping[str, Any] | None = None, title: str = "", description: str = "") -> None:
-            self._data = data
-            self._title = str(title) or "Storage types before anything runs"
-            super().__init__(graph=graph_payload(data), title=self._title, description=str(description) or self.static.alt)
+    @property
+    def static(self) -> GraphDisplay:
+        """The static picture and table of the same graph."""
+        return graph_figure(self._data, title=self._title)
 
-        @property
-        def static(self) -> GraphDisplay:
-            """The static picture and table of the same graph."""
-            return graph_figure(self._data, title=self._title)
+    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+        sentence = "A live graph to pan and zoom in; without a running kernel, its picture and table."
+        return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
-        def _repr_mimebundle_(self, **keywords: Any) -> Any:
-            sentence = "A live graph to pan and zoom in; without a running kernel, its picture and table."
-            return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
-
-        def __repr__(self) -> str:
-            return f"GraphWidget({format_count(len(self.graph.get('cards') or ()))} nodes)"
+    def __repr__(self) -> str:
+        return f"GraphWidget({format_count(len(self.graph.get('cards') or ()))} nodes)"

@@ -1,4 +1,4 @@
-"""What the live array inspector shows: the binned picture, and enough stored values to step through."""
+"""Data of the live array inspector: the binned picture, and stored values to step through."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FEW_ROWS = 200
 MOST_ROWS = 2_000_000
 
 
-def inspector_payload(array: Any, most: int = 64) -> dict[str, Any]:
+def inspector_payload(array: object, most: int = 64) -> dict[str, Any]:
     """Give an array as plain data for the live inspector, whose size does not grow with the array's.
 
     Parameters
@@ -66,7 +66,7 @@ def inspector_payload(array: Any, most: int = 64) -> dict[str, Any]:
 
 
 def _values(piece: np.ndarray) -> list[Any]:
-    """Values that JSON can say; what is not finite becomes its name."""
+    """Values for JSON; those that are not finite become text."""
     return [value if isinstance(value, int) else plain(value) for value in piece.tolist()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..base.formatting import format_count, format_duration, format_tick
-from .layout import APART, Block, Event, Window, merge, place_rows, ticks
+from .layout import APART, Event, EventBox, Window, merge, place_rows, ticks
 from .svg import Drawing, fit, text_width
 from .theme import ALARM, INK, LINE, MUTED, OTHER, STRIPE, ink_on, lane_order, operator_colors
 
@@ -17,7 +17,7 @@ ROW, GAP = 24.0, 6.0
 
 
 class Palette:
-    """Which colour and which letter stand for which operator.
+    """The colour and the letter of each operator.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Palette:
     """
 
     def __init__(self, ranking: Mapping[str, float], everything: Mapping[str, float] | None = None) -> None:
-        # The large part outweighs the rest, so that its operators are the ones told apart.
+        # The large part outweighs the rest, so that its operators get the colours.
         weight = 1.0 + sum((everything or ranking).values())
         totals = dict((everything or ranking).items())
         totals.update({name: weight + value for name, value in ranking.items()})
@@ -91,7 +91,7 @@ class LanePainter:
         self.scale = width / length if length > 0 else 0.0
         self.extents: dict[str, tuple[float, float]] = {}
         self.notes: list[str] = []
-        #: What is not drawn at all, in words.
+        #: Notes on events that are not drawn.
         self.left_out = ""
 
     def x(self, time: float) -> float:
@@ -149,7 +149,7 @@ class LanePainter:
 
     def _blocks(
         self, events: Sequence[Event], rows: Sequence[int], badges: Mapping[int, int]
-    ) -> dict[tuple[str, int], list[Block]]:
+    ) -> dict[tuple[str, int], list[EventBox]]:
         by_row: dict[tuple[str, int], list[Event]] = {}
         for event, row in zip(events, rows, strict=True):
             by_row.setdefault((event.lane, row), []).append(event)
@@ -172,8 +172,8 @@ class LanePainter:
         return blocks
 
     def _longest(
-        self, blocks: Mapping[tuple[str, int], list[Block]], badges: Mapping[int, int]
-    ) -> dict[tuple[str, int], list[Block]]:
+        self, blocks: Mapping[tuple[str, int], list[EventBox]], badges: Mapping[int, int]
+    ) -> dict[tuple[str, int], list[EventBox]]:
         """Keep the longest of what deep nesting, or many threads, paint over each other in the last row of a lane."""
         everything = [block for found in blocks.values() for block in found]
         everything.sort(key=lambda block: (id(block.event) not in badges, block.start - block.end))
@@ -186,7 +186,7 @@ class LanePainter:
         self.notes.append(self.left_out)
         return {key: [block for block in found if id(block) not in hidden] for key, found in blocks.items()}
 
-    def _row(self, blocks: Sequence[Block], y: float, height: float, badges: Mapping[int, int]) -> None:
+    def _row(self, blocks: Sequence[EventBox], y: float, height: float, badges: Mapping[int, int]) -> None:
         thin: dict[str, list[tuple[float, float, float, float]]] = {}
         wide = []
         for block in blocks:
@@ -204,7 +204,7 @@ class LanePainter:
             if id(block.event) in badges:
                 self._badge(self.x(block.start), y, badges[id(block.event)])
 
-    def _bar(self, block: Block, x: float, y: float, width: float, height: float) -> None:
+    def _bar(self, block: EventBox, x: float, y: float, width: float, height: float) -> None:
         event = block.event
         color = self.palette.colors[event.name]
         self.drawing.rect(x + 0.3, y, max(width - 0.6, 1.0), height, color, rx=2.0)

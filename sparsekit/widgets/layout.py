@@ -1,4 +1,4 @@
-"""Where each event of a timeline goes: lanes, rows, steps, and what is too small to draw alone."""
+"""Layout of the events of a timeline: lanes, rows, steps, and merged small events."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .theme import lane_order
 
 __all__ = [
     "APART",
-    "Block",
     "Event",
+    "EventBox",
     "Window",
     "clean",
     "lane_totals",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-#: Lanes that are no part of the work itself: shares are of the time without them.
+#: Lanes that are not part of the work itself: shares exclude their time.
 APART = ("compile", "profiler")
 
 
@@ -62,8 +62,8 @@ class Window(NamedTuple):
     reason: str
 
 
-class Block(NamedTuple):
-    """What is drawn as one rectangle: one event, or ``size`` neighbours too narrow to tell apart."""
+class EventBox(NamedTuple):
+    """A rectangle of the picture: one event, or ``size`` neighbours that are too narrow to draw alone."""
 
     event: Event
     start: float
@@ -85,7 +85,7 @@ def _event(fields: tuple[str, str, str, str, bool], own: tuple[Any, Any, Any, An
     return Event(name, kind, lane, number(own[0]), length, net, layer, fallback, record, 0.0, own[3])
 
 
-def _is_pair(item: Any) -> bool:
+def _is_pair(item: tuple[Any, ...]) -> bool:
     return (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Mapping)
             and isinstance(item[1], tuple) and len(item[1]) == 4)  # fmt: skip
 
@@ -172,7 +172,7 @@ def steps(events: Sequence[Event]) -> list[tuple[float, float]]:
     return list(zip(starts, [*starts[1:], last], strict=True))
 
 
-def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60) -> Window:
+def typical_window(events: Sequence[Event], choice: object = "auto", few: int = 60) -> Window:
     """Choose what to draw.
 
     Parameters
@@ -207,7 +207,7 @@ def typical_window(events: Sequence[Event], choice: Any = "auto", few: int = 60)
 
 
 def _typical(events: Sequence[Event], window: Window, large: float = 0.2) -> bool:
-    """Tell whether each lane that took a large share of the run is in the window, so that it shows where the time goes."""
+    """Whether the window contains each lane that took a large share of the run."""
     totals = {lane: own for lane, own in lane_totals(events).items() if lane not in APART}
     whole = sum(totals.values())
     inside = {event.lane for event in events if event.end > window.start and event.start < window.end}
@@ -215,26 +215,26 @@ def _typical(events: Sequence[Event], window: Window, large: float = 0.2) -> boo
 
 
 def stepped(events: Sequence[Event], few: int = 60) -> bool:
-    """Tell whether one training step says more than the whole run: many events, and at least three steps."""
+    """Whether one training step is more readable than the whole run: many events, and at least three steps."""
     return len(events) > few and len(steps(events)) >= 3
 
 
-def merge(events: Sequence[Event], least: float) -> list[Block]:
+def merge(events: Sequence[Event], least: float) -> list[EventBox]:
     """Join neighbours of one row that are shorter than ``least`` microseconds and touch on screen.
 
     A joined block takes the colour of the event in it that lasted longest; ``size`` says
     how many it stands for, so that the caption can.
     """
-    blocks: list[Block] = []
+    blocks: list[EventBox] = []
     for event in events:
         last = blocks[-1] if blocks else None
         small = event.duration < least
         joins = last is not None and small and last.end - last.start < least and event.start - last.end < least / 2
         if last is not None and joins:
             longest = event if event.duration > last.event.duration else last.event
-            blocks[-1] = Block(longest, last.start, max(last.end, event.end), last.size + 1)
+            blocks[-1] = EventBox(longest, last.start, max(last.end, event.end), last.size + 1)
         else:
-            blocks.append(Block(event, event.start, event.end, 1))
+            blocks.append(EventBox(event, event.start, event.end, 1))
     return blocks
 
 

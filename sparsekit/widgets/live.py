@@ -1,18 +1,18 @@
-"""Live views of a profile in a notebook, on anywidget; imported only when one is asked for."""
+"""Live views of a profile in a notebook, on anywidget; imported on first use."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ..base.errors import MissingPackageError, UnsupportedError
+from ..base.errors import UnsupportedError
 from ..base.formatting import format_count
 from ..base.optional import optional_import
 from ..base.tables import escape
 from .align import ALIGN, checked
 from .compare import timelines_figure
 from .display import Display
-from .layout import clean, typical_window
+from .layout import clean
 from .memory import memory_figure
 from .pack import pack_timeline
 from .sources import module, style
@@ -22,21 +22,11 @@ from .what_if import live_memory
 __all__ = ["CrossoverWidget", "InspectorWidget", "MemoryWidget", "MonitorWidget", "TimelineWidget", "XrayWidget"]
 
 
-def _bundle(live: Any, sentence: str, static: Display, text: str) -> Any:
-    """Add the static twin to a widget's own bundle, for where no kernel answers any more."""
+def _bundle(live: tuple[Any, ...], sentence: str, static: Display, text: str) -> tuple[dict[str, Any], ...]:
+    """Add the static picture to a widget's bundle, for viewers without a kernel."""
     data, metadata = live if isinstance(live, tuple) else (live or {}, {})
     html = f"<p>{escape(sentence)}</p>\n{static.html}"
     return {**data, "text/plain": text, "text/html": html}, metadata
-
-
-def _absent(missing: MissingPackageError) -> Any:
-    """What stands in for a live widget where anywidget is not installed: a class that says so when it is called."""
-
-    class Absent:
-        def __init__(self, *args: Any, **keywords: Any) -> None:
-            raise MissingPackageError(missing.message, hint=missing.hint) from missing
-
-    return Absent
 
 
 def _as_runs(records: Any) -> dict[str, list[Mapping[str, Any]]]:
@@ -48,205 +38,182 @@ def _as_runs(records: Any) -> dict[str, list[Mapping[str, Any]]]:
 def _marks_of(runs: Mapping[str, Any], marks: Any) -> list[Any]:
     found = list(marks or ())
     if found and len(runs) != 1:
-        raise UnsupportedError("Marks are shown for one run, not beside several.",
+        raise UnsupportedError("marks needs a single run.",
                                hint="leave out marks, or show each run alone.")  # fmt: skip
     return found
 
 
-try:
-    anywidget = optional_import("anywidget", "lab", "A live view")
-    traitlets = optional_import("traitlets", "lab", "A live view")
-except MissingPackageError as missing:
-    _Absent: Any = _absent(missing)
+anywidget = optional_import("anywidget", "lab", "A live view")
+traitlets = optional_import("traitlets", "lab", "A live view")
+Base: Any = anywidget.AnyWidget
 
-    class TimelineWidget(_Absent):
-        """The live timeline; needs anywidget, which is not installed."""
 
-    class MemoryWidget(_Absent):
-        """The live memory view; needs anywidget, which is not installed."""
+class _DataView(Base):
+    """A live view of plain data: ``data``, a heading, the finding below it, and the static twin of the same data."""
 
-    class InspectorWidget(_Absent):
-        """The live array inspector; needs anywidget, which is not installed."""
+    _css = style()
+    _sentence = ""
+    data = traitlets.Dict().tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+    description = traitlets.Unicode("").tag(sync=True)
 
-    class XrayWidget(_Absent):
-        """The live gradient X-ray; needs anywidget, which is not installed."""
+    def __init__(self, data: dict[str, Any], static: Display, title: str, description: str = "") -> None:
+        self._shown = static
+        super().__init__(data=data, title=str(title), description=str(description) or static.alt)
 
-    class CrossoverWidget(_Absent):
-        """The live crossover explorer; needs anywidget, which is not installed."""
+    @property
+    def static(self) -> Display:
+        """The static picture and table of the same data."""
+        return self._shown
 
-    class MonitorWidget(_Absent):
-        """The live training monitor; needs anywidget, which is not installed."""
+    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+        sentence = f"{self._sentence}; without a running kernel, its picture and table."
+        return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
-else:
-    Base: Any = anywidget.AnyWidget
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.title!r})"
 
-    class _DataView(Base):
-        """A live view of plain data: ``data``, a heading, the finding below it, and the static twin of the same data."""
 
-        _css = style()
-        _sentence = ""
-        data = traitlets.Dict().tag(sync=True)
-        title = traitlets.Unicode("").tag(sync=True)
-        description = traitlets.Unicode("").tag(sync=True)
+class InspectorWidget(_DataView):
+    """Live array inspector; see ``sparsekit.widgets.inspect``."""
 
-        def __init__(self, data: dict[str, Any], static: Display, title: str, description: str = "") -> None:
-            self._shown = static
-            super().__init__(data=data, title=str(title), description=str(description) or static.alt)
+    _esm = module("inspector.js")
+    _sentence = "A live view of a sparse array and its components"
 
-        @property
-        def static(self) -> Display:
-            """The static picture and table of the same data."""
-            return self._shown
 
-        def _repr_mimebundle_(self, **keywords: Any) -> Any:
-            sentence = f"{self._sentence}; without a running kernel, its picture and table."
-            return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
+class XrayWidget(_DataView):
+    """Live gradient X-ray; see ``sparsekit.widgets.xray``."""
 
-        def __repr__(self) -> str:
-            return f"{type(self).__name__}({self.title!r})"
+    _esm = module("xray.js")
+    _sentence = "A live view of one batch, from its rows to the lazy update"
 
-    class InspectorWidget(_DataView):  # type: ignore[no-redef]
-        """Live array inspector; see ``sparsekit.widgets.inspect``."""
 
-        _esm = module("inspector.js")
-        _sentence = "A live view of a sparse array and its components"
+class CrossoverWidget(_DataView):
+    """Live crossover explorer; see ``sparsekit.widgets.crossover``."""
 
-    class XrayWidget(_DataView):  # type: ignore[no-redef]
-        """Live gradient X-ray; see ``sparsekit.widgets.xray``."""
+    _esm = module("crossover.js")
+    _sentence = "A live view of where sparse storage pays"
 
-        _esm = module("xray.js")
-        _sentence = "A live view of one batch, from its rows to the lazy update"
 
-    class CrossoverWidget(_DataView):  # type: ignore[no-redef]
-        """Live crossover explorer; see ``sparsekit.widgets.crossover``."""
+class MonitorWidget(_DataView):
+    """Live training monitor; see ``sparsekit.widgets.monitor``."""
 
-        _esm = module("crossover.js")
-        _sentence = "A live view of where sparse storage pays"
+    _esm = module("monitor.js")
+    _sentence = "A live view of a training loop"
 
-    class MonitorWidget(_DataView):  # type: ignore[no-redef]
-        """Live training monitor; see ``sparsekit.widgets.monitor``."""
+    def show(self, data: dict[str, Any], static: Display) -> None:
+        """Take newer data; whatever shows this widget follows."""
+        self._shown = static
+        self.description = static.alt
+        self.data = data
 
-        _esm = module("monitor.js")
-        _sentence = "A live view of a training loop"
 
-        def show(self, data: dict[str, Any], static: Display) -> None:
-            """Take newer data; whatever shows this widget follows."""
-            self._shown = static
-            self.description = static.alt
-            self.data = data
+class TimelineWidget(Base):
+    """Live timeline: zoom, pan, search, click an operator to read what it did to which arrays.
 
-    class TimelineWidget(Base):  # type: ignore[no-redef]
-        """Live timeline: zoom, pan, search, click an operator to read what it did to which arrays.
+    Parameters
+    ----------
+    records : list of dict, or mapping of str to such lists
+        ``prof.records``, or several runs by name to compare on one axis.
+    title, description : str, optional
+        Heading, and the sentence below it.
+    color_by : {"operator", "lane", "layer", "density"}
+    marks : list of dict, optional
+        Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` gives those of the
+        profile.  The key ``m`` goes from one to the next.
+    align : {"auto", "step", "start"}
+        How several runs begin: the same step of each at the same place where they have steps, or all together and
+        nothing more; see ``timelines_figure`` for what a step is.  "auto" also aligns steps that are only
+        recognised.  Two buttons and the key ``a`` change it, ``[`` and ``]`` go from step to step.
 
-        Parameters
-        ----------
-        records : list of dict, or mapping of str to such lists
-            ``prof.records``, or several runs by name to compare on one axis.
-        title, description : str, optional
-            Heading, and the sentence below it.
-        color_by : {"operator", "lane", "layer", "density"}
-        marks : list of dict, optional
-            Markers, counters and densifications of one run, as for ``timeline_figure``; ``prof.timeline()`` gives those of the
-            profile.  The key ``m`` goes from one to the next.
-        align : {"auto", "step", "start"}
-            How several runs begin: the same step of each at the same place where they have steps, or all together and
-            nothing more; see ``timelines_figure`` for what a step is.  "auto" also aligns steps that are only
-            recognised.  Two buttons and the key ``a`` change it, ``[`` and ``]`` go from step to step.
+    Attributes
+    ----------
+    selected : int
+        Position of the chosen event among all events sorted by start, run after run; -1 for none.
+    """
 
-        Attributes
-        ----------
-        selected : int
-            Position of the chosen event among all events sorted by start, run after run; -1 for none.
-        """
+    _esm = module("timeline.js")
+    _css = style()
+    payload = traitlets.Bytes().tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+    description = traitlets.Unicode("").tag(sync=True)
+    color_by = traitlets.Enum(("operator", "lane", "layer", "density"), "operator").tag(sync=True)
+    align = traitlets.Enum(ALIGN, "auto").tag(sync=True)
+    selected = traitlets.Int(-1).tag(sync=True)
 
-        _esm = module("timeline.js")
-        _css = style()
-        payload = traitlets.Bytes().tag(sync=True)
-        title = traitlets.Unicode("").tag(sync=True)
-        description = traitlets.Unicode("").tag(sync=True)
-        color_by = traitlets.Enum(("operator", "lane", "layer", "density"), "operator").tag(sync=True)
-        align = traitlets.Enum(ALIGN, "auto").tag(sync=True)
-        selected = traitlets.Int(-1).tag(sync=True)
+    def __init__(
+        self, records: Any = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
+        align: str = "auto", marks: Any = None,
+    ) -> None:  # fmt: skip
+        self._runs = _as_runs(records)
+        self._marks = _marks_of(self._runs, marks)
+        self._title = str(title)
+        self._align = checked(align)  # what the picture was asked to be, whatever is pressed later
+        super().__init__(
+            payload=pack_timeline(self._runs, self._marks),
+            title=self._title,
+            description=str(description) or self._finding(),
+            color_by=color_by,
+            align=align,
+        )
 
-        def __init__(
-            self, records: Any = (), title: str = "Timeline", description: str = "", color_by: str = "operator",
-            align: str = "auto", marks: Any = None,
-        ) -> None:  # fmt: skip
-            self._runs = _as_runs(records)
-            self._marks = _marks_of(self._runs, marks)
-            self._title = str(title)
-            self._align = checked(align)  # what the picture was asked to be, whatever is pressed later
-            super().__init__(
-                payload=pack_timeline(self._runs, self._marks),
-                title=self._title,
-                description=str(description) or self._finding(),
-                color_by=color_by,
-                align=align,
-            )
 
-        def _finding(self) -> str:
-            """The headline, which is about the whole run, and what part of it the view opens on."""
-            found = self.static.alt
-            if len(self._runs) != 1:
-                return found
-            window = typical_window(clean(next(iter(self._runs.values()))))
-            return f"Whole run: {found} The view opens on {window.reason}." if window.reason else found
+    @property
+    def static(self) -> Display:
+        """The static picture and table of the same data."""
+        if len(self._runs) == 1:
+            return timeline_figure(next(iter(self._runs.values())), title=self._title, marks=self._marks)
+        return timelines_figure(self._runs, title=self._title, align=self._align)
 
-        @property
-        def static(self) -> Display:
-            """The static picture and table of the same data."""
-            if len(self._runs) == 1:
-                return timeline_figure(next(iter(self._runs.values())), title=self._title, marks=self._marks)
-            return timelines_figure(self._runs, title=self._title, align=self._align)
+    @property
+    def selected_record(self) -> Mapping[str, Any] | None:
+        """The record of the chosen event, or None."""
+        ordered = [event.record for records in self._runs.values() for event in clean(records)]
+        return ordered[self.selected] if 0 <= self.selected < len(ordered) else None
 
-        @property
-        def selected_record(self) -> Mapping[str, Any] | None:
-            """The record of the chosen event, or None."""
-            ordered = [event.record for records in self._runs.values() for event in clean(records)]
-            return ordered[self.selected] if 0 <= self.selected < len(ordered) else None
+    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+        sentence = "A live timeline of each operator; without a running kernel, its picture and table."
+        return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
-        def _repr_mimebundle_(self, **keywords: Any) -> Any:
-            sentence = "A live timeline of each operator; without a running kernel, its picture and table."
-            return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
+    def __repr__(self) -> str:
+        events = sum(len(records) for records in self._runs.values())
+        return f"TimelineWidget({format_count(events)} events, color_by={self.color_by!r})"
 
-        def __repr__(self) -> str:
-            events = sum(len(records) for records in self._runs.values())
-            return f"TimelineWidget({format_count(events)} events, color_by={self.color_by!r})"
 
-    class MemoryWidget(Base):  # type: ignore[no-redef]
-        """Live memory view: by role over time, and what was alive at the peak.
+class MemoryWidget(Base):
+    """Live memory view: by role over time, and what was alive at the peak.
 
-        Parameters
-        ----------
-        memory : dict
-            ``prof.memory``.
-        title, description : str, optional
-            Heading, and the sentence below it.
-        """
+    Parameters
+    ----------
+    memory : dict
+        ``prof.memory``.
+    title, description : str, optional
+        Heading, and the sentence below it.
+    """
 
-        _esm = module("memory.js")
-        _css = style()
-        memory = traitlets.Dict().tag(sync=True)
-        title = traitlets.Unicode("").tag(sync=True)
-        description = traitlets.Unicode("").tag(sync=True)
+    _esm = module("memory.js")
+    _css = style()
+    memory = traitlets.Dict().tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+    description = traitlets.Unicode("").tag(sync=True)
 
-        def __init__(
-            self, memory: Mapping[str, Any] | None = None, title: str = "Memory", description: str = ""
-        ) -> None:
-            self._title = str(title)
-            found = live_memory(memory)
-            alt = memory_figure(found).alt
-            super().__init__(memory=found, title=self._title, description=str(description) or alt)
+    def __init__(
+        self, memory: Mapping[str, Any] | None = None, title: str = "Memory", description: str = ""
+    ) -> None:
+        self._title = str(title)
+        found = live_memory(memory)
+        alt = memory_figure(found).alt
+        super().__init__(memory=found, title=self._title, description=str(description) or alt)
 
-        @property
-        def static(self) -> Display:
-            """The static picture and table of the same data."""
-            return memory_figure(self.memory, title=self._title)
+    @property
+    def static(self) -> Display:
+        """The static picture and table of the same data."""
+        return memory_figure(self.memory, title=self._title)
 
-        def _repr_mimebundle_(self, **keywords: Any) -> Any:
-            sentence = "A live view of memory by role; without a running kernel, its picture and table."
-            return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
+    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
+        sentence = "A live view of memory by role; without a running kernel, its picture and table."
+        return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
-        def __repr__(self) -> str:
-            samples = len(self.memory.get("samples") or ())
-            return f"MemoryWidget({format_count(samples)} samples)"
+    def __repr__(self) -> str:
+        samples = len(self.memory.get("samples") or ())
+        return f"MemoryWidget({format_count(samples)} samples)"

@@ -85,7 +85,7 @@ class MarkLanes:
                 self.drawing.text(x + 8, y + 4, label, size=11.5)
 
     def _sign(self, kind: str, x: float, y: float) -> None:
-        """A diamond for a marker, a triangle for an array that became dense: told apart without their colours."""
+        """A diamond for a marker, a triangle for an array that became dense: which differ in shape, not only in colour."""
         path = f"M{x - 6:.2f} {y - 5:.2f}h12l-6 11z" if kind == DENSE else f"M{x:.2f} {y - 6:.2f}l5 6l-5 6l-5 -6z"
         self.drawing.add("path", d=path, fill=ALARM if kind == DENSE else INK, stroke=INK, stroke_width=0.8)
 
@@ -146,6 +146,6 @@ def heights(marks: Sequence[Mark], series: Sequence[Series], window: Window) -> 
 
 
 def left_out(series: Sequence[Series]) -> str:
-    """A note on the counters for which there is no room."""
+    """A note on the counters that do not fit."""
     rest = len(series) - MOST_COUNTERS
     return f"{format_count(rest)} more {COUNTER}s are in the table." if rest > 0 else ""

@@ -1,4 +1,4 @@
-"""What happened at an instant, beside the operators: markers, counters, and arrays that silently became dense."""
+"""Instants of a profile: markers, counters, and arrays that implicitly became dense."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = (MARKER, COUNTER, DENSE)
 
 
 class Mark(NamedTuple):
-    """One instant; ``value`` is NaN for what is no counter, and for a counter whose value is no number."""
+    """One instant; ``value`` is nan for other marks than counters, and for values that are not numbers."""
 
     kind: str
     name: str
@@ -46,7 +46,7 @@ class Series(NamedTuple):
     unit: str
     times: list[float]
     values: list[float]
-    #: Values that were no numbers, and are not drawn.
+    #: Number of values that are not numbers, and not drawn.
     odd: int
 
     def say(self, value: float) -> str:
@@ -75,7 +75,7 @@ def _mark(mark: Mapping[str, Any]) -> Mark:
 
 
 def read_marks(marks: Iterable[Mapping[str, Any]] | None) -> list[Mark]:
-    """Read instants as a profile gives them, sorted by time; what is none is left out."""
+    """Read instants as a profile gives them, sorted by time; invalid entries are left out."""
     if not isinstance(marks, (list, tuple)):
         marks = list(marks or ()) if isinstance(marks, Iterable) else []
     found = [_mark(mark) for mark in marks if isinstance(mark, Mapping)]

@@ -1,18 +1,23 @@
-"""Memory over time and what was alive at its peak -> pictures by role, and bars that compare runs."""
+"""Pictures of memory over time by role, and of the arrays alive at the peak."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_shape, format_share, number
 from .display import Display
 from .lanes import axis
 from .layout import ticks
 from .pack import plain
+from .plots import drawing_on, legend_words, number_axis, plain_text
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, ink_on, role_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["WIDTH", "Alive", "Sample", "alive_of", "alive_rows", "color_of_role", "heading", "memory_figure", "memory_payload",
            "role_keys", "samples_of", "sum_by"]
@@ -132,7 +137,7 @@ def _finding(memory: Mapping[str, Any], samples: Sequence[Sample], alive: Sequen
     return f"{words} The whole process peaked at {format_bytes(process)}." if process > 0 else words
 
 
-def sum_by(alive: Iterable[Alive], key: Any) -> dict[Any, float]:
+def sum_by(alive: Iterable[Alive], key: Callable[..., Any]) -> dict[Any, float]:
     """Add up bytes by key."""
     totals: dict[Any, float] = {}
     for item in alive:
@@ -144,7 +149,7 @@ def _role(item: Alive) -> str:
     return item.role
 
 
-def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12) -> Display:
+def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Any = None) -> Any:
     """Draw memory over time by role, with the peak marked, beside what was alive at the peak.
 
     Parameters
@@ -154,14 +159,18 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     title : str, optional
     rows : int
         Rows of the table.
+    ax : matplotlib.axes.Axes, optional
+        Draw memory over time on these axes, in their own style.
 
     Returns
     -------
-    Display
-        The picture and, as its twin, the table of what was alive at the peak.
+    Display or matplotlib.axes.Axes
+        The picture and, as its twin, the table of what was alive at the peak; ``ax`` where it is given.
     """
     memory = memory if isinstance(memory, Mapping) else {}
     samples, alive = samples_of(memory), _alive(memory)
+    if ax is not None:
+        return _on_axes(ax, samples, str(title))
     finding = _finding(memory, samples, alive)
     drawing = Drawing(WIDTH)
     y = heading(drawing, str(title) or "Where the memory goes", finding)
@@ -175,6 +184,24 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
         bottom = role_keys(drawing, {role: color_of_role(role) for role in roles}, y + 296, 78.0)
     svg = drawing.finish(bottom, finding)
     return Display(svg, finding, ALIVE_COLUMNS, alive_rows(memory, rows), "Alive at the peak")
+
+
+def _on_axes(ax: Any, samples: Sequence[Sample], title: str) -> Any:
+    """Stacked steps of matplotlib, one layer a role; each level holds until the next sample."""
+    points = _thin(samples)
+    roles = role_order(role for sample in points for role in sample.roles)
+    with drawing_on(ax) as matplotlib:
+        if roles:
+            start, end = points[0].time, points[-1].time
+            points.append(points[-1]._replace(time=end + ((end - start) * 0.02 or 1.0)))  # the last level is a level too
+            layers = [[sample.roles.get(role, 0.0) for sample in points] for role in roles]
+            ax.stackplot([sample.time for sample in points], layers,
+                         step="post", labels=[legend_words(role) for role in roles], colors=list(map(color_of_role, roles)))
+            ax.legend()
+        ax.set_title(plain_text(title))
+        number_axis(matplotlib, ax.xaxis, format_duration)
+        number_axis(matplotlib, ax.yaxis, format_bytes)
+    return ax
 
 
 def heading(drawing: Drawing, title: str, finding: str) -> float:
@@ -192,7 +219,7 @@ def color_of_role(role: str) -> str:
 
 
 def _thin(samples: Sequence[Sample], most: int = MOST_POINTS) -> list[Sample]:
-    """Keep the highest sample of each stretch, so that no peak gets lost."""
+    """Keep the highest sample of each stretch, so that peaks are kept."""
     if len(samples) <= most:
         return list(samples)
     size = math.ceil(len(samples) / most)

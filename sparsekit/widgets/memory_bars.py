@@ -8,6 +8,7 @@ from typing import Any
 from ..base.formatting import format_bytes, format_ratio
 from .display import Display
 from .memory import WIDTH, Alive, alive_of, color_of_role, heading, role_keys, samples_of, sum_by
+from .plots import drawing_on, legend_words, number_axis, plain_text
 from .svg import Drawing, fit, text_width
 from .theme import MUTED, SERIES, ink_on, role_order
 
@@ -20,7 +21,8 @@ def memory_bars(
     memories: Mapping[str, Mapping[str, Any] | None],
     by: str = "role",
     title: str = "",
-) -> Display:
+    ax: Any = None,
+) -> Any:
     """Compare the peaks of several runs, each bar split by role or by component.
 
     Parameters
@@ -30,13 +32,17 @@ def memory_bars(
     by : {"role", "component"}
         What the parts of a bar are.
     title : str, optional
+    ax : matplotlib.axes.Axes, optional
+        Draw the bars on these axes, in their own style.
 
     Returns
     -------
-    Display
-        The picture and a table with one row per run.
+    Display or matplotlib.axes.Axes
+        The picture and a table with one row per run; ``ax`` where it is given.
     """
     runs = {str(name): _parts(memory if isinstance(memory, Mapping) else {}, by) for name, memory in memories.items()}
+    if ax is not None:
+        return _on_axes(ax, runs, str(title), by)
     totals = {name: sum(parts.values()) for name, parts in runs.items()}
     return _draw(runs, str(title) or f"Memory at the peak, by {by}", _comparison(totals, runs), by)
 
@@ -47,9 +53,8 @@ def peaks_figure(runs: Mapping[str, Sequence[Alive]], title: str, finding: str) 
 
 
 def _draw(runs: Mapping[str, Mapping[str, float]], title: str, finding: str, by: str) -> Display:
-    order = role_order if by == "role" else _component_order
-    keys = order(key for parts in runs.values() for key in parts)
-    colors = {key: color_of_role(key) if by == "role" else SERIES[i % len(SERIES)] for i, key in enumerate(keys)}
+    colors = _colors(runs, by)
+    keys = list(colors)
     totals = {name: sum(parts.values()) for name, parts in runs.items()}
     drawing = Drawing(WIDTH)
     y = heading(drawing, title, finding)
@@ -63,6 +68,30 @@ def _draw(runs: Mapping[str, Mapping[str, float]], title: str, finding: str, by:
         for name, parts in runs.items()
     ]
     return Display(drawing.finish(y, finding), finding, columns, rows, f"Bytes alive at the peak, by {by}")
+
+
+def _colors(runs: Mapping[str, Mapping[str, float]], by: str) -> dict[str, str]:
+    """The parts of all bars in their order, and the colour of each."""
+    order = role_order if by == "role" else _component_order
+    keys = order(key for parts in runs.values() for key in parts)
+    return {key: color_of_role(key) if by == "role" else SERIES[i % len(SERIES)] for i, key in enumerate(keys)}
+
+
+def _on_axes(ax: Any, runs: Mapping[str, Mapping[str, float]], title: str, by: str) -> Any:
+    """Bars of matplotlib, one below the other, their parts side by side."""
+    done = [0.0] * len(runs)
+    with drawing_on(ax) as matplotlib:
+        for key, color in _colors(runs, by).items():
+            sizes = [parts.get(key, 0.0) for parts in runs.values()]
+            ax.barh(range(len(runs)), sizes, 0.6, left=done, color=color, label=legend_words(key))
+            done = [start + size for start, size in zip(done, sizes, strict=True)]
+        ax.set_title(plain_text(title))
+        ax.set_yticks(range(len(runs)), [plain_text(name) for name in runs])
+        ax.invert_yaxis()
+        number_axis(matplotlib, ax.xaxis, format_bytes)
+        if any(done):
+            ax.legend()
+    return ax
 
 
 def _component_order(names: Iterable[str]) -> list[str]:

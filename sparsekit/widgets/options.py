@@ -1,21 +1,20 @@
-"""Numbers that a display is asked for: what cannot be meant is refused by name, not replaced."""
+"""Checks of the options of displays: invalid values raise a named error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from ..base.errors import ParameterError, UnknownNameError
+from ..base.errors import ParameterError, UnknownNameError, expected
 from ..base.formatting import number
 
 __all__ = ["known", "share", "whole"]
 
-#: Whole numbers beyond this are none that a page can count with.
+#: The largest integer that JavaScript represents exactly.
 MOST = 1 << 53
 
 
 def known(what: str, given: Iterable[str], names: Iterable[str]) -> None:
-    """Refuse options that there are none of.
+    """Raise for unknown options.
 
     Raises
     ------
@@ -28,29 +27,29 @@ def known(what: str, given: Iterable[str], names: Iterable[str]) -> None:
             raise UnknownNameError.of(what, name, names)
 
 
-def whole(name: str, value: Any, what: str, least: int = 1) -> int:
-    """Give ``value`` as a whole number from ``least`` on; ``what`` it counts is for the message.
+def whole(name: str, value: bytes | int | str, what: str, least: int = 1) -> int:
+    """Return ``value`` as an integer of at least ``least``; ``what`` it counts is for the hint.
 
     Raises
     ------
     ParameterError
-        If it is none.
+        If it is something else.
     """
     found = number(value, -1.0) if not isinstance(value, (bool, str, bytes)) else -1.0
     if not least <= found <= MOST or found != int(found):
-        raise ParameterError(f"{name}={value!r} is no number of {what}.", hint=f"a whole number from {least} on.")
+        raise ParameterError(expected(name, f"an integer of at least {least}", value), hint=f"it is a number of {what}.")
     return int(found)
 
 
-def share(name: str, value: Any) -> float:
-    """Give ``value`` as a share from 0 to 1.
+def share(name: str, value: bytes | float | str | None) -> float:
+    """Return ``value`` as a number from 0 to 1.
 
     Raises
     ------
     ParameterError
-        If it is none.
+        If it is something else.
     """
     found = number(value, -1.0) if not isinstance(value, (bool, str, bytes)) else -1.0
     if not 0 <= found <= 1:
-        raise ParameterError(f"{name}={value!r} is no share.", hint="a number from 0 to 1, such as 0.001 for 0.1 %.")
+        raise ParameterError(expected(name, "a number from 0 to 1", value), hint="0.001 is 0.1 %.")
     return found

@@ -51,7 +51,7 @@ class _Names:
         self.numbers: dict[Any, int] = {}
         self.values: list[Any] = []
 
-    def find(self, key: Any, build: Callable[[], Any]) -> int:
+    def find(self, key: object, build: Callable[[], Any]) -> int:
         """Give the number of ``key``; the first time, keep what ``build`` gives for it."""
         found = self.numbers.get(key)
         if found is None:
@@ -59,13 +59,13 @@ class _Names:
             self.values.append(build())
         return found
 
-    def text(self, value: Any) -> int:
+    def text(self, value: str) -> int:
         """Give the number of a string."""
         return self.find(str(value), lambda: plain(str(value)))
 
 
 def _key(array: Mapping[str, Any]) -> Any:
-    """Tell array descriptions apart without writing each of them as JSON."""
+    """A hashable key of an array description, without writing it as JSON."""
     try:
         key = (tuple(array["shape"]), *(array.get(name) for name in _FIELDS), tuple(array["components"].items()))
         hash(key)
@@ -149,7 +149,7 @@ class _Columns:
         for array in (*sides[0], *sides[1]):
             data["array"].append(self._number(array, self._described))
 
-    def _number(self, value: Any, find: Callable[[Any], int]) -> int:
+    def _number(self, value: object, find: Callable[[Any], int]) -> int:
         """Look a value up by its address first: calls of one kind share their descriptions."""
         known = self._known.get(id(value))
         if known is None:
@@ -158,7 +158,7 @@ class _Columns:
                 self._known[id(value)] = known
         return known[0]
 
-    def _attributes(self, value: Any) -> int:
+    def _attributes(self, value: dict[str, Any]) -> int:
         attributes = plain(value)
         return self.attributes.find(json.dumps(attributes, sort_keys=True), lambda: attributes)
 
@@ -302,5 +302,5 @@ def _blocks(header: dict[str, Any], data: Mapping[str, Any]) -> bytes:
     return gzip.compress(head.ljust(start, b"\0") + bytes(body), compresslevel=6, mtime=0)
 
 
-def _json(value: Any) -> bytes:
+def _json(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=True).encode()

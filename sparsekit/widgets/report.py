@@ -6,7 +6,7 @@ import base64
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.tables import escape, html_table
 from .break_even import crossover_figure, crossover_payload
@@ -21,6 +21,10 @@ from .spy import array_figure
 from .timeline import timeline_figure
 from .training import monitor_figure, monitor_payload
 from .what_if import live_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["html_report"]
 
@@ -82,11 +86,11 @@ def _contents(headings: Iterable[str]) -> str:
     return f'<nav aria-label="Contents"><ol>{"".join(links)}</ol></nav>\n'
 
 
-def _section(number: int, heading: str, content: Any) -> str:
+def _section(number: int, heading: str, content: dict[str, Any]) -> str:
     return f'<section>\n<h2 id="section-{number}">{escape(heading)}</h2>\n{_content(content)}\n</section>'
 
 
-def _content(content: Any) -> str:
+def _content(content: object) -> str:
     if isinstance(content, Display):
         return _static(content)
     if isinstance(content, (list, tuple)):
@@ -120,11 +124,11 @@ def _timeline(records: Any, title: str, align: str = "auto", marks: Any = None) 
     return display, {"payload": payload, "color_by": "operator", "align": align, "selected": -1}
 
 
-def _memory(memory: Any, title: str) -> tuple[Display, dict[str, Any]]:
+def _memory(memory: dict[str, float | Sequence[Any]], title: str) -> tuple[Display, dict[str, Any]]:
     return memory_figure(memory, title=title), {"memory": live_memory(memory)}
 
 
-def _inspector(array: Any, title: str) -> tuple[Display, dict[str, Any]]:
+def _inspector(array: object, title: str) -> tuple[Display, dict[str, Any]]:
     return array_figure(array, title=title), {"data": inspector_payload(array)}
 
 
@@ -136,7 +140,7 @@ def _crossover(options: Any, title: str) -> tuple[Display, dict[str, Any]]:
     return crossover_figure(**options, title=title), {"data": crossover_payload(**options)}
 
 
-def _monitor(monitor: Any, title: str) -> tuple[Display, dict[str, Any]]:
+def _monitor(monitor: dict[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     data = monitor if isinstance(monitor, Mapping) else monitor.data
     return monitor_figure(data, title=title), {"data": monitor_payload(data)}
 
@@ -163,7 +167,7 @@ def _live(kind: str, display: Display, content: Mapping[str, Any], values: dict[
     )
 
 
-def _json(value: Any) -> str:
+def _json(value: dict[str, int | str]) -> str:
     """Write JSON that cannot end the script element it stands in, whatever a name contains."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

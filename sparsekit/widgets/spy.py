@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from .components import Grid, Parts, bin_density, len_of, read_array, take_slice
 from .display import Display
 from .svg import Drawing, fit, text_width, wrap
 from .theme import INK, LINE, MUTED, OTHER, PAPER, SERIES, STRIPE, ink_on
+
+if TYPE_CHECKING:
+    from ..base.types import Array, Scalar, Shape
+
 
 __all__ = ["LEVELS", "array_figure", "array_finding", "array_html", "cell_text", "level_of", "small_spy"]
 
@@ -87,7 +91,7 @@ def _spread(parts: Parts) -> str:
     return f" {words}."
 
 
-def cell_text(value: Any) -> str:
+def cell_text(value: object) -> str:
     """Write one stored value in at most seven characters or so."""
     if isinstance(value, (float, np.floating)):
         number = float(value)
@@ -142,7 +146,7 @@ def _axes(drawing: Drawing, parts: Parts, box: tuple[float, float, float, float]
     drawing.text(x, y + h + size + 4, fit(words, 300, size), size=size, fill=MUTED)
 
 
-def small_spy(array: Any, most: int = 40) -> str:
+def small_spy(array: dict[str, Array | str | Shape] | Parts, most: int = 40) -> str:
     """The picture that an array's own display shows: an SVG document of about 300 × 200 pixels, or its few values."""
     parts = read_array(array)
     drawing = Drawing(330)
@@ -161,7 +165,7 @@ def small_spy(array: Any, most: int = 40) -> str:
     return drawing.finish(height + 60, array_finding(parts))
 
 
-def array_html(array: Any, context: str = "") -> str:
+def array_html(array: object, context: str = "") -> str:
     """An array's own display in a notebook: its facts as a table and its values as a binned picture.
 
     Parameters
@@ -180,8 +184,8 @@ def array_html(array: Any, context: str = "") -> str:
     return f"{shown.image}\n<table>{rows}</table>"
 
 
-def array_figure(array: Any, title: str = "", most: int = 64) -> Display:
-    """Draw a sparse array: where its values lie, beside the components that say so.
+def array_figure(array: object, title: str = "", most: int = 64) -> Display:
+    """Draw a sparse array: the places of its values, beside its components.
 
     A small array is drawn number by number; a large one as blocks, coloured by the share of each block that
     is stored, in O(stored values) and without becoming dense.
@@ -202,7 +206,7 @@ def array_figure(array: Any, title: str = "", most: int = 64) -> Display:
     Raises
     ------
     UnsupportedError
-        If it is no sparse array.
+        If it is not a sparse array.
     """
     parts = read_array(array)
     finding = array_finding(parts)
@@ -310,12 +314,12 @@ def _strips(drawing: Drawing, parts: Parts, x: float, y: float) -> float:
     return y + 20
 
 
-def _color(row: Any) -> str:
+def _color(row: Scalar) -> str:
     return SERIES[int(row) % len(SERIES)]
 
 
 def _row_labels(drawing: Drawing, rows: Sequence[Any], x: float, y: float, wide: float) -> None:
-    """Name the row where it begins, the second channel beside its colour; only its number where there is no room for more."""
+    """Label each row at its start, in addition to its colour; with its number only if there is little room."""
     for i, row in enumerate(rows):
         if not i or rows[i - 1] != row:
             room = wide * sum(other == row for other in rows) - 4

@@ -1,4 +1,4 @@
-"""Just enough SVG: escaped, deterministic, presentation attributes only."""
+"""A minimal writer of SVG: escaped, deterministic, presentation attributes only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def text_width(text: str, size: float) -> float:
     return units * size
 
 
-def fit(text: Any, width: float, size: float) -> str:
+def fit(text: object, width: float, size: float) -> str:
     """Shorten ``text`` with an ellipsis until it fits ``width`` pixels; empty if not even that does."""
     words = " ".join(str(text).split())
     if text_width(words, size) <= width:
@@ -54,7 +54,7 @@ def wrap(text: str, width: float, size: float, most: int = 2) -> list[str]:
     return [fit(line, width, size) for line in lines]
 
 
-def _figure(value: Any) -> str:
+def _figure(value: float | str) -> str:
     """Write an attribute's value; lengths with at most two decimals."""
     if isinstance(value, float):
         written: str = f"{value:.2f}".rstrip("0").rstrip(".")
@@ -93,7 +93,7 @@ class Drawing:
         """Add a straight line."""
         self.add("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), stroke=stroke, **attributes)
 
-    def text(self, x: float, y: float, content: str, size: float = 12, fill: str = INK, **attributes: Any) -> None:
+    def text(self, x: float, y: float, content: str, size: float = 12, fill: str = INK, **attributes: str | None) -> None:
         """Add one line of text; ``y`` is its baseline."""
         self.add("text", content, x=float(x), y=float(y), font_size=float(size), fill=fill, **attributes)
 
@@ -117,7 +117,7 @@ class Drawing:
         return f"url(#{name})"
 
     def finish(self, height: float, title: str) -> str:
-        """Give the document: own paper, the title for readers who cannot see it, and all that was added."""
+        """Return the document: its background, the title for screen readers, and all elements."""
         size = f'width="{_figure(float(self.width))}" height="{_figure(float(height))}"'
         box = f'viewBox="0 0 {_figure(float(self.width))} {_figure(float(height))}"'
         definitions = f"<defs>{''.join(self._definitions.values())}</defs>" if self._definitions else ""

@@ -1,4 +1,4 @@
-"""Records -> a picture of when each operator ran, one lane per phase of training."""
+"""A picture of when each operator ran, with one lane per phase of training."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEFT, RIGHT = 96.0, 148.0
 def timeline_figure(
     records: Iterable[Mapping[str, Any]] | None,
     title: str = "",
-    window: Any = "auto",
+    window: str = "auto",
     rows: int = 12,
     marks: Iterable[Mapping[str, Any]] | None = None,
 ) -> Display:

@@ -1,4 +1,4 @@
-"""A training loop watched: loss, rows touched, density of the gradients, and where the time goes, step by step."""
+"""A monitor of a training loop: loss, rows touched, density of the gradients, and time by phase, step by step."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from typing import Any, Self
 from ..base.errors import MissingPackageError
 from ..base.formatting import format_count, format_density, format_duration, format_share, number
 from ..base.scoped import Scoped
-from .charts import DASHES, Line, Plot, key
+from .charts import Line
 from .display import Display
 from .pack import plain
-from .svg import Drawing, fit, text_width, wrap
-from .theme import MUTED, OTHER, SERIES, ink_on
+from .plots import DASHES, Sheet, drawing_on, legend_words, lines_on, number_axis, plain_text
+from .svg import text_width
+from .theme import MUTED, OTHER, PAPER, SERIES, ink_on
 
-__all__ = ["MOST_POINTS", "Monitor", "monitor", "monitor_figure", "monitor_payload"]
+__all__ = ["MOST_POINTS", "TrainingMonitor", "monitor", "monitor_figure", "monitor_payload"]
 
 #: Points a curve may have; above twice that many, neighbours are merged into their mean.
 MOST_POINTS = 400
@@ -29,7 +30,7 @@ PHASES = ("read", "forward", "backward", "update")
 REST = "rest"
 
 
-def monitor(trainer: Any = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> Monitor:
+def monitor(trainer: object = None, title: str = "Training", live: bool | None = None, every: float = 0.5) -> TrainingMonitor:
     """Watch a training loop.
 
     Parameters
@@ -40,11 +41,11 @@ def monitor(trainer: Any = None, title: str = "Training", live: bool | None = No
     live : bool, optional
         Show a live view while the loop runs; by default in a notebook where anywidget is installed.
     every : float
-        Seconds between two updates of the live view, at least; slow ones make it more.
+        Seconds between two updates of the live view, at least; more if updates are slow.
 
     Returns
     -------
-    Monitor
+    TrainingMonitor
         A context manager, and afterwards a result that shows its picture and table.
 
     Examples
@@ -57,11 +58,11 @@ def monitor(trainer: Any = None, title: str = "Training", live: bool | None = No
     ...         trainer.step(batch_size)
     ...         m.step(loss)
     """
-    return Monitor(trainer, title, live, every)
+    return TrainingMonitor(trainer, title, live, every)
 
 
-class Monitor(Scoped):
-    """What ``monitor`` gives: collects one point a step, and shows them live if asked to.
+class TrainingMonitor(Scoped):
+    """The result of ``monitor``: collects one point a step, and shows the points live if requested.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ class Monitor(Scoped):
         """The trainer's own ``step``, or None if it is its class's."""
         return getattr(self.trainer, "__dict__", {}).get("step")
 
-    def _enter(self, before: Any) -> Self:
+    def _enter(self, before: object) -> Self:
         self._began = time.perf_counter()
         self._wrap()
         if self._live or (self._live is None and _in_notebook()):
@@ -114,7 +115,7 @@ class Monitor(Scoped):
         original = self.trainer.step
 
         @functools.wraps(original)
-        def step(*args: Any, **keywords: Any) -> Any:
+        def step(*args: int, **keywords: object) -> Any:
             with self.phase("update"):
                 result = original(*args, **keywords)
             self._look()
@@ -143,7 +144,7 @@ class Monitor(Scoped):
                 return
             yield batch
 
-    def step(self, loss: Any = None, **more: float) -> None:
+    def step(self, loss: object = None, **more: float) -> None:
         """End a step of training.
 
         Parameters
@@ -151,7 +152,7 @@ class Monitor(Scoped):
         loss : float or array, optional
             Of an array, the mean; it is waited for.
         **more : float
-            ``rows`` and ``density`` of the gradients where there is no trainer to look at.
+            ``rows`` and ``density`` of the gradients if no trainer is given.
         """
         now = time.perf_counter()
         self._steps += 1
@@ -163,7 +164,7 @@ class Monitor(Scoped):
         if self._steps == 1:
             self._first = sum(spent.values())
         if self._steps == 2:
-            self._totals = {}  # the first step compiles: it is told apart as soon as there is another
+            self._totals = {}  # the first step compiles: it is kept apart as soon as there is another
         for name, seconds in spent.items():
             self._totals[name] = self._totals.get(name, 0.0) + seconds
         point = {"step": self._steps, "loss": value, **self._seen, **{k: number(v) for k, v in more.items()},
@@ -190,7 +191,7 @@ class Monitor(Scoped):
             amount = math.prod(gradient.shape)
             size += amount
             if gradient.stype == "row_sparse":
-                if not sparse:  # rows of dense gradients say nothing beside these
+                if not sparse:  # rows of dense gradients are not counted with these
                     rows = all_rows = 0
                 sparse = True
                 count = int(gradient.indices.shape[0])
@@ -242,7 +243,7 @@ class Monitor(Scoped):
             self._widget = None
 
     def _send(self, last: bool = False) -> None:
-        """Update the live view, at most as often as asked for, and so seldom that it takes a twentieth of the time."""
+        """Update the live view, at most as often as requested, and so rarely that it takes a twentieth of the time."""
         start = time.perf_counter()
         if self._widget is None or not (last or start - self._sent >= max(self.every, self._wait)):
             return
@@ -257,11 +258,11 @@ class Monitor(Scoped):
         self._sent = time.perf_counter()
         self._wait = 20 * (self._sent - start)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return self.static._repr_mimebundle_()
 
     def __repr__(self) -> str:
-        return f"<Monitor: {self.static.alt}>"
+        return f"<TrainingMonitor: {self.static.alt}>"
 
 
 _END = object()
@@ -274,12 +275,12 @@ def _in_notebook() -> bool:
     return shell is not None and getattr(shell, "kernel", None) is not None
 
 
-def _gradients(trainer: Any) -> Iterator[Any]:
+def _gradients(trainer: object) -> Iterator[Any]:
     for parameter in getattr(trainer, "_params", None) or ():
         try:
             if parameter.grad_req != "null":
                 yield from parameter.list_grad()[:1]
-        except Exception:  # one that has no gradient yet is none to look at
+        except Exception:  # a parameter without a gradient yet is skipped
             continue
 
 
@@ -365,32 +366,46 @@ def _finding(data: Mapping[str, Any]) -> str:
     return f"{words}."
 
 
-def monitor_figure(data: Mapping[str, Any] | None, title: str = "") -> Display:
+def monitor_figure(data: Mapping[str, Any] | None, title: str = "", ax: Any = None) -> Any:
     """Draw loss, rows touched, density of the gradients and time by phase over the steps of a training loop.
 
     Parameters
     ----------
     data : dict
-        ``Monitor.data``.
+        ``TrainingMonitor.data``.
     title : str, optional
+    ax : matplotlib.axes.Axes, optional
+        Draw the loss alone, on these axes, in their own style.
 
     Returns
     -------
-    Display
-        The picture and a table of first, last, smallest and largest values.
+    Display or matplotlib.axes.Axes
+        The picture and a table of first, last, smallest and largest values; ``ax`` where it is given.
+
+    Raises
+    ------
+    MissingPackageError
+        If matplotlib is not installed; without ``ax`` when the picture is looked at.
     """
     found = monitor_payload(data)
-    finding = _finding(found)
-    drawing = Drawing(WIDTH)
-    drawing.text(20, 32, fit(str(title) or "Training", WIDTH - 40, 19), size=19, font_weight="bold")
-    lines = wrap(finding, WIDTH - 40, 13, 3)
-    for i, line in enumerate(lines):
-        drawing.text(20, 53 + 17 * i, line, size=13, fill=MUTED)
-    y = 60.0 + 17 * len(lines)
-    if found["steps"]:
-        y = _panels(drawing, found, y + 34)
-    columns = ("", "first", "last", "smallest", "largest")
-    return Display(drawing.finish(y + 8, finding), finding, columns, _rows(found), "Over the steps of training")
+    if ax is not None:
+        with drawing_on(ax):
+            ax.set_title(plain_text(title))
+            ax.set(xlabel="step", ylabel="loss")
+            lines_on(ax, found["steps"], series(found)[0][1])
+        return ax
+    finding, columns = _finding(found), ("", "first", "last", "smallest", "largest")
+    # Drawn when it is looked at: a live view makes a new one many times a second, of which it needs the words.
+    picture = functools.partial(_picture, found, str(title) or "Training", finding)
+    return Display(picture, finding, columns, _rows(found), "Over the steps of training")
+
+
+def _picture(found: Mapping[str, Any], title: str, finding: str) -> str:
+    with drawing_on() as matplotlib:
+        sheet = Sheet(matplotlib, WIDTH, title, finding, 504 if found["steps"] else 8)
+        if found["steps"]:
+            _panels(matplotlib, sheet, found)
+        return sheet.finish()
 
 
 def _short(value: float) -> str:
@@ -418,41 +433,51 @@ def top_of(lines: Iterable[Line]) -> float:
     return highest
 
 
-def _panels(drawing: Drawing, found: Mapping[str, Any], top: float) -> float:
+def _panels(matplotlib: Any, sheet: Sheet, found: Mapping[str, Any]) -> None:
+    """A panel for each series, and below them how the whole time is split."""
     steps = found["steps"]
     for i, (title, lines, label) in enumerate(series(found)):
-        box = (76.0 + 498 * (i % 2), top + 214 * (i // 2), 400.0, 150.0)
+        ax = sheet.axes(76 + 498 * (i % 2), 42 + 214 * (i // 2), 400, 150)
+        ax.set_title(title)
         known = [value for line in lines for value in line.values if value is not None]
         if not known:
-            drawing.text(box[0], box[1] - 12, title, size=13.5, font_weight="bold")
-            drawing.text(box[0], box[1] + 20, "not recorded", size=12, fill=MUTED)
+            ax.set(frame_on=False, xticks=[], yticks=[])
+            ax.text(0, 0.85, "not recorded", color=MUTED, transform=ax.transAxes)
             continue
-        low, high = min(known) if title == "loss" else 0.0, top_of(lines)
-        plot = Plot(drawing, box, (steps[0], steps[-1]), (min(low, min(known)), high * 1.05))
-        cut = f"cut off: up to {label(max(known))}" if max(known) > high else ""
-        plot.axes(title, label, format_count, cut or ("by step" if i == 0 else ""))
-        for place, line in enumerate(lines):
-            plot.curve(steps, line, DASHES[place % len(DASHES)], 1.8)
-    return _split(drawing, found, top + 428)
+        low, high = min([*known, *([] if title == "loss" else [0.0])]), top_of(lines)
+        lines_on(ax, steps, lines, 1.8)
+        top = high * 1.05 if high > 0 else high
+        if math.isfinite(top - low) and top > low:
+            ax.set_ylim(low, top)
+        if steps[-1] > steps[0]:
+            ax.set_xlim(steps[0], steps[-1])
+        number_axis(matplotlib, ax.yaxis, label)
+        number_axis(matplotlib, ax.xaxis, format_count, 6, whole=True)
+        note = f"cut off: up to {label(max(known))}" if max(known) > high else "by step" if i == 0 else ""
+        ax.set_title(note, loc="right", color=MUTED, size=8.25, weight="normal")
+    _split(sheet, found)
 
 
-def _split(drawing: Drawing, found: Mapping[str, Any], y: float) -> float:
-    """One bar of the whole time, by phase, and below it what each dash means."""
+def _split(sheet: Sheet, found: Mapping[str, Any]) -> None:
+    """One bar of the whole time, by phase, and below it what each line means."""
     whole = sum(found["totals"].values())
     if not whole:
-        return y
-    x, room = 20.0, WIDTH - 40
-    lines = []
+        return
+    room = WIDTH - 40
+    ax = sheet.axes(20, 440, room, 24)
+    ax.set(frame_on=False, xticks=[], yticks=[], xlim=(0, whole))
+    done = 0.0
     for i, (name, amount) in enumerate(found["totals"].items()):
         color = SERIES[i] if i < len(SERIES) else OTHER
-        width = room * amount / whole
-        drawing.rect(x, y - 26, max(width - 1, 0.6), 24, color)
+        ax.barh(0, amount, left=done, color=color, edgecolor=PAPER, linewidth=0.75)
+        each = format_duration(amount / max(1.0, found["total"] - 1))
+        ax.plot([], [], color=color, linestyle=DASHES[i % len(DASHES)], label=legend_words(f"{name} {each}"))
         words = f"{name} {format_share(amount, whole)}"
-        if text_width(words, 12) < width - 8:
-            drawing.text(x + 6, y - 10, words, size=12, fill=ink_on(color))
-        x += width
-        lines.append(Line(f"{name} {format_duration(amount / max(1.0, found['total'] - 1))}", (), color))
-    return key(drawing, lines, 20, y + 18)
+        if text_width(words, 12) < room * amount / whole - 8:
+            ax.annotate(words, (done, 0), (4.5, 0), textcoords="offset points", color=ink_on(color), size=9,
+                        verticalalignment="center")
+        done += amount
+    ax.legend(loc="upper left", bbox_to_anchor=(-0.006, -0.1), ncols=8, columnspacing=1.5)
 
 
 def _rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:

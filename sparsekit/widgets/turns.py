@@ -1,4 +1,4 @@
-"""Programs run in turns -> the ratio of every block, and the interval that follows."""
+"""A picture of programs that ran in turns: the ratio of every block, and the interval."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from ..base.formatting import format_duration, number
 from .charts import Plot
 from .display import Display
+from .plots import drawing_on, plain_text
 from .svg import Drawing, fit, wrap
 from .theme import ALARM, INK, MUTED, SERIES
 
@@ -23,7 +24,8 @@ APART = 56.0
 SLOWER, FASTER, SAME = ALARM, SERIES[3], SERIES[0]
 
 
-def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = "") -> Display:
+def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = "",
+                 ax: Any = None) -> Any:
     """Draw each program's ratio to the first: a dot for every block, a bar for the interval, a line at 1.
 
     Parameters
@@ -35,11 +37,16 @@ def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
     table : dict
         ``columns rows``: the table that says the same.
     title : str, optional
+    ax : matplotlib.axes.Axes, optional
+        Draw the ratios on these axes, in their own style.
 
     Returns
     -------
-    Display
+    Display or matplotlib.axes.Axes
+        ``ax`` where it is given.
     """
+    if ax is not None:
+        return _on_axes(ax, rows, str(title))
     drawing = Drawing(WIDTH)
     drawing.text(20, 32, fit(title or "Programs run in turns", WIDTH - 40, 19), size=19, font_weight="bold")
     top = 53.0
@@ -58,6 +65,25 @@ def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping
         _program(plot, row, str(table["rows"][place + 1][3]), top + ROW * place)
     return Display(drawing.finish(top + height + 34, finding), finding, table["columns"], table["rows"],
                    "Programs run in turns")
+
+
+def _on_axes(ax: Any, rows: Sequence[Mapping[str, Any]], title: str) -> Any:
+    """A row of dots, an interval and a ratio for each program but the first, by matplotlib."""
+    others = rows[1:]
+    with drawing_on(ax) as matplotlib:
+        ax.axvline(1.0, color=MUTED, linewidth=1)
+        for place, row in enumerate(others):
+            color = {"slower": SLOWER, "faster": FASTER}.get(row["verdict"], SAME)
+            ax.plot(row["ratios"], [place] * len(row["ratios"]), "o", color=color, alpha=0.45, markersize=4)
+            ax.plot([row["low"], row["high"]], [place + 0.2] * 2, color=color, linewidth=3)
+            ax.plot(row["ratio"], place + 0.2, "|", color=MUTED, markersize=10)
+        ax.set_yticks(range(len(others)), [plain_text(row["name"]) for row in others])
+        ax.set(title=plain_text(title), xlabel=f"time by {plain_text(rows[0]['name'])}", xscale="log",
+               ylim=(len(others) - 0.4, -0.6))
+        ax.xaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda ratio, _: f"{ratio:.3g}×"))
+        ax.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+    return ax
 
 
 def _axis(plot: Plot, top: float, height: float, first: str, low: float, high: float) -> None:

@@ -12,7 +12,7 @@ from .spy import array_figure
 __all__ = ["crossover", "inspect", "xray"]
 
 
-def inspect(array: Any, title: str = "Inside the array") -> Any:
+def inspect(array: object, title: str = "Inside the array") -> Any:
     """Step through a sparse array: each stored value linked to its place in the matrix and in the components.
 
     Parameters
@@ -30,7 +30,7 @@ def inspect(array: Any, title: str = "Inside the array") -> Any:
     Raises
     ------
     UnsupportedError
-        If it is no sparse array.
+        If it is not a sparse array.
     MissingPackageError
         If anywidget is not installed.
     """
@@ -39,7 +39,7 @@ def inspect(array: Any, title: str = "Inside the array") -> Any:
     return InspectorWidget(inspector_payload(array), array_figure(array, title), title)
 
 
-def xray(batches: Any, units: int | None = None, gradient: Any = None, upstream: Any = None,
+def xray(batches: object, units: int | None = None, gradient: object = None, upstream: object = None,
          title: str = "What one batch does to the weight") -> Any:  # fmt: skip
     """Step through one batch: csr rows, touched weight rows, row-sparse gradient, lazy update.
 

@@ -1,4 +1,4 @@
-"""What the peak would have been with other types, gradients, states or batches: recomputed exactly, nothing is run."""
+"""The peak with other types, gradients, states or batches: recomputed exactly without a run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .memory import Alive, alive_of, memory_payload
 from .memory_bars import peaks_figure
 from .pack import plain
 
-__all__ = ["SWITCHES", "Run", "Supposed", "alive_if", "live_memory", "run_of", "what_if_figure"]
+__all__ = ["SWITCHES", "RecordedMemory", "Supposed", "alive_if", "live_memory", "run_of", "what_if_figure"]
 
-#: What is changed, one switch at a time, where nothing is asked for: words and options.
+#: The changes that are drawn by default, one at a time: text and options.
 SWITCHES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("int32 indices", {"index_dtype": "int32"}), ("float16 values", {"value_dtype": "float16"}),
     ("row-sparse gradients", {"gradient": "row_sparse"}), ("dense gradients", {"gradient": "default"}),
@@ -25,8 +25,8 @@ SWITCHES: tuple[tuple[str, dict[str, Any]], ...] = (
 )  # fmt: skip
 
 
-class Run(NamedTuple):
-    """What the memory of a changed run is worked out from.
+class RecordedMemory(NamedTuple):
+    """The recorded data from which the memory of a changed run is computed.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Run(NamedTuple):
 
 
 class Supposed(NamedTuple):
-    """What would be alive at the peak: the components, in how far that is not exact, and whether the peak comes elsewhere."""
+    """What would be alive at the peak: the components, why they are estimates, and whether the peak moves."""
 
     alive: list[Alive]
     notes: list[str]
@@ -73,7 +73,7 @@ class Supposed(NamedTuple):
         return sum(item.bytes for item in self.alive)
 
 
-def run_of(memory: Mapping[str, Any] | None) -> Run:
+def run_of(memory: Mapping[str, Any] | None) -> RecordedMemory:
     """Read what a profile says of its memory.
 
     Parameters
@@ -93,9 +93,9 @@ def run_of(memory: Mapping[str, Any] | None) -> Run:
     places = [numbers.setdefault(kind, len(numbers)) for kind in rows]
     said = memory.get("gradient_rows")
     known = {str(owner): int(number(rows)) for owner, rows in said.items()} if isinstance(said, Mapping) else {}
-    known.update({kind[1]: kind[5][0] for kind in rows if kind[1] not in known
-                  and (kind[0], kind[2], kind[4]) == ("gradient", "row_sparse", "indices")})
-    return Run([item for item, _ in found], places, list(numbers), moments, batch, known, bounds, sets, apart)
+    known.update({kind.owner: kind.part[0] for kind in rows if kind.owner not in known
+                  and (kind.role, kind.stype, kind.component) == ("gradient", "row_sparse", "indices")})
+    return RecordedMemory([item for item, _ in found], places, list(numbers), moments, batch, known, bounds, sets, apart)
 
 
 def _kind(item: Alive, raw: Mapping[str, Any]) -> Kind:
@@ -115,27 +115,28 @@ def _lives(found: Any) -> tuple[
     list[Kind], list[list[tuple[int, int]]] | None, int, dict[int, int], list[tuple[int, ...]],
     list[tuple[int, ...]]
 ]:  # fmt: skip
-    """The moments that a profiler gives; those of a file are not believed unless they are what they should be."""
+    """The moments that a profiler gives; those of a file are validated."""
     try:
-        kinds = [(str(role), str(owner), str(stype), tuple(map(int, shape)), str(component), tuple(map(int, part)), str(dtype),
-                  int(size)) for role, owner, stype, shape, component, part, dtype, size in found["kinds"]]
+        kinds = [Kind(str(role), str(owner), str(stype), tuple(map(int, shape)), str(component), tuple(map(int, part)),
+                      str(dtype), int(size)) for role, owner, stype, shape, component, part, dtype, size in found["kinds"]]
         moments = [[(int(kind), int(count)) for kind, count in moment] for moment in found["moments"]]
         bounds = {int(length): int(rows) for length, rows in found["bounds"].items()}
         sets, apart = ([tuple(map(int, shape)) for shape in found.get(name, [])] for name in ("data_sets", "apart"))
-        if any(item_size(kind[6]) < 1 for kind in kinds) or any(not 0 <= kind < len(kinds) for one in moments for kind, _ in one):
+        numbers = (number for one in moments for number, _ in one)
+        if any(item_size(kind.dtype) < 1 for kind in kinds) or any(not 0 <= number < len(kinds) for number in numbers):
             return [], None, 0, {}, [], []
         return kinds, moments, int(found["batch"]), bounds, sets, apart
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
         return [], None, 0, {}, [], []
 
 
-def alive_if(run: Run, index_dtype: str | None = None, value_dtype: str | None = None, gradient: str | None = None,
+def alive_if(run: RecordedMemory, index_dtype: str | None = None, value_dtype: str | None = None, gradient: str | None = None,
              lazy_state: bool = False, batch: float = 1.0) -> Supposed:  # fmt: skip
     """Give what would be alive at the peak with other choices, component by component.
 
     Parameters
     ----------
-    run : Run
+    run : RecordedMemory
         ``run_of(memory)``.
     index_dtype : {"int32", "int64"}, optional
     value_dtype : {"float16", "float32", "float64"}, optional
@@ -164,7 +165,7 @@ def alive_if(run: Run, index_dtype: str | None = None, value_dtype: str | None =
     return Supposed(alive, sizes.notes, elsewhere)
 
 
-def _named(run: Run, moment: Iterable[tuple[int, int]]) -> Iterator[tuple[Alive, Kind, int]]:
+def _named(run: RecordedMemory, moment: Iterable[tuple[int, int]]) -> Iterator[tuple[Alive, Kind, int]]:
     """What was alive at another moment; names and layers are those of arrays alike at the recorded peak."""
     names = dict(zip(reversed(run.numbers), reversed(run.alive), strict=True))
     layers = {item.owner: item.layer for item in run.alive}
@@ -185,7 +186,7 @@ def live_memory(memory: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**memory_payload(memory), "model": plain(model)}
 
 
-def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options: Any) -> Display:
+def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options: float | str) -> Display:
     """Draw what the peak would have been with other types, gradients, states or batches.
 
     Parameters
@@ -204,7 +205,7 @@ def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options:
     Raises
     ------
     UnknownNameError
-        If there is no such element or index type.
+        If an element type or an index type is unknown.
     """
     run = run_of(memory)
     runs = {"as it was": alive_if(run)}
@@ -215,7 +216,7 @@ def what_if_figure(memory: Mapping[str, Any] | None, title: str = "", **options:
     return peaks_figure({name: one.alive for name, one in runs.items()}, str(title) or "What if", _finding(run, runs))
 
 
-def _finding(run: Run, runs: Mapping[str, Supposed]) -> str:
+def _finding(run: RecordedMemory, runs: Mapping[str, Supposed]) -> str:
     totals = {name: one.bytes for name, one in runs.items()}
     before = totals["as it was"]
     if before <= 0:

@@ -64,7 +64,7 @@ def test_a_worker_that_cannot_is_a_named_error():
 
 
 @pytest.mark.parametrize(
-    ("rival", "message"), [("tensor=python", "rival named 'tensor'"), ("torch", "names no Python"),
+    ("rival", "message"), [("tensor=python", "rival named 'tensor'"), ("torch", "--rival must be torch=PYTHON, got torch"),
                            ("torch=/no/such/python", "could not be started")]
 )  # fmt: skip
 def test_an_unusable_rival_is_refused(rival, message):

@@ -84,5 +84,5 @@ def test_a_page_needs_a_folder(tmp_path):
 
 
 def test_the_variants_have_no_rivals():
-    with pytest.raises(SparsekitError, match="ours alone"):
+    with pytest.raises(SparsekitError, match="measures only this library"):
         variants.run({"torch": "python"}, quick=True)

@@ -208,3 +208,11 @@ def test_a_quadratic_of_unsigned_integers_takes_negative_factors():
         x = mx.nd.array([[3, 0, 20]], dtype="uint8").tostype(stype)
         made = mx.nd.contrib.quadratic(x, a=1, b=-2, c=0)
         assert (made.stype, made.asnumpy().tolist()) == (stype, [[3, 0, 360 - 256]])
+
+
+@pytest.mark.parametrize(("left", "right"), [(np.int32, np.int64), (np.int64, np.int32), (np.int32, np.int32)])
+def test_integers_to_negative_powers_lose_their_fraction(left, right):
+    bases, exponents = np.array([2, 4, 1, -1, -2], left), np.array([-1, 3, -3, -3, -2], right)
+    found = mx.nd.broadcast_power(mx.nd.array(bases, dtype=left), mx.nd.array(exponents, dtype=right))
+    assert found.dtype == np.result_type(left, right)
+    assert found.asnumpy().tolist() == np.trunc(bases.astype(float) ** exponents).astype(int).tolist() == [0, 64, 1, -1, 0]

@@ -28,7 +28,7 @@ def cases():
         if op.gradient_function is None or name in LEFT_OUT or random or (op.mutates and name != "BatchNorm"):
             continue
         for number, (arrays, attrs) in enumerate(op.sample()[:2]):
-            places = [place for place in range(len(arrays)) if place not in op.flat]
+            places = [place for place in range(len(arrays)) if place not in op.nondifferentiable]
             attrs = {**attrs, **({op.sparse_output: None} if op.name == "dot" else {})}
             if places:
                 yield pytest.param(op, [array.astype(np.float64) for array in arrays], attrs, places, id=f"{name}-{number}")

@@ -19,8 +19,8 @@ import sparsekit as mx
 from sparsekit.base.errors import SparsekitError, StorageFallbackWarning
 from sparsekit.core import dispatch
 from sparsekit.core.dispatch import wrap
+from sparsekit.ops.elementwise.unary import on_data
 from sparsekit.ops.samples import grid
-from sparsekit.ops.unary import on_data
 from sparsekit.storage import CSR, RowSparse, convert
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

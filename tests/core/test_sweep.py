@@ -152,7 +152,7 @@ def test_gradient_by_projection(op, arrays, attrs, stypes):
     if op.name == "Cast":
         attrs = {"dtype": "float64"}
     stores = whole_weight(op, stypes, arrays, attrs)
-    places = [place for place in range(len(arrays)) if place not in op.flat]
+    places = [place for place in range(len(arrays)) if place not in op.nondifferentiable]
     steps = [np.where(array != 0, rng.standard_normal(array.shape), 0) if place in places else np.zeros(array.shape)
              for place, array in enumerate(arrays)]
     inputs = tuple(wrap(store, CPU) for store in stores)
@@ -230,7 +230,7 @@ def test_momentum_update_is_its_formula(grad_stype, state_stype, lazy):
 def test_inferred_gradients_are_those_that_arrive(op, arrays, attrs, stypes):
     """Running the gradient rule abstractly gives the shape and storage type that the backward pass gives."""
     inputs = tuple(wrap(store, CPU) for store in whole_weight(op, stypes, arrays, attrs))
-    places = [place for place in range(len(arrays)) if place not in op.flat]
+    places = [place for place in range(len(arrays)) if place not in op.nondifferentiable]
     for place in places:
         inputs[place].attach_grad()
     with warnings.catch_warnings():

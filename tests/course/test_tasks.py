@@ -88,7 +88,7 @@ def test_an_interruption_is_none_of_its_business():
     [
         (68, 68.0, None), (np.float32(68), 68, None), (70, 68, "The answer is not 70: that is too much."),
         (True, 1, "The answer is True, of type bool; a number is wanted."), ("68", 68, "a number is wanted"),
-        (float("nan"), 1, "no finite number"), ([0, 1], [0, 1], None),
+        (float("nan"), 1, "not a finite number"), ([0, 1], [0, 1], None),
         ([0, 2], [0, 1], "Entry 1 of the answer, 2, is not right."), ([0], [0, 1], "The answer has 1 entries, not 2."),
         ("csr", "csr", None), ("default", "csr", "The answer is not 'default'."),
         (5, "csr", "str is wanted"), (5, [0], "a list is wanted"), (True, True, None), (False, True, "The answer is not False."),

@@ -26,7 +26,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import DataFileError, DownloadError, ShapeError, UnknownNameError
-from sparsekit.base.progress import Progress, size_text
+from sparsekit.base.progress import Progress
 from sparsekit.datasets import archives, download, fetch_libsvm, fetch_movielens, libsvm_file, libsvm_sets, movielens
 from sparsekit.datasets.archives import open_member, unpack
 from sparsekit.datasets.download import Source, data_home, fetch
@@ -311,7 +311,7 @@ def test_the_rest_that_was_asked_for_is_put_behind_what_is_here(raw, tmp_path):
 
 
 @pytest.mark.parametrize(("answer", "size", "said"), [
-    ([head(), *[b"x" * 65536] * 200], 100_000, "sends more than the 100,000 bytes"),
+    ([head(), *[b"x" * 65536] * 200], 100_000, "sends more than the expected 100,000 bytes"),
     ([head("Transfer-Encoding: chunked"), *[b"10000\r\n" + b"x" * 65536 + b"\r\n"] * 200], 100_000, "sends more than"),
     ([head("Content-Length: 99999"), b"x" * 99_999], 100_000, "is 99,999 bytes long, not 100,000"),
     ([head("Content-Length: " + "9" * 15), b"x"], None, "takes 1000.0 TB|takes 1000000.0 GB|, but"),
@@ -346,7 +346,7 @@ def test_answers_that_make_no_sense_are_named_and_written_within_bounds(raw, tmp
 def test_a_file_of_unknown_length_has_a_bound(raw, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "LARGEST", 1 << 20)
     raw.answers.append([head(), *[b"x" * 65536] * 200])
-    with pytest.raises(DownloadError, match="sends more than the 1,048,576 bytes"):
+    with pytest.raises(DownloadError, match="sends more than the expected 1,048,576 bytes"):
         fetch(Source(raw.url, "file"), tmp_path, progress=False)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 1 << 20
 
@@ -399,25 +399,47 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress(monkeypatch):
-    log, terminal = io.StringIO(), Terminal()
-    for stream, expected in ((log, ""), (terminal, "\rname [######")):
-        shown = Progress("name", 4000, True, stream)
-        shown._last -= 5
-        shown.advance(1000)
-        assert stream.getvalue().startswith(expected)
-        assert bool(stream.getvalue()) == bool(expected)
-        shown.close()
-    assert log.getvalue().startswith("name [######..................] 1.0 kB of 4.0 kB, ")
-    assert log.getvalue().count("\n") == 1
-    assert terminal.getvalue().endswith("\r")
-    silent = io.StringIO()
-    shown = Progress("name", None, False, silent)
-    shown.advance(10)
-    assert shown.text(shown._start + 1) == "name: 10 B, 10 B/s"
+def test_progress_on_a_terminal():
+    terminal = Terminal()
+    shown = Progress("name", 4000, done=500, stream=terminal)
+    shown._last -= 5
+    shown.advance(500)
+    assert "name:  25%|" in terminal.getvalue()
+    assert "1.00k/4.00k" in terminal.getvalue()
     shown.close()
-    assert silent.getvalue() == ""
-    assert [size_text(10**power) for power in (0, 3, 6, 9, 12)] == ["1 B", "1.0 kB", "1.0 MB", "1.0 GB", "1.0 TB"]
+    assert not terminal.getvalue().rstrip("\r").rpartition("\r")[2].strip()
+
+
+def test_progress_in_a_log():
+    log = io.StringIO()
+    shown = Progress("name", 4000, stream=log)
+    shown._last -= 5
+    shown.advance(1000)
+    assert log.getvalue() == ""
+    shown._last -= 10
+    shown.advance(1000)
+    shown.advance(500)
+    shown.close(logged=True)
+    assert log.getvalue() == "name: 2.00 kB of 4.00 kB\nname: 2.50 kB of 4.00 kB\n"
+
+
+def test_progress_that_is_not_to_be_shown():
+    for silent in (io.StringIO(), Terminal()):
+        shown = Progress("name", None, shown=False, stream=silent)
+        shown._last -= 20
+        shown.advance(10)
+        assert shown.text() == "name: 10 B"
+        shown.close(logged=True)
+        assert silent.getvalue() == ""
+
+
+def test_a_terminal_without_tqdm_shows_no_progress(monkeypatch, tmp_path, server):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr("sparsekit.base.progress.REDRAW", -1.0)
+    assert fetch(Source(f"{server.url}/file", "file"), tmp_path).path.read_bytes() == BODY
+    assert terminal.getvalue() == ""
 
 
 def zipped(**members):
@@ -454,7 +476,7 @@ def test_packed_text(tmp_path, packed, member):
         (tmp_path / "short").write_bytes(packed[:len(packed) * 2 // 3])
         with pytest.raises(DataFileError, match=r"damaged or cut short|no member"):
             unpack(tmp_path / "short", tmp_path / "other", member)
-    with pytest.raises(DataFileError, match="far more than data of its size"):
+    with pytest.raises(DataFileError, match="far more bytes than its size allows"):
         unpack(tmp_path / "packed", tmp_path / "other", member, limit=len(TEXT) - 1)
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
         {"packed", "text"} | ({"short"} if packed is not TEXT else set()))
@@ -537,7 +559,7 @@ def test_bombs_are_not_unpacked(tmp_path, monkeypatch):
     for packed, member in ((zipped(a=zeros), "a"), (tarred("w:gz", a=zeros), "a"), (tarred("w:gz", b=zeros, a=TEXT), "a"),
                            (gzip.compress(zeros), None), (bz2.compress(zeros), None), (lzma.compress(zeros), None)):
         (tmp_path / "packed").write_bytes(packed)
-        with pytest.raises(DataFileError, match="far more than data of its size"):
+        with pytest.raises(DataFileError, match="far more bytes than its size allows"):
             unpack(tmp_path / "packed", tmp_path / "text", member)
         assert [one.name for one in tmp_path.iterdir()] == ["packed"]
 
@@ -648,7 +670,7 @@ def test_movielens_that_is_none(server, tmp_path):
     options = {"root": tmp_path, "site": server.url, "progress": False}
     for text in (b"1,2,three,4\n", b"1,2,3\n", b"1,2,3,4\n5,6"):
         server.files["ml-latest-small.zip"] = zipped(**{"ml-latest-small__ratings.csv": text})
-        with pytest.raises(DataFileError, match="lines that are no rating"):
+        with pytest.raises(DataFileError, match="lines that are not ratings"):
             fetch_movielens("latest-small", refresh=True, **options)
     with pytest.raises(UnknownNameError, match="size of MovieLens named '2m'"):
         fetch_movielens("2m", **options)

@@ -32,9 +32,9 @@ def test_vocabulary_is_in_the_order_of_frequency():
     numbers = small.to_indices(["b", "c", "a"])
     assert (numbers.tolist(), numbers.dtype) == ([0, 1, 2], np.int32)
     assert small.to_tokens(numbers) == ["b", "<unk>", "a"]
-    with pytest.raises(RowIndexError, match="no token 3 among 3"):
+    with pytest.raises(RowIndexError, match="Token 3 is out of range for a vocabulary of 3"):
         small.to_tokens([3])
-    with pytest.raises(ShapeError, match="tells nothing apart"):
+    with pytest.raises(ShapeError, match="size must be at least 2, got "):
         Vocabulary(tokens, size=1)
 
 
@@ -60,7 +60,7 @@ def test_the_manual():
 def test_what_is_not_there(monkeypatch):
     with pytest.raises(MissingPackageError, match="no_such_package"):
         load_pydoc(packages=["no_such_package"])
-    with pytest.raises(ShapeError, match="nothing to train on"):
+    with pytest.raises(ShapeError, match="must leave a share for training"):
         load_pydoc(validation_share=0.5, test_share=0.5)
     monkeypatch.setitem(sys.modules, "pydoc_data.topics", None)
     with pytest.raises(MissingPackageError, match="without the text of its manual"):
@@ -84,11 +84,11 @@ def test_pieces_go_on_where_the_last_ended(length, batch, steps):
 
 
 def test_pieces_that_cannot_be():
-    with pytest.raises(ShapeError, match="no step for 4 columns"):
+    with pytest.raises(ShapeError, match="4 tokens is too short for 4 columns"):
         BPTTBatches(range(4), 4, 2)
     with pytest.raises(ShapeError, match="at least 1"):
         BPTTBatches(range(4), 0, 2)
     with pytest.raises(UnknownNameError, match="last named 'pad'"):
         BPTTBatches(range(9), 2, 2, last="pad")
-    with pytest.raises(RowIndexError, match="no batch 4 among 4"):
+    with pytest.raises(RowIndexError, match="Batch 4 is out of range for 4 batches"):
         BPTTBatches(range(9), 2, 1)[4]

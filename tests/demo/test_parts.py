@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sparsekit.base import progress as base_progress
 from sparsekit.base.machine import available_memory
 from sparsekit.demo import command, compare, progress
 from sparsekit.demo.page import typical
@@ -80,27 +81,33 @@ def test_a_log_gets_no_bar(monkeypatch):
     log = io.StringIO()
     with progress.stage("work", 3, log) as shown:
         shown.advance()
-        monkeypatch.setattr(progress, "RELOG", -1.0)
+        monkeypatch.setattr(base_progress, "RELOG", -1.0)
         shown.advance("so far so good")
     assert log.getvalue() == "  work: 2 of 3, so far so good\n"
 
 
-@pytest.mark.parametrize("bars", [True, False])
-def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch, bars):
-    if bars:
-        pytest.importorskip("tqdm")
-    else:
-        monkeypatch.setitem(sys.modules, "tqdm", None)
+def test_a_terminal_gets_a_bar_that_goes_away(monkeypatch):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(base_progress, "REDRAW", -1.0)
+    terminal = Terminal()
+    with progress.stage("work", 4, terminal) as shown:
+        shown.shorten(2)
+        shown.advance("half way", 2)
+    said = terminal.getvalue()
+    assert "work" in said
+    assert "2/2 " in said
+    assert "half way" in said
+    assert said.endswith("\r")
+    assert said.rstrip("\r").rpartition("\r")[2].strip() == ""
+
+
+def test_a_terminal_without_tqdm_gets_nothing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(base_progress, "REDRAW", -1.0)
     terminal = Terminal()
     with progress.stage("work", 4, terminal) as shown:
         shown.advance("half way", 2)
-        shown.shorten(2)
-        shown.show()
-    said = terminal.getvalue()
-    assert "work" in said
-    assert "2 of 2" in said
-    assert said.endswith("\r")
-    assert said.rstrip("\r").rpartition("\r")[2].strip() == ""
+    assert terminal.getvalue() == ""
 
 
 def outcome(variant: int, losses: list[float], batch: float = 1000.0) -> Outcome:

@@ -1,10 +1,11 @@
 """Choose the settings of the examples in tests by their scores in validation; nothing is tested.
 
-    python tests/examples/choose_settings.py [NAME ...]
+    python tests/examples/choose_settings.py tests/golden/example_settings.json [NAME ...]
 """
 
 import json
 import sys
+from pathlib import Path
 
 import kept_data
 
@@ -12,9 +13,9 @@ from sparsekit.examples import NAMES, running
 
 
 def main():
-    path = kept_data.GOLDEN / "example_settings.json"
+    path = Path(sys.argv[1])
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    for name in sys.argv[1:] or NAMES:
+    for name in sys.argv[2:] or NAMES:
         print(name)
         options = kept_data.options_of(name)
         choice = running.choose(kept_data.kind_of(name), kept_data.data_of(name, options), options)

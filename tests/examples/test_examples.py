@@ -167,7 +167,8 @@ def test_a_profile_is_written(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (["--batch-size", "0"], "--batch-size is at least 1"), (["--epochs", "-1"], "--epochs is at least 0"),
+    (["--batch-size", "0"], "--batch-size must be at least 1, got 0"),
+    (["--epochs", "-1"], "--epochs must be at least 0, got -1"),
     (["--profile", "no/such/folder/trace.json"], "there is no folder")])
 def test_mistakes_are_named(words, message, capsys):
     assert importlib.import_module("sparsekit.examples.matrix_factorization").main(words) == 2

@@ -54,7 +54,7 @@ def test_sizes_of_results_are_python_integers():
 
 
 def test_what_is_announced_for_a_network_of_many_layers_needs_no_loop_over_them():
-    from sparsekit.ops import recurrent
+    from sparsekit.ops.recurrent import recurrent
 
     for mode, projects, dropout in (("lstm", True, True), ("gru", False, True), ("rnn_relu", False, False)):
         def sizes(layers, mode=mode, projects=projects, dropout=dropout):

@@ -95,7 +95,7 @@ EXCUSED = {
 
 def all_state(folder):
     """Everything that the context managers change, comparable."""
-    state = {name: value for name, value in hooks.state.__dict__.items() if name != "quietly"}
+    state = {name: value for name, value in hooks.state.__dict__.items() if name != "ignore_fp_errors"}
     return (hooks.sink, profiler.active(), state, repr(config), list(naming._local.stack), list(attributes._local.stack),
             list(context._current.stack), trace._current.tracer, getattr(Scope._current, "value", None), rng._override.generator,
             mx.engine._size, capture.state.rehearsed, dict(trainer.__dict__), cell.base_cell._modified,

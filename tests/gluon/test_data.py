@@ -131,9 +131,9 @@ def test_the_quick_way_and_the_way_example_by_example_agree():
     for one, other in zip(quick, slow, strict=True):
         assert (one.stype, one.dtype, one.shape) == (other.stype, other.dtype, other.shape)
         np.testing.assert_array_equal(one.asnumpy(), other.asnumpy())
-    with pytest.raises(RowIndexError, match="no example 23 among 23"):
+    with pytest.raises(RowIndexError, match="Example 23 is out of range for 23 examples"):
         batch_of(dataset, np.array([23]))
-    with pytest.raises(RowIndexError, match="no example -24"):
+    with pytest.raises(RowIndexError, match="Example -24 is out of range for 23 examples"):
         batch_of(dataset, np.array([-24]))
 
 
@@ -433,28 +433,28 @@ def test_batchify():
     assert (first.asnumpy().tolist(), second) == ([1, 2], ["a", "b"])
     with pytest.raises(ShapeError, match="2 parts each"):
         batchify.Group(batchify.Stack(), batchify.Stack())([(1, 2, 3)])
-    with pytest.raises(DTypeError, match="a function for each part"):
+    with pytest.raises(DTypeError, match="one function for each part"):
         batchify.Group(3)
 
 
 @pytest.mark.parametrize(("make", "error", "what"), [
     (lambda: DataLoader([1]), ShapeError, "batch_size or batch_sampler"),
-    (lambda: DataLoader([1], 1, True, data.SequentialSampler(1)), ShapeError, "shuffle goes without sampler"),
-    (lambda: DataLoader([1], 1, batch_sampler=[[0]]), ShapeError, "without batch_sampler only"),
+    (lambda: DataLoader([1], 1, True, data.SequentialSampler(1)), ShapeError, "shuffle and sampler exclude each other"),
+    (lambda: DataLoader([1], 1, batch_sampler=[[0]]), ShapeError, "batch_sampler excludes batch_size, shuffle, sampler and"),
     (lambda: DataLoader([1], 1, last_batch="pad"), UnknownNameError, "last_batch named 'pad'"),
-    (lambda: DataLoader([1], 0), ShapeError, "batch_size is a whole number, at least 1"),
-    (lambda: DataLoader([1], 1, timeout=0), ShapeError, "timeout is a positive number"),
+    (lambda: DataLoader([1], 0), ShapeError, "batch_size must be an integer of at least 1, got 0"),
+    (lambda: DataLoader([1], 1, timeout=0), ShapeError, "timeout must be a number of seconds above 0, got 0"),
     (lambda: list(DataLoader(["a"], 1)), DTypeError, "real numbers"),
     (lambda: list(DataLoader([[1], [1, 2]], 2)), ShapeError, "different shapes"),
     (lambda: list(DataLoader([(1,), (1, 2)], 2)), ShapeError, "different numbers of parts"),
     (lambda: list(DataLoader([mx.nd.ones(2), mx.nd.ones(3)], 2)), ShapeError, r"different shapes: \(2,\), \(3,\)"),
     (lambda: ArrayDataset(), ShapeError, "at least one array"),
     (lambda: ArrayDataset([1], [1, 2]), ShapeError, "different lengths: 1, 2"),
-    (lambda: data.SimpleDataset([1]).shard(2, 2), ShapeError, "no part 2 of 2"),
-    (lambda: data.SimpleDataset([1]).shard(0, 0), ShapeError, "num_shards is a whole number"),
-    (lambda: data.SimpleDataset([1]).sample([0]), DTypeError, "takes a Sampler, not list"),
+    (lambda: data.SimpleDataset([1]).shard(2, 2), ShapeError, "Part 2 is out of range for 2 parts"),
+    (lambda: data.SimpleDataset([1]).shard(0, 0), ShapeError, "num_shards must be an integer of at least 1, got 0"),
+    (lambda: data.SimpleDataset([1]).sample([0]), DTypeError, "sampler must be a Sampler, got list"),
     (lambda: data.IntervalSampler(2, 3), ShapeError, "larger than the length"),
-    (lambda: data.RandomSampler(-1), ShapeError, "length is a whole number"),
+    (lambda: data.RandomSampler(-1), ShapeError, "length must be an integer of at least 0, got -1"),
     (lambda: iter(data.Sampler()), UnsupportedError, "define __iter__"),
     (lambda: len(data.Sampler()), UnsupportedError, "define __len__"),
     (lambda: data.Dataset()[0], UnsupportedError, "define __getitem__"),

@@ -171,7 +171,7 @@ def test_what_cannot_be_exported_or_imported_says_so(tmp_path):
     with pytest.raises(DataFileError):
         mx.gluon.SymbolBlock.imports(tmp_path / "missing.json", ["data"])
     Path(symbol).write_text(Path(symbol).read_text(encoding="utf-8")[:100], encoding="utf-8")
-    with pytest.raises(DataFileError, match="no JSON"):
+    with pytest.raises(DataFileError, match="is not valid JSON"):
         mx.gluon.SymbolBlock.imports(symbol, ["data"], params)
     with pytest.raises(ParameterError, match="must be variable"):
         mx.gluon.SymbolBlock(mx.sym.Variable("a") + 1, mx.sym.Variable("a") * 2)

@@ -14,7 +14,7 @@ def test_the_weight_of_sdml_counts():
     once, twice = (loss.SDMLLoss(weight=weight)(x, y).asnumpy() for weight in (1.0, 2.0))
     np.testing.assert_allclose(twice, 2 * once, rtol=1e-6)
     for wrong in (mx.nd.ones((1, 2)), mx.nd.ones((3, 2)), mx.nd.ones((2,))):
-        with pytest.raises(mx.ShapeError, match="SDMLLoss of shapes"):
+        with pytest.raises(mx.ShapeError, match="SDMLLoss needs two arrays of one shape"):
             loss.SDMLLoss()(wrong, y)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import fake_cupy
 import numpy as np
 import pytest
@@ -161,7 +163,7 @@ def compare(name, value, index, tolerance):
     host = [functions.get(item) or getattr(cpu, item) if isinstance(item, str) else
             [part.copy() for part in item] if isinstance(item, list) else np.copy(item) if isinstance(item, np.ndarray) else item
             for item in given]
-    names = parameters(gpu, name)
+    names = inspect.signature(getattr(cpu, name)).parameters
     device = [getattr(gpu, item, None) if isinstance(item, str) else [fake_cupy.ndarray(part.copy()) for part in item]
               if isinstance(item, list) else fake_cupy.ndarray(item.copy())
               if isinstance(item, np.ndarray) and word not in ON_HOST else item for word, item in zip(names, given, strict=True)]
@@ -173,11 +175,6 @@ def compare(name, value, index, tolerance):
     for left, right in zip(flat(wanted if isinstance(wanted, tuple) else [wanted]),
                            flat(found if isinstance(found, tuple) else [found]), strict=True):
         same(left, right, tolerance)
-
-
-def parameters(gpu, name):
-    function = getattr(gpu, name)
-    return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
 def flat(values):

@@ -202,12 +202,12 @@ def test_a_batch_larger_than_the_data_rolls_over():
 @pytest.mark.parametrize(("arguments", "error", "what"), [
     (([rows(3), rows(4)],), ShapeError, r"different numbers of rows: _0_data 3, _1_data 4"),
     ((rows(3), np.arange(4)), ShapeError, "data 3, softmax_label 4"),
-    ((rows(3), None, 0), ShapeError, "batch_size is a number of rows"),
+    ((rows(3), None, 0), ShapeError, "batch_size must be an integer of at least 1, got 0"),
     ((rows(3), None, 2, False, "keep"), UnknownNameError, "last_batch_handle named 'keep'"),
-    ((rows(0),), ShapeError, "have no rows"),
+    ((rows(0),), ShapeError, "must have at least one row"),
     (([],), ShapeError, "no data"),
     ((None,), ShapeError, "no data"),
-    (("text",), DTypeError, "'data' is no array"),
+    (("text",), DTypeError, "'data' cannot be read as an array"),
     ((np.float32(3),), ShapeError, "single number"),
     ((sparse_rows(), None, 2, False, "pad", "data", "label", "TN"), StorageTypeError, "on its first axis"),
     ((rows(3), None, 2, False, "pad", "data", "label", "CHW"), ShapeError, "no batch axis"),
@@ -298,13 +298,13 @@ def test_iterators_that_do_not_go_together():
         list(PrefetchingIter([Failing(None, 3), Failing(None, 2)]))
     with pytest.raises(ShapeError, match=r"padded by \[1, 0\] rows"):
         list(PrefetchingIter([NDArrayIter(rows(5), batch_size=2), NDArrayIter(rows(6), batch_size=2)]))
-    with pytest.raises(ShapeError, match="no iterator"):
+    with pytest.raises(ShapeError, match="needs at least one iterator"):
         PrefetchingIter([])
     with pytest.raises(ShapeError, match="dictionaries of new names"):
         PrefetchingIter(NDArrayIter(rows(2)), rename_data=[{}, {}])
     with pytest.raises(DataFileError, match="no batch"):
         next(ResizeIter(Failing(None, 0), 2))
-    with pytest.raises(ShapeError, match="-1 batches"):
+    with pytest.raises(ShapeError, match="size must be at least 0, got -1"):
         ResizeIter(NDArrayIter(rows(2)), -1)
 
 
@@ -345,9 +345,9 @@ def test_the_end_of_the_program_does_not_wait_for_a_batch(seconds):
 
 
 @pytest.mark.parametrize(("given", "error", "what"), [
-    ({"data_csv": ["1,2", "3"]}, DataFileError, "no table of numbers"),
+    ({"data_csv": ["1,2", "3"]}, DataFileError, "not a table of numbers"),
     ({"data_csv": ["1,x"]}, DataFileError, "could not convert string 'x'"),
-    ({"data_csv": ["1,2,3"]}, ShapeError, r"has 3 numbers, which are none of shape \(2,\)"),
+    ({"data_csv": ["1,2,3"]}, ShapeError, r"has 3 numbers, which do not fill the shape \(2,\)"),
     ({"data_csv": []}, DataFileError, "no rows"),
     ({"data_csv": "nowhere.csv"}, DataFileError, "no file nowhere.csv"),
     ({"label_csv": ["1"]}, ShapeError, "2 rows of data, but 1 of labels"),

@@ -211,8 +211,8 @@ def test_rounding_to_infinity_in_float32():
     ("1 1: 2", 3, "feature '1:' has no value"),
     ("1 2:1 2:1", 7, "index 2 is given twice"),
     ("1 3:1 2:1 03:5", 11, "index 3 is given twice"),
-    ("1 qid:x 0:1", 3, "'qid:x' is no query id"),
-    ("1 qid:-1 0:1", 3, "'qid:-1' is no query id"),
+    ("1 qid:x 0:1", 3, "'qid:x' is not a query id"),
+    ("1 qid:-1 0:1", 3, "'qid:-1' is not a query id"),
     ("1 qid:1 qid:2", 9, "qid is given twice"),
     ("\x00\x01 0:1", 1, "is not a number"),
     ("1 \u00e9:1", 3, "index '\u00e9' is not an integer"),
@@ -301,9 +301,9 @@ def test_options_that_make_no_sense():
         load_libsvm([1, 2])
     with pytest.raises(ShapeError, match="needs label_path"):
         read(TEXT, label_shape=(2,))
-    with pytest.raises(ShapeError, match="no part 2 of 2"):
+    with pytest.raises(ShapeError, match="Part 2 is out of range for 2 parts"):
         LibSVMReader("x", num_parts=2, part_index=2)
-    with pytest.raises(ShapeError, match="-1 columns"):
+    with pytest.raises(ShapeError, match="n_features must be at least 0, got -1"):
         read(TEXT, n_features=-1)
 
 

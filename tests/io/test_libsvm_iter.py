@@ -175,18 +175,18 @@ def test_one_based_and_guessed():
 
 
 @pytest.mark.parametrize(("options", "error", "what"), [
-    ({"data_shape": (10, 1)}, ShapeError, r"data_shape is one positive number, not \(10, 1\)"),
-    ({"data_shape": 0}, ShapeError, "data_shape is one positive number"),
-    ({"batch_size": 0}, ShapeError, "batch_size is one positive number"),
-    ({"batch_size": 1.5}, ShapeError, "batch_size is one positive number"),
+    ({"data_shape": (10, 1)}, ShapeError, r"data_shape must be one integer of at least 1, got \(10, 1\)"),
+    ({"data_shape": 0}, ShapeError, "data_shape must be one integer of at least 1, got "),
+    ({"batch_size": 0}, ShapeError, "batch_size must be one integer of at least 1, got "),
+    ({"batch_size": 1.5}, ShapeError, "batch_size must be one integer of at least 1, got "),
     ({"label_shape": (2,)}, ShapeError, "asks for 2 labels"),
-    ({"label_shape": (2, 2)}, ShapeError, "label_shape is the shape of one row's labels"),
+    ({"label_shape": (2, 2)}, ShapeError, "label_shape must be the shape of one row's labels"),
     ({"data_shape": 4}, LibSVMError, "seven, line 4, column 9: index 4 is outside the 4 features"),
     ({"data_libsvm": "nowhere"}, DataFileError, "no file nowhere"),
     ({"data_libsvm": ["# nothing"]}, DataFileError, "holds no rows"),
     ({"label_libsvm": "nowhere"}, DataFileError, "no file nowhere"),
-    ({"part_index": 1}, ShapeError, "no part 1 of 1"),
-    ({"dtype": "int8"}, DTypeError, "not int8"),
+    ({"part_index": 1}, ShapeError, "Part 1 is out of range for 1 parts"),
+    ({"dtype": "int8"}, DTypeError, "dtype must be float32 or float64, got int8"),
 ])
 @pytest.mark.usefixtures("files")
 def test_bad_input_is_named(options, error, what):
@@ -253,7 +253,7 @@ def test_batches_and_the_base_iterator():
     (batch,) = LibSVMIter(io.StringIO(SEVEN), (10,), 7)
     assert str(batch) == repr(batch) == "DataBatch: data shapes: [(7, 10)] label shapes: [(7,)]"
     assert str(DataBatch([batch.data[0]])) == "DataBatch: data shapes: [(7, 10)] label shapes: None"
-    with pytest.raises(DTypeError, match="data of a batch is a list"):
+    with pytest.raises(DTypeError, match="data of a batch must be a list of arrays, got CSRNDArray"):
         DataBatch(batch.data[0])
     with pytest.raises(UnsupportedError, match="does not say how"):
         next(DataIter(3))

@@ -112,7 +112,7 @@ def test_rows_by_number(store):
         store.row_sparse_pull("w", out=array(0), row_ids=mx.nd.array([0]))
     with pytest.raises(mx.ShapeError, match="3 row_ids"):
         store.row_sparse_pull("w", out=out, row_ids=[mx.nd.array([0])] * 3)
-    with pytest.raises(mx.DTypeError, match="row_ids are a NoneType"):
+    with pytest.raises(mx.DTypeError, match="row_ids must be an NDArray, got NoneType"):
         store.row_sparse_pull("w", out=out[0])
 
 

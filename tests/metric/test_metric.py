@@ -165,7 +165,7 @@ def test_auc_refuses_what_has_no_area():
     assert math.isnan(metric.get()[1])
     metric.update(mx.nd.ones(3), mx.nd.array([1, 2, 3]))
     assert math.isnan(metric.get()[1])
-    for labels, scores, words in (([0, 2], [1, 2], "two classes"), ([0, 1], [1, math.nan], "nan"),
+    for labels, scores, words in (([0, 2], [1, 2], "Labels of AUC must be 0 or 1, got 2"), ([0, 1], [1, math.nan], "nan"),
                                   ([0, 1], [[1] * 3] * 2, "scores"), ([0, 1, 1], [1, 2], "does not match")):
         with pytest.raises(mx.MXNetError, match=words):
             metric.update(mx.nd.array(labels), mx.nd.array(scores))

@@ -91,8 +91,8 @@ def test_what_cannot_be_made(make, error, said):
     ([("data", (4, 6))], [("label", (4,))], mx.ParameterError, "The labels are named"),
     ([("data", (4, 6))], [("softmax_label", (3,))], mx.ShapeError, "softmax_label has shape"),
     ([("data", (4, 6))], [("softmax_label", (4, 9))], mx.ShapeError, "softmax"),
-    ([3], None, mx.DTypeError, "no description"),
-    ("data", None, mx.DTypeError, "no description"),
+    ([3], None, mx.DTypeError, "Each description in data_shapes must be a name and a shape, got "),
+    ("data", None, mx.DTypeError, "Each description in data_shapes must be a name and a shape, got "),
     ([mx.io.DataDesc("data", (4,), layout="TN")], None, mx.ShapeError, "layout TN"),
 ])
 @pytest.mark.filterwarnings("ignore:Data provided by label_shapes")
@@ -143,7 +143,7 @@ def test_training_wants_epochs_and_batches():
     iterator = rows()
     mod = mx.mod.Module(regression(), label_names=["label"])
     list(iterator)
-    with pytest.raises(mx.DataFileError, match="no batch"):
+    with pytest.raises(mx.DataFileError, match="train_data must give at least one batch"):
         mod.fit(iterator, eval_metric="mse", num_epoch=1)
 
 

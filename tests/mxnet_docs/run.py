@@ -60,7 +60,8 @@ def describe(value, depth=0):
 
 
 def cleaned(text):
-    """Return text without what no two programs share: addresses, and how versions of numpy write scalars."""
+    """Return text without what no two runs share: addresses, the time of a message, how versions of numpy write scalars."""
+    text = re.sub(r"\[\d\d:\d\d:\d\d\] ", "", text)
     text = re.sub(r"0x[0-9a-f]{6,}", "0x", text)
     text = re.sub(r"np\.(?:float|int|uint)\d+\(([^()]*)\)", r"\1", text).replace("np.True_", "True").replace("np.False_", "False")
     text = re.sub(r"<(class|module) '(?:\w+\.)*(\w+)'[^>]*>", r"<\1 '\2'>", text)

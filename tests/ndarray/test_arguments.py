@@ -108,7 +108,7 @@ def test_texts_of_numbers_are_numbers(texts, expected):
     made = nd.array(texts)
     assert made.dtype == np.float32
     np.testing.assert_array_equal(made.asnumpy(), np.array(expected, np.float32))
-    with pytest.raises(DTypeError, match="no numbers"):
+    with pytest.raises(DTypeError, match="texts that are not numbers"):
         nd.array(["a", "1"])
 
 

@@ -85,3 +85,32 @@ def test_a_sigmoid_of_float16_is_not_zero_before_its_time(name):
     given = mx.nd.array([-16, -12, -11.5, -11, -9, 12], dtype="float16")
     made = mx.nd.sigmoid(given) if name == "sigmoid" else mx.nd.Activation(given, act_type="sigmoid")
     assert made.asnumpy().view(np.uint16).tolist() == [2, 103, 170, 280, 2059, 15360]
+
+
+@pytest.mark.parametrize("name", ["gamma", "gammaln"])
+def test_slopes_at_poles_are_not_mxnets(name):
+    x = mx.nd.array([0, 1, -1])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = getattr(mx.nd, name)(x)
+    y.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), [-np.inf, -0.5772157, np.nan], rtol=1e-6)  # MXNet has inf at 0
+
+
+def test_the_slope_of_hypot_at_its_tip_is_not_a_number():
+    x, y = mx.nd.array([0, 3]), mx.nd.array([0, 4])
+    x.attach_grad()
+    with mx.autograd.record():
+        z = mx.nd.broadcast_hypot(x, y)
+    z.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), [np.nan, 0.6])
+
+
+def test_the_second_derivative_of_arcsinh_has_its_own_sign():
+    x = mx.nd.array([0.5, -2])
+    x.attach_grad()
+    with mx.autograd.record():
+        slope = mx.autograd.grad(mx.nd.arcsinh(x), [x], create_graph=True, retain_graph=True)[0]
+    slope.backward()
+    values = x.asnumpy()
+    np.testing.assert_allclose(x.grad.asnumpy(), -values / (1 + values**2) ** 1.5, rtol=1e-6)  # MXNet has the other sign

@@ -144,15 +144,15 @@ HOSTILE = {
     "bytes behind": (head(0) + bytes(9), "1 bytes follow"),
     "column beyond": (csr_file(indices=(1, 7)), r"indices\[1\] is 7, outside the 5 columns"),
     "column below": (csr_file(indices=(-1, 3)), r"indices\[0\] is -1"),
-    "falling rows": (csr_file(indptr=(0, 2, 1)), "no valid csr"),
-    "rows beyond": (csr_file(indptr=(0, 9, 9)), "no valid csr"),
+    "falling rows": (csr_file(indptr=(0, 2, 1)), "not a valid csr"),
+    "rows beyond": (csr_file(indptr=(0, 9, 9)), "not a valid csr"),
     "rows missing": (csr_file(shape=(2**40, 5)), "rows need"),
     "columns of float32": (csr_file(types=(6, 0)), "holds float32"),
     "stored values missing": (csr_file(stored=2**40), "bytes, and"),
     "bool of 2": (head() + struct.pack("<Iiiqiii", 0xF993FAC9, 0, 1, 2, 1, 0, 7) + b"\x02\x00" + bytes(8), "neither 0"),
     "two of one name": (head(2) + 2 * (struct.pack("<IIiii", 1, 1, 1, 0, 0) + bytes(4))
                         + struct.pack("<Q", 2) + 2 * (struct.pack("<Q", 1) + b"w"), "'w'"),
-    "no text": (head() + struct.pack("<IIiii", 1, 1, 1, 0, 0) + bytes(4) + struct.pack("<QQ", 1, 1) + b"\xff", "no UTF-8"),
+    "no text": (head() + struct.pack("<IIiii", 1, 1, 1, 0, 0) + bytes(4) + struct.pack("<QQ", 1, 1) + b"\xff", "not UTF-8"),
     "a pickle": (b"\x80\x04cos\nsystem\n(S'true'\ntR." + bytes(32), "begins with"),
 }
 
@@ -193,7 +193,7 @@ def test_a_file_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     (lambda path: mx.nd.save(path / "no" / "folder", []), DataFileError, "cannot be written"),
     (lambda path: mx.nd.load(path / "nothing"), DataFileError, "cannot be read"),
     (lambda path: mx.nd.load(path), DataFileError, "cannot be read"),
-    (lambda path: mx.nd.load(""), DataFileError, "no file name"),
+    (lambda path: mx.nd.load(""), DataFileError, "The file name must be text of at least one character without NUL, got "),
     (lambda path: mx.nd.load(3.5), DTypeError, "a str or a path"),
     (lambda path: mx.nd.load("s3://bucket/a.params"), UnsupportedError, "s3://"),
     (lambda path: mx.nd.save("hdfs://a/b", []), UnsupportedError, "hdfs://"),

@@ -101,7 +101,7 @@ def test_matrix_products(stype):
     cube = np.arange(24, dtype="float32").reshape(2, 3, 4)
     np.testing.assert_allclose(np.matmul(nd.array(cube), nd.array(cube.transpose(0, 2, 1))).asnumpy(),
     cube @ cube.transpose(0, 2, 1))
-    with pytest.raises(ShapeError, match="no operator"):
+    with pytest.raises(ShapeError, match=r"matmul of shapes .* is not supported"):
         np.matmul(nd.array(cube), other)
 
 

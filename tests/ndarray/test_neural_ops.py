@@ -25,7 +25,7 @@ DELIBERATE = {
 }
 
 #: What MXNet takes and this library refuses by name: NaN names no row.
-STRICT = {"mx.nd.Embedding(mx.nd.array([np.nan]), w, input_dim=4, output_dim=3)": "NaN is no position"}
+STRICT = {"mx.nd.Embedding(mx.nd.array([np.nan]), w, input_dim=4, output_dim=3)": "positions must be integers, got NaN"}
 
 #: Good to so much only: MXNet sums float32 in one go, and halves in halves.
 LOOSE = {"float16": 2e-3, "float32": 2e-5, "float64": 2e-5, "int32": 0, "int64": 0, "uint8": 0}

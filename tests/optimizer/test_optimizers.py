@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import SparsekitError, UnknownNameError
+from sparsekit.base.errors import DTypeError, SparsekitError, UnknownNameError
 from sparsekit.base.naming import settings
 from sparsekit.core import hooks
 from sparsekit.core.op import registry as OPERATORS
@@ -164,7 +164,7 @@ def test_no_damage_to_saved_states_goes_unnoticed_or_crashes():
     for length in [*range(0, len(data) - 1, 7), len(data) - 1]:
         with pytest.raises(SparsekitError):
             mx.optimizer.get_updater(create("adam")).set_states(data[:length])
-    with pytest.raises(SparsekitError, match="no optimizer states"):
+    with pytest.raises(SparsekitError, match="The optimizer states cannot be read"):
         mx.optimizer.get_updater(create("adam")).set_states(data + b"0")
     for _ in range(300):
         broken = bytearray(data)
@@ -177,7 +177,7 @@ def test_no_damage_to_saved_states_goes_unnoticed_or_crashes():
 
 @pytest.mark.parametrize("wrong", [b"", b"\x80\x04}.", "text", None])
 def test_what_is_no_state_is_refused(wrong):
-    with pytest.raises(SparsekitError, match="no optimizer states"):
+    with pytest.raises(SparsekitError, match="The optimizer states cannot be read"):
         mx.optimizer.get_updater(create("sgd")).set_states(wrong)
 
 
@@ -188,6 +188,25 @@ def test_a_setting_that_json_has_no_word_for_is_refused():
     assert updater.get_states()
     with pytest.raises(SparsekitError, match="object cannot be saved"):
         updater.get_states(dump_optimizer=True)
+
+
+def test_a_multiplier_of_a_symbol_that_is_no_number_is_refused():
+    symbol = mx.sym.var("a", attr={"__lr_mult__": "high"}) + mx.sym.var("b", lr_mult=0.5)
+    with pytest.raises(DTypeError, match=r"a declares lr_mult as 'high'"):
+        create("sgd", sym=symbol)
+    assert create("sgd", sym=mx.sym.var("a") + mx.sym.var("b", lr_mult=0.5)).lr_mult == {"b": 0.5}
+
+
+def test_an_updater_says_whether_lists_are_taken():
+    sgd, adam = (mx.optimizer.get_updater(create(name)) for name in ("sgd", "adam"))
+    assert (sgd.aggregate_updates, adam.aggregate_updates) == (True, False)
+
+
+def test_a_state_that_is_no_array_is_refused():
+    updater = mx.optimizer.get_updater(create("sgd", momentum=0.5))
+    updater.states[0] = (mx.nd.ones((1,)), {"a": 1})
+    with pytest.raises(SparsekitError, match="state of type dict cannot be saved"):
+        updater.get_states()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sgld", "groupadagrad")])
@@ -205,6 +224,31 @@ def test_lists_of_weights(name):
     states = [optimizer.create_state(index, weight) for index, weight in enumerate(weights)]
     optimizer.update([0, 1, 2], weights, gradients, states)
     assert optimizer.num_update == (0 if name == "test" else 1)
+
+
+@pytest.mark.parametrize("multi_precision", [False, True])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "sgld"])
+def test_an_optimizer_itself_takes_lists_of_weights(name, multi_precision):
+    alone, listed = (create(name, multi_precision=multi_precision) for _ in range(2))
+    step = "update_multi_precision" if multi_precision else "update"
+    made = "create_state_multi_precision" if multi_precision else "create_state"
+    weights, gradients = ([arrays(seed=seed)[place] for seed in range(3)] for place in range(2))
+    expected = [weight.copy() for weight in weights]
+    for index, (weight, gradient) in enumerate(zip(expected, gradients, strict=True)):
+        getattr(alone, step)(index, weight, gradient, getattr(alone, made)(index, weight))
+    before = [gradient.asnumpy() for gradient in gradients]
+    getattr(listed, step)([0, 1, 2], weights, gradients, [getattr(listed, made)(*one) for one in enumerate(weights)])
+    for weight, wanted, gradient, kept in zip(weights, expected, gradients, before, strict=True):
+        np.testing.assert_allclose(weight.asnumpy(), wanted.asnumpy(), rtol=1e-6)
+        assert (gradient.asnumpy() == kept).all()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("sgld", "test")])
+def test_multi_precision_changes_nothing_for_float32(name):
+    weight, gradient = arrays()
+    found = [train(mx.optimizer.get_updater(create(name, multi_precision=many)), weight.copy(), [gradient] * 2)
+             for many in (False, True)]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("stype", ["default", "row_sparse"])

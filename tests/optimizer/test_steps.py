@@ -9,7 +9,7 @@ from sparsekit.core import dispatch
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
 from sparsekit.kernels.cpu import update as kernels
-from sparsekit.ops.update import Update
+from sparsekit.ops.update.update import Update
 from sparsekit.storage import RowSparse
 
 #: Operators of one weight that take a row_sparse gradient lazily or not, with a sample of each.

@@ -1,15 +1,14 @@
 """Records what the rivals' side of ``sparsekit/docs/coming_from.md`` prints, for those that this Python has.
 
-    PYTHON tests/oracle/record_coming_from.py          adds to tests/golden/coming_from.json
-    PYTHON tests/oracle/record_coming_from.py NAME     prints what the section of that rival prints, as JSON
+    PYTHON tests/oracle/record_coming_from.py tests/golden/coming_from.json NAME     records the section of that rival anew
+    PYTHON tests/oracle/record_coming_from.py NAME                                   prints what it prints, as JSON
 
-Run it with one Python after the other: one that has MXNet 1.9.1, one with PyTorch, one with JAX, one with scipy.
+The Python has to have the rival's package.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import json
 import sys
 from pathlib import Path
@@ -19,22 +18,18 @@ sys.path.insert(0, str(ROOT / "tests" / "docs"))
 
 import coming_from  # noqa: E402
 
-GOLDEN = ROOT / "tests" / "golden" / "coming_from.json"
 
-
-def main(names):
-    if names:
-        print(json.dumps(coming_from.run([theirs for theirs, _ in coming_from.pairs(names[0])])))
+def main(target, name):
+    """Print the section of a rival, or put it into a file."""
+    theirs = [theirs for theirs, _ in coming_from.pairs(name)]
+    printed = coming_from.run(theirs)
+    if target is None:
+        print(json.dumps(printed))
         return
-    known = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
-    for rival, package in coming_from.PACKAGES.items():
-        if importlib.util.find_spec(package):
-            theirs = [snippet for snippet, _ in coming_from.pairs(rival)]
-            known[rival] = {"version": importlib.metadata.version(package), "snippets": theirs,
-                            "printed": coming_from.run(theirs)}
-            print(f"recorded {rival} {known[rival]['version']}")
-    GOLDEN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    known = json.loads(target.read_text(encoding="utf-8")) if target.exists() else {}
+    known[name] = {"version": importlib.metadata.version(coming_from.PACKAGES[name]), "snippets": theirs, "printed": printed}
+    target.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(Path(sys.argv[1]) if len(sys.argv) > 2 else None, sys.argv[-1])

@@ -1,6 +1,6 @@
 """Record what cupy offers, for the stand-in that tests run on: needs cupy, and no GPU.
 
-Run with a Python that has cupy: ``python tests/oracle/record_cupy.py``.
+    python tests/oracle/record_cupy.py tests/golden/cupy.json
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import cupy
 import cupyx.scipy.special
-
-TARGET = Path(__file__).resolve().parents[1] / "golden" / "cupy.json"
 
 
 def parameters(function: Any) -> list[str] | None:
@@ -60,7 +59,7 @@ def main() -> None:
                 "Device", "Event", "Graph", "MemoryPool", "PinnedMemoryPool", "Stream", "get_current_stream", "runtime",
                 "get_elapsed_time", "set_pinned_memory_allocator", "using_allocator")},
             "special": sorted(name for name in dir(cupyx.scipy.special) if not name.startswith("_"))}
-    TARGET.write_text(json.dumps(made, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    Path(sys.argv[1]).write_text(json.dumps(made, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ import sys
 import mxnet as mx
 import recording
 
-MODULES = ["metric", "initializer", "callback", "gluon.rnn", "gluon.contrib.rnn", "module", "model", "monitor"]
+MODULES = ["metric", "optimizer", "lr_scheduler", "initializer", "callback", "gluon.rnn", "gluon.contrib.rnn",
+           "module", "model", "monitor"]
 
 
 def default_of(parameter):

@@ -71,20 +71,22 @@ def attempt(function):
         return {"error": type(error).__name__, "reason": reason.strip().replace("MXNetError: ", "")[:200]}
 
 
-def record_each(count, record_one):
-    """Record ``count`` cases in a child process, started again after the case that killed it."""
+def record_each(count, record_one, tries=1):
+    """Record ``count`` cases in a child process, started again after the case that killed it, at most so many times for each."""
     if "--worker" in sys.argv:
         for number in range(int(sys.argv[sys.argv.index("--worker") + 1]), count):
             print("RECORD " + json.dumps([number, record_one(number)]), flush=True)
         sys.exit(0)
-    records = []
+    records, tried = [], 0
     while len(records) < count:
         command = [sys.executable, sys.argv[0], sys.argv[1], "--worker", str(len(records))]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         lines = [line[7:] for line in done.stdout.splitlines() if line.startswith("RECORD ")]
         records.extend(json.loads(line)[1] for line in lines)
-        if len(records) < count:
+        tried = 1 if lines else tried + 1
+        if len(records) < count and tried >= tries:
             records.append({"crash": True})
+            tried = 0
     return records
 
 

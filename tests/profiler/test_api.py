@@ -195,6 +195,6 @@ def test_a_script_is_profiled_by_an_environment_variable(tmp_path, value, writte
                           env={**os.environ, "SPARSEKIT_PROFILE": value, "PYTHONPATH": folder})
     assert [file.name for file in tmp_path.iterdir()] == written
     assert ("add" in done.stderr) == bool(written)
-    assert ("'mine' is no name of a trace" in done.stderr) == (value == "mine")
+    assert ("SPARSEKIT_PROFILE must be a name that ends in .json or .json.gz, got 'mine'" in done.stderr) == (value == "mine")
     if written:
         assert [r["name"] for r in profiler.load_trace(tmp_path / written[0]).records] == ["add"]

@@ -115,7 +115,7 @@ def test_traces_and_lists_of_runs_are_compared_too(library, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "match"), [
-    ((3,), "takes profiles, not int"), (([],), "no profile to compare"), ((None,), "takes profiles")])
+    ((3,), r"must be a profile, got int\."), (([],), "no profile to compare"), ((None,), "must be a profile, got NoneType")])
 def test_what_is_no_profile_is_refused(library, arguments, match):
     prof = run(library, steps=1, work=1)
     with pytest.raises(ProfilerError, match=match):

@@ -71,7 +71,7 @@ def test_begin_and_end_events_pair_by_name_and_nest(tmp_path):
     {"ph": "X", "ts": 1, "dur": 1},
     {"name": "x", "ph": "X", "ts": 1e300, "dur": 1}, {"name": "x", "ph": "X", "ts": True, "dur": 1}, 7, None, [], "X"])
 def test_events_that_cannot_be_are_left_out(tmp_path, event):
-    with pytest.raises(FileFormatError, match="is no trace"):
+    with pytest.raises(FileFormatError, match="is not a trace"):
         load_trace(write(tmp_path / "t.json", event))
     good = {"name": "good", "ph": "X", "ts": 5, "dur": 1}
     assert [record["name"] for record in load_trace(write(tmp_path / "t.json", event, good)).records] == ["good"]

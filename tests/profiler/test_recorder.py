@@ -11,7 +11,7 @@ import pytest
 import sparsekit as mx
 from sparsekit.core import hooks
 from sparsekit.profiler import Profiler
-from sparsekit.profiler.source import Run
+from sparsekit.profiler.source import RecordedRun
 
 
 def test_a_record_says_what_ran_on_what(library, step):
@@ -117,7 +117,7 @@ def test_lines_can_be_left_out(library):
 
 def test_recording_one_operator_is_cheap():
     """Printed, and held only to what no machine should reach: a figure, not a race."""
-    run = Run(1_000_000, False)
+    run = RecordedRun(1_000_000, False)
     plan, clock, op = SimpleNamespace(op=None), time.perf_counter_ns, run.recorder.op
     left, right = np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32)
 

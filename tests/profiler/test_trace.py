@@ -105,7 +105,7 @@ def test_the_memory_of_devices_survives_and_is_checked(library, path, monkeypatc
     assert prof.memory["devices"] == {"gpu(0)": {"free": 5, "used": 7}}
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     path.with_suffix(".json").write_bytes(content.replace(b'"used":7', b'"used":"many"'))
-    with pytest.raises(DataFileError, match="'used' is no number"):
+    with pytest.raises(DataFileError, match="'used' must be a number from 0 to 1e18"):
         load_trace(path.with_suffix(".json"))
 
 
@@ -171,21 +171,21 @@ def test_a_truncated_file_is_named(profile, path, share):
     profile.save_trace(path)
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(DataFileError, match=r"truncated|no JSON"):
+    with pytest.raises(DataFileError, match=r"truncated|is not valid JSON"):
         load_trace(path)
 
 
 @pytest.mark.parametrize(("content", "match"), [
-    (b"\x00\xff\xfe binary", "no JSON"),
-    (b"PK\x03\x04 a zip archive", "no JSON"),
-    (b"[]", "is no trace"),
-    (b"null", "is no trace"),
-    (b'{"traceEvents": []}', "is no trace"),
-    (b'{"traceEvents": {}, "otherData": {"format": "sparsekit-trace"}}', "is no trace"),
+    (b"\x00\xff\xfe binary", "is not valid JSON"),
+    (b"PK\x03\x04 a zip archive", "is not valid JSON"),
+    (b"[]", "is not a trace"),
+    (b"null", "is not a trace"),
+    (b'{"traceEvents": []}', "is not a trace"),
+    (b'{"traceEvents": {}, "otherData": {"format": "sparsekit-trace"}}', "is not a trace"),
     (b'{"traceEvents": [], "otherData": {"format": "sparsekit-trace", "version": 99}}', "version 99"),
     (b'{"traceEvents": [], "otherData": {"format": "sparsekit-trace", "version": 1}}', "folded_totals"),
-    (b"[" * 100_000, "no JSON"),
-    (b'{"a": NaN}', "no JSON"),
+    (b"[" * 100_000, "is not valid JSON"),
+    (b'{"a": NaN}', "is not valid JSON"),
 ])
 def test_what_is_no_trace_is_named(tmp_path, content, match):
     path = tmp_path / "odd.json"

@@ -5,6 +5,7 @@ import pytest
 
 import sparsekit as mx
 from sparsekit.base.errors import ProfilerError, UnknownNameError
+from sparsekit.base.memory_model import Kind
 from sparsekit.profiler.memory_timeline import Lives
 from sparsekit.widgets.what_if import alive_if, run_of
 
@@ -140,7 +141,8 @@ def looked_up(sparse_grad):
 
 @pytest.mark.parametrize(("change", "error", "match"), [
     ({"index_dtype": "int16"}, UnknownNameError, "int32"), ({"value_dtype": "int8"}, UnknownNameError, "float16"),
-    ({"gradient": "csr"}, UnknownNameError, "row_sparse"), ({"batch_size": 0}, ProfilerError, "positive")])
+    ({"gradient": "csr"}, UnknownNameError, "row_sparse"),
+    ({"batch_size": 0}, ProfilerError, "batch_size must be an integer of at least 1, got 0")])
 def test_what_cannot_be_meant_is_an_error(plain, change, error, match):
     with pytest.raises(error, match=match):
         plain.what_if(**change)
@@ -175,7 +177,7 @@ def test_a_parameter_of_unknown_rows_stays_as_it_is_beside_others():
 
 def test_a_trace_has_no_single_allocations(plain, tmp_path):
     plain.save_trace(tmp_path / "run.json")
-    with pytest.raises(ProfilerError, match="life of each array"):
+    with pytest.raises(ProfilerError, match="lifetime of each array"):
         mx.profiler.load_trace(tmp_path / "run.json").what_if(index_dtype="int32")
 
 
@@ -242,7 +244,7 @@ def test_the_peak_moves_where_a_choice_makes_another_moment_the_highest():
 def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
     draw = np.random.default_rng(0)
     for _ in range(30):
-        kinds = [("activation", "", "default", (length, wide), "data", (length, wide), "float32", length * wide * 4)
+        kinds = [Kind("activation", "", "default", (length, wide), "data", (length, wide), "float32", length * wide * 4)
                  for length in (1, 2, 5, 9) for wide in (1, 3)]
         counts, order = [0] * len(kinds), []
         for _ in range(300):
@@ -253,7 +255,7 @@ def test_the_moments_that_are_kept_have_the_peak_of_any_lives():
         lives = Lives(kinds, order, {0: 2})
         for _ in range(20):
             each = {wide: int(size) for wide, size in zip((1, 3), draw.integers(0, 100, 2), strict=True)}
-            sizes = np.array([kind[5][0] * each[kind[5][1]] for kind in kinds])
+            sizes = np.array([kind.part[0] * each[kind.part[1]] for kind in kinds])
             found = [sum(int(sizes[kind]) * count for kind, count in moment.items()) for moment in lives.moments()]
             assert max(found) == lives.peak(sizes)[0]
 

@@ -241,14 +241,14 @@ def test_both_storage_types_can_be_asked_for_at_once(dense_deep):
     ({"gradient": {"layer_weight": "csr"}}, UnknownNameError, "row_sparse"),
     ({"gradient": 3}, UnknownNameError, "row_sparse"),
     ({"gradient": "row_sparse", "rows": {"layer_wieght": 3}}, UnknownNameError, "layer_weight"),
-    ({"gradient": "row_sparse", "rows": -1}, ProfilerError, "rows=-1"),
+    ({"gradient": "row_sparse", "rows": -1}, ProfilerError, "rows must be an integer of at least 0, got -1"),
     ({"gradient": "row_sparse", "rows": {"BIAS": 3}}, ProfilerError, "at least two axes"),
     ({"gradient": {"BIAS": "row_sparse"}}, ProfilerError, "at least two axes"),
-    ({"gradient": "row_sparse", "rows": {"LAYER": -3}}, ProfilerError, "rows=-3"),
-    ({"gradient": "row_sparse", "rows": 2.5}, ProfilerError, "rows=2.5"),
-    ({"gradient": "row_sparse", "rows": True}, ProfilerError, "rows=True"),
+    ({"gradient": "row_sparse", "rows": {"LAYER": -3}}, ProfilerError, "rows must be an integer of at least 0, got -3"),
+    ({"gradient": "row_sparse", "rows": 2.5}, ProfilerError, "rows must be an integer of at least 0, got 2.5"),
+    ({"gradient": "row_sparse", "rows": True}, ProfilerError, "rows must be an integer of at least 0, got True"),
     ({"gradient": {"OTHER": "row_sparse"}}, ProfilerError, "give rows="),
-    ({"batch_size": True}, ProfilerError, "batch_size=True")], ids=str)
+    ({"batch_size": True}, ProfilerError, "batch_size must be an integer of at least 1, got True")], ids=str)
 def test_names_and_rows_that_cannot_be_are_errors(dense_deep, change, error, match):
     real = {"LAYER": named(dense_deep, "layer_weight"), "BIAS": named(dense_deep, "dense0_bias"),
             "OTHER": named(dense_deep, "dense1_weight")}

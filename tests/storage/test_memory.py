@@ -37,3 +37,11 @@ def test_a_transposed_or_strided_source_is_copied_in_row_major_order() -> None:
     values = np.arange(1 << 20, dtype=np.float64).reshape(1 << 10, 1 << 10)
     np.testing.assert_array_equal(mx.nd.array(values.T, dtype="float64").asnumpy(), values.T)
     np.testing.assert_array_equal(mx.nd.array(values[::2, ::3], dtype="float64").asnumpy(), values[::2, ::3])
+
+
+def test_a_wide_matrix_with_one_full_row_becomes_row_sparse():
+    """What the conversion takes follows from the rows that are stored, not from how many elements are."""
+    size = 300_000
+    entries = np.ones(size, np.float32), np.arange(size), np.r_[0, np.full(size, size)]
+    found = mx.nd.sparse.csr_matrix(entries, shape=(size, size)).tostype("row_sparse")
+    assert (found.indices.asnumpy().tolist(), found.data.shape) == ([0], (1, size))

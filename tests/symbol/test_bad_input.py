@@ -77,7 +77,7 @@ def test_unbound_arguments():
     refused(ParameterError, lambda: symbol.bind(CPU, [one]), "1 were given, and there are 2", "a, b")
     refused(ParameterError, lambda: symbol.eval(a=one), "key `b` is missing")
     refused(DTypeError, lambda: symbol.bind(CPU, {"a": one, "b": 3}), "has a int for b")
-    refused(DTypeError, lambda: symbol.bind(CPU, one), "args is a NDArray")
+    refused(DTypeError, lambda: symbol.bind(CPU, one), "args must be a list or a dict of NDArrays, got NDArray")
     refused(ParameterError, lambda: symbol.bind(CPU, {"a": one, "b": one.as_in_context(mx.cpu(1))}), "b is on cpu(1)")
     refused(ShapeError, lambda: symbol.bind(CPU, {"a": one, "b": mx.nd.ones(3)}), "_plus", "from a", "from b")
     refused(ShapeError, lambda: symbol.bind(CPU, [one, one], [mx.nd.ones(3), None]), "The gradient of a has shape (3,)")
@@ -140,8 +140,9 @@ OPERATOR = next(number for number, node in enumerate(GRAPH["nodes"]) if node["op
 
 
 @pytest.mark.parametrize(("text", "what"), [
-    ("", "no JSON"), ("{", "no JSON"), (small().tojson()[:300], "no JSON"), ("[]", "a list"), ("3", "an int|a int"),
-    ("{}", "no nodes"), ("[" * 100_000, "nests too deep"), (changed(nodes=3), "a int for nodes"),
+    ("", "is not valid JSON"), ("{", "is not valid JSON"), (small().tojson()[:300], "is not valid JSON"),
+    ("[]", "a list"), ("3", "an int|a int"),
+    ("{}", "no nodes"), ("[" * 100_000, "is nested too deeply"), (changed(nodes=3), "a int for nodes"),
     (changed(nodes=[3]), "a int for node 0"), (changed(heads=[]), "no heads"), (changed(heads=[[99, 0, 0]]), "does not exist"),
     (changed(heads=[[-1, 0, 0]]), "does not exist"), (changed(heads=[["0", 0]]), "as an input of its heads"),
     (changed(heads=[[0, 1, 0]]), "which has 1"), (changed(heads=[[True, 0]]), "as an input"),
@@ -150,9 +151,9 @@ OPERATOR = next(number for number, node in enumerate(GRAPH["nodes"]) if node["op
     (with_node(OPERATOR, inputs=[[0, 0, 0]] * 9), "gives 9 inputs"), (with_node(OPERATOR, inputs=3), "a int for inputs"),
     (with_node(OPERATOR, op="Convolution"), "'Convolution', which is not here"),
     (with_node(OPERATOR, op="__import__('os')"), "which is not here"), (with_node(OPERATOR, op=None), "no op"),
-    (with_node(OPERATOR, name=3), "a int for name"), (with_node(OPERATOR, attrs={"num_hidden": 3}), "are no texts"),
-    (with_node(OPERATOR, attrs=["x"]), "are no texts"), (with_node(OPERATOR, attrs={}), "num_hidden"),
-    (with_node(OPERATOR, attrs={"num_hidden": "3", "flatten": "maybe"}), "no bool"),
+    (with_node(OPERATOR, name=3), "a int for name"), (with_node(OPERATOR, attrs={"num_hidden": 3}), "are not strings"),
+    (with_node(OPERATOR, attrs=["x"]), "are not strings"), (with_node(OPERATOR, attrs={}), "num_hidden"),
+    (with_node(OPERATOR, attrs={"num_hidden": "3", "flatten": "maybe"}), "must be of type bool, got "),
     (with_node(OPERATOR, attrs={"num_hidden": "3", "colour": "red"}), "'colour'"),
     (with_node(OPERATOR, attrs={"num_hidden": "9" * 100_000}), "100,000 characters"),
     (with_node(0, inputs=[[0, 0, 0]]), "a variable|cycle"),
@@ -173,10 +174,10 @@ def _from_file(text, folder):
 def test_files_that_are_none(tmp_path):
     refused(DataFileError, lambda: S.load(tmp_path / "missing.json"), "does not exist")
     refused(DataFileError, lambda: S.load(tmp_path), "cannot be read")
-    refused(DTypeError, lambda: S.load(3), "no file name")
-    refused(DTypeError, lambda: S.load_json(3), "no JSON text")
+    refused(DTypeError, lambda: S.load(3), "The file name must be a str or a path, got int")
+    refused(DTypeError, lambda: S.load_json(3), "json_str must be a str of JSON, got int")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
-    refused(DataFileError, lambda: S.load(tmp_path / "bytes.json"), "is no text")
+    refused(DataFileError, lambda: S.load(tmp_path / "bytes.json"), "is not text")
     refused(DataFileError, lambda: small().save(tmp_path / "no" / "x.json"), "cannot be written")
     small().save(tmp_path / "x.json")
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []

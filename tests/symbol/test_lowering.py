@@ -71,7 +71,7 @@ def test_training_passes_work_in_the_same_memory():
         np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), slope, rtol=1e-3, atol=1e-6)
         training = programs(executor)[0].program
         executor.forward(is_train=False)
-        kept.append(list(training.frames))
+        kept.append(list(training.workspaces))
     assert len(kept[0]) == 1
     assert kept[0][0].memory
     assert kept == [kept[0]] * 3

@@ -210,5 +210,5 @@ def test_split_v2_by_its_internal_name_takes_mxnets_indices():
 
 @pytest.mark.parametrize("odd", [[], {}, 3, "dense", np.ones(2), object()])
 def test_a_storage_type_that_is_none_is_named(odd):
-    with pytest.raises(mx.StorageTypeError, match="a is given"):
+    with pytest.raises(mx.StorageTypeError, match="a was given the unknown storage type "):
         mx.sym.Variable("a").infer_storage_type(a=odd)

@@ -20,7 +20,6 @@ ANYTHING = [["args", "VAR_POSITIONAL", ""], ["kwargs", "VAR_KEYWORD", ""]]
 MADE = {("Executor", name) for name in ("arg_arrays", "grad_arrays", "aux_arrays", "outputs")}
 
 ABSENT = {
-    "Executor.get_optimized_symbol": "the graph that runs is the one that was bound",
 }
 
 #: Modules' functions: pattern -> reason.

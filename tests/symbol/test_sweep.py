@@ -17,7 +17,7 @@ from sparsekit.core import dispatch, hooks
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
 from sparsekit.ndarray.functions import invoke_update
-from sparsekit.ops.update import Update
+from sparsekit.ops.update.update import Update
 from sparsekit.storage import RowSparse, convert
 from sparsekit.symbol.node import SymbolNode
 from sparsekit.symbol.symbol import Symbol

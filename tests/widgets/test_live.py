@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
 import re
 import sys
@@ -9,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from sparsekit import widgets
 from sparsekit.base.errors import MissingPackageError
 from sparsekit.widgets import sources
 from sparsekit.widgets.layout import clean
@@ -146,10 +146,6 @@ class TestWidgets:
 def test_without_anywidget_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     monkeypatch.delitem(sys.modules, "sparsekit.widgets.live", raising=False)
-    live = importlib.import_module("sparsekit.widgets.live")
-    try:
-        for stand_in in (live.TimelineWidget, live.MemoryWidget):
-            with pytest.raises(MissingPackageError, match=r"sparsekit\[lab\]"):
-                stand_in([])
-    finally:
-        sys.modules.pop("sparsekit.widgets.live", None)
+    for name in ("TimelineWidget", "MemoryWidget"):
+        with pytest.raises(MissingPackageError, match=r"sparsekit\[lab\]"):
+            getattr(widgets, name)([])

@@ -163,7 +163,7 @@ def test_the_live_view_is_sent_every_mark(records):
 
 
 def test_marks_beside_several_runs_are_refused(records):
-    with pytest.raises(UnsupportedError, match="one run"):
+    with pytest.raises(UnsupportedError, match="marks needs a single run"):
         TimelineWidget({"a": records, "b": records}, marks=MARKS)
 
 

@@ -37,7 +37,7 @@ def test_a_real_loop():
     assert list(data["times"]) == ["read", "forward", "backward", "update", "rest"]
     assert data["loss"][-1] < data["loss"][0]
     assert "a step touched 2 of 500 rows" in seen.static.alt
-    assert repr(seen) == f"<Monitor: {seen.static.alt}>"
+    assert repr(seen) == f"<TrainingMonitor: {seen.static.alt}>"
     assert sorted(seen._repr_mimebundle_()) == ["text/html", "text/plain"]
 
 

@@ -62,7 +62,7 @@ def default_batchify_fn(data: Sequence[Any]) -> Any:
 default_mp_batchify_fn = default_batchify_fn
 
 
-def _stacked_arrays(data: Sequence[Any]) -> Any:
+def _stacked_arrays(data: Sequence[Any]) -> NDArray:
     """Arrays in one: sparse ones row below row, dense ones along a new axis."""
     shapes = {one.shape[1:] if one.stype != "default" else one.shape for one in data}
     if len(shapes) > 1:
@@ -116,7 +116,7 @@ class Pad:
     def __init__(self, axis: int | None = 0, pad_val: float = 0, ret_length: bool = False, dtype: Any = None,
                  round_to: int | None = None, val: float | None = None, use_shared_mem: bool = False) -> None:
         if ret_length and axis is None:
-            raise ShapeError("The lengths of which axis?", hint="give axis= with ret_length=True.")
+            raise ShapeError("ret_length=True needs axis=.", hint="axis=0 gives the lengths along axis 0.")
         self._axis, self._value, self._lengths = axis, pad_val if val is None else val, ret_length
         self._dtype, self._round = None if dtype is None else element_type(dtype), round_to or 1
 
@@ -196,7 +196,8 @@ class Group:
         one_list = len(fn) == 1 and isinstance(fn[0], (list, tuple))
         self._functions: tuple[Callable[..., Any], ...] = tuple(fn[0]) if one_list else fn
         if not self._functions or not all(map(callable, self._functions)):
-            raise DTypeError("Group takes a function for each part of the examples.", hint="Group(Pad(), Stack()), for example.")
+            raise DTypeError("Group must be given one function for each part of the examples.",
+                             hint="Group(Pad(), Stack()), for example.")
 
     def __call__(self, data: Sequence[Any]) -> tuple[Any, ...]:
         if any(len(one) != len(self._functions) for one in data):

@@ -10,7 +10,7 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 from ...base import rng
-from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError, shown
+from ...base.errors import ShapeError, WorkerError, WorkerTimeoutError, expected
 from ...base.workers import Threads
 from ...core import hooks
 from ...ndarray import NDArray
@@ -33,35 +33,35 @@ class _ThreadWorkers:
         self._futures: dict[int, Future[Any]] = {}
 
     def submit(self, ticket: int, rows: Sequence[Any], seed: int) -> None:
-        """Have the batch made, under a number to ask for it by."""
+        """Submit a batch to a worker; return its ticket."""
         self._futures[ticket] = self._threads.submit(_seeded, self._dataset, rows, self._batchify, seed)
 
     def wait(self, ticket: int, seconds: float) -> Any:
-        """The batch of a ticket, or what its worker raised; ``Late`` if it is not there in time."""
+        """Return the batch of a ticket; raise the error of its worker, or ``Late`` after a timeout."""
         future = self._futures.pop(ticket)
         if not wait([future], seconds).done:
             raise Late
         return future.result()
 
     def forget(self, tickets: Sequence[int]) -> None:
-        """Nobody will ask for these."""
+        """Drop these tickets."""
         for ticket in tickets:
             future = self._futures.pop(ticket, None)
             if future is not None:
                 future.cancel()
 
     def close(self) -> None:
-        """End the threads, without waiting for what they are at."""
+        """End the threads without waiting for running tasks."""
         self._threads.close(0.0)
 
 
-def _seeded(dataset: Any, rows: Sequence[Any], batchify: Any, seed: int) -> Any:
+def _seeded(dataset: Sequence[Any], rows: Sequence[Any], batchify: object, seed: int) -> list[NDArray] | NDArray:
     with rng.using(seed):
         return make_batch(dataset, rows, batchify)
 
 
-def _only_arrays(dataset: Any) -> bool:
-    """Whether batches are made by choosing rows of arrays, in which no code of the user has a part."""
+def _only_arrays(dataset: object) -> bool:
+    """Whether batches are made by choosing rows of arrays, without calling user code."""
     if type(dataset) is ArrayDataset:
         return all(hasattr(one, "dtype") or _only_arrays(one) for one in dataset._data)
     if type(dataset) is SimpleDataset:
@@ -71,8 +71,8 @@ def _only_arrays(dataset: Any) -> bool:
     return isinstance(dataset, NDArray)
 
 
-def _noted(batch: Any, start: int) -> Any:
-    """The batch, of which a recorder has been told."""
+def _noted(batch: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...], start: int) -> Any:
+    """Report a batch to the recorder, and return it."""
     sink = hooks.sink
     if sink is not None:
         arrays = [part for part in (batch if isinstance(batch, (list, tuple)) else [batch]) if isinstance(part, NDArray)]
@@ -93,7 +93,7 @@ def _begun(batches: Any) -> tuple[Iterator[Any], int]:
 class _Epoch:
     """The batches of one epoch, a few of which workers make ahead."""
 
-    def __init__(self, workers: Any, tickets: Iterator[int], batches: Any, ahead: int, timeout: float) -> None:
+    def __init__(self, workers: Any, tickets: Iterator[int], batches: object, ahead: int, timeout: float) -> None:
         self._workers, self._tickets, self._timeout, self._owner = workers, tickets, timeout, os.getpid()
         self._batches, self._seed = _begun(batches)
         self._waiting: list[int] = []
@@ -137,12 +137,12 @@ class DataLoader:
 
     Rows of csr and row-sparse arrays make batches of the same storage type, shuffled ones and a short last one
     too.  Of an ``ArrayDataset``, of its ``shard``, ``take``, ``filter`` and ``sample``, and of plain arrays, each
-    batch is one choice of rows, without Python code for each example, unless a ``batchify_fn`` asks for examples.
+    batch is one choice of rows, without Python code for each example, unless ``batchify_fn`` is given.
 
     Parameters
     ----------
     dataset : Dataset, array, or list
-        Whatever has a length and takes numbers in brackets.
+        Any object with a length that can be indexed by integers.
     batch_size : int
         Examples in a batch.
     shuffle : bool
@@ -150,26 +150,27 @@ class DataLoader:
     sampler : Sampler
         The order of the examples, instead of ``shuffle``.
     last_batch : {"keep", "discard", "rollover"}
-        What becomes of examples that fill no batch: a shorter batch (default), nothing, or the start of the next epoch.
+        What to do with examples that do not fill a batch: make a shorter batch (default), drop them, or start the next epoch
+        with them.
     batch_sampler : Sampler
         Gives lists of numbers, instead of the four before.
     batchify_fn : callable, optional
         Makes a batch of a list of examples; by default ``default_batchify_fn``.
     num_workers : int
-        Workers that make batches while the caller computes; 0 makes each when it is asked for.
+        Workers that make batches while the caller computes; 0 makes each batch when it is requested.
     pin_memory, pin_device_id, try_nopython : optional
-        Taken for MXNet's sake, without effect.
+        Accepted for compatibility with MXNet, without effect.
     prefetch : int, optional
         Batches that are made ahead, by default twice ``num_workers``.
     thread_pool : bool
         Let the workers be threads.  They share the data set, can call any function and cost little, but code in
-        Python runs in one of them at a time.  False takes processes, unless batches are choices of rows: then
-        no Python code is to be spread, and threads are used all the same.
+        Python runs in one of them at a time.  False uses processes, unless batches are made by choosing rows: threads
+        are used then, since no Python code would run in parallel.
     timeout : number
         Seconds that one batch may take, when there are workers.
     auto_reload : bool
         Let the workers begin with the next epoch when the loader is made and when an epoch ends, not only when
-        the next is asked for.
+        the next one is started.
 
     Notes
     -----
@@ -213,7 +214,7 @@ class DataLoader:
                  thread_pool: bool = False, timeout: float = 120, auto_reload: bool = False,
                  try_nopython: bool | None = None) -> None:
         if not timeout > 0:
-            raise ShapeError(f"timeout is a positive number of seconds, not {timeout!r}.", hint="timeout=120 is the default.")
+            raise ShapeError(expected("timeout", "a number of seconds above 0", timeout), hint="timeout=120 is the default.")
         dataset = as_rows(dataset)
         self._dataset, self._batchify, self._timeout = dataset, batchify_fn, timeout
         if batch_sampler is not None:
@@ -223,11 +224,11 @@ class DataLoader:
         if batch_sampler is None:
             self._batch_sampler = _batches(dataset, batch_size, shuffle, sampler, last_batch)
         elif given:
-            raise ShapeError("batch_size, shuffle, sampler and last_batch go without batch_sampler only.",
-                             hint="a batch_sampler decides all that they say.")
+            raise ShapeError("batch_sampler excludes batch_size, shuffle, sampler and last_batch.",
+                             hint="a batch_sampler decides all of these.")
         self._num_workers = max(0, int(num_workers))
         if self._num_workers > MOST_WORKERS:
-            raise ShapeError(f"num_workers is {shown(num_workers)}, more than {MOST_WORKERS}.", hint="one a core, for example.")
+            raise ShapeError(expected("num_workers", f"at most {MOST_WORKERS}", num_workers), hint="one a core, for example.")
         self._ahead = 2 * self._num_workers if prefetch is None else whole("prefetch", prefetch)
         self._tickets = itertools.count()
         self._threads = bool(thread_pool) or (batchify_fn is None and _only_arrays(dataset))
@@ -269,7 +270,7 @@ class DataLoader:
         """Have the workers begin with a new epoch, which the next loop over the batches takes."""
         if not self._num_workers:
             return
-        if self._owner != os.getpid():  # a fork's child has no workers
+        if self._owner != os.getpid():  # a forked child has no workers
             self._workers = self._epoch = None
         self.clean()
         if self._workers is None:
@@ -299,7 +300,8 @@ def _batches(dataset: Any, batch_size: int | None, shuffle: bool, sampler: Any, 
     if batch_size is None:
         raise ShapeError("A DataLoader needs batch_size or batch_sampler.", hint="batch_size=32, for example.")
     if sampler is not None and shuffle:
-        raise ShapeError("shuffle goes without sampler only.", hint="RandomSampler(len(dataset)) is what shuffle=True takes.")
+        raise ShapeError("shuffle and sampler exclude each other.",
+                         hint="RandomSampler(len(dataset)) is what shuffle=True takes.")
     if sampler is None:
         sampler = (RandomSampler if shuffle else SequentialSampler)(len(dataset))
     return BatchSampler(sampler, batch_size, last_batch or "keep")

@@ -1,26 +1,30 @@
-"""Data sets: examples by number, and what can be made of them."""
+"""Data sets, and the transformations of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.arguments import unmasked
 from ...base.dtypes import ELEMENT_TYPES
 from ...base.entry import entry
-from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError
+from ...base.errors import DTypeError, RowIndexError, ShapeError, UnsupportedError, expected
 from ...io.array_iter import rows_of
 from ...ndarray import NDArray, array
 from ...ndarray.sparse_creation import csr_matrix
 from ..utils import is_of_scipy, whole
 from .sampler import FilterSampler, Sampler, SequentialSampler
 
+if TYPE_CHECKING:
+    from ...base.types import Shape
+
+
 __all__ = ["ArrayDataset", "Dataset", "SimpleDataset", "as_rows", "batch_of"]
 
 
-def as_rows(data: Any) -> Any:
+def as_rows(data: object) -> Any:
     """A sparse matrix of scipy as a csr array of its element type, which has rows to choose; anything else as it is."""
     return csr_matrix(data) if is_of_scipy(data) else data
 
@@ -31,7 +35,7 @@ class Dataset:
     Arrays and lists are data sets as they are: whatever has a length and takes numbers in brackets.
     """
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: int) -> Any:
         raise UnsupportedError(f"{type(self).__name__} does not say what its examples are.", hint="define __getitem__.")
 
     def __len__(self) -> int:
@@ -47,11 +51,11 @@ class Dataset:
         Raises
         ------
         ShapeError
-            If there is no part ``index``.
+            If ``index`` is out of range.
         """
         count = whole("num_shards", num_shards, 1)
         if not 0 <= index < count:
-            raise ShapeError(f"There is no part {index} of {count}.", hint="parts count from 0.")
+            raise ShapeError(f"Part {index} is out of range for {count} parts.", hint="parts count from 0.")
         each, rest = divmod(len(self), count)
         start = each * index + min(index, rest)
         return _SampledDataset(self, SequentialSampler(each + (index < rest), start))
@@ -61,26 +65,26 @@ class Dataset:
         return _SampledDataset(self, SequentialSampler(len(self) if count is None else min(whole("count", count), len(self))))
 
     def sample(self, sampler: Sampler) -> Dataset:
-        """The examples that a sampler chooses, in its order; it is asked once, now.
+        """The examples that a sampler chooses, in its order; it is iterated over once, now.
 
         Raises
         ------
         DTypeError
-            If it is no ``Sampler``.
+            If it is not a ``Sampler``.
         """
         if not isinstance(sampler, Sampler):
-            raise DTypeError(f"sample takes a Sampler, not {type(sampler).__name__}.", hint="see mx.gluon.data.Sampler.")
+            raise DTypeError(expected("sampler", "a Sampler", type(sampler)), hint="see mx.gluon.data.Sampler.")
         return _SampledDataset(self, sampler)
 
     def transform(self, fn: Callable[..., Any], lazy: bool = True) -> Dataset:
-        """The examples as ``fn`` gives them; it takes the parts of an example as its arguments.
+        """Apply ``fn`` to each example, whose parts are its arguments.
 
         Parameters
         ----------
         fn : callable
         lazy : bool
-            Call it each time that an example is asked for, as a random transformation needs it; False calls it
-            for all of them now.
+            Call it each time an example is requested, as random transformations need; False calls it
+            for all examples now.
         """
         _require_function(fn)
         made = _TransformedDataset(self, fn)
@@ -92,9 +96,9 @@ class Dataset:
         return self.transform(_First(fn), lazy)
 
 
-def _require_function(fn: Any) -> None:
+def _require_function(fn: Callable[..., Any] | _First) -> None:
     if not callable(fn):
-        raise DTypeError(f"fn is a function of an example, not {type(fn).__name__}.", hint="transform(lambda x: x / 255)")
+        raise DTypeError(expected("fn", "a function of an example", type(fn)), hint="transform(lambda x: x / 255)")
 
 
 class SimpleDataset(Dataset):
@@ -111,7 +115,7 @@ class SimpleDataset(Dataset):
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: int) -> int | Shape:
         return self._data[idx]
 
 
@@ -134,7 +138,7 @@ class _TransformedDataset(Dataset):
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: object) -> int | tuple[Any, ...]:
         item = self._data[idx]
         return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
 
@@ -188,7 +192,7 @@ class ArrayDataset(Dataset):
         self._length = lengths[0]
         self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
 
-    def __getitem__(self, idx: Any) -> Any:
+    def __getitem__(self, idx: object) -> Any:
         return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)
 
     def __len__(self) -> int:
@@ -199,12 +203,12 @@ def _length_of(source: Any) -> int:
     try:
         return len(source)
     except TypeError:
-        raise DTypeError(f"A {type(source).__name__} has no length, so it is no column of a data set.",
+        raise DTypeError(expected("Each column of a data set", "a sequence with a length", type(source)),
                          hint="give arrays, lists or data sets of equal length.") from None
 
 
-def batch_of(dataset: Any, rows: Any) -> Any:
-    """The batch of the examples ``rows``, made array by array rather than example by example; None where that cannot be.
+def batch_of(dataset: Any, rows: object) -> Any:
+    """The batch of the examples ``rows``, made by array rather than by example; None if the data set does not allow it.
 
     Parameters
     ----------
@@ -239,11 +243,11 @@ def batch_of(dataset: Any, rows: Any) -> Any:
 def _within(rows: Any, length: int) -> Any:
     outside = (rows < -length) | (rows >= length)
     if outside.any():
-        raise RowIndexError(f"There is no example {int(rows[outside][0])} among {length}.", hint="check the sampler.")
+        raise RowIndexError(f"Example {int(rows[outside][0])} is out of range for {length} examples.", hint="check the sampler.")
     return rows
 
 
-def _numpy_rows(values: Any, rows: Any) -> Any:
+def _numpy_rows(values: Any, rows: object) -> Any:
     """Rows of a numpy array as an array of the library, of its element type; None if there is no such type."""
     if values.dtype.name not in ELEMENT_TYPES or not values.ndim:
         return None

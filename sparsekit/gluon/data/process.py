@@ -1,10 +1,10 @@
-"""Worker processes of a ``DataLoader``, and how batches come from them: in memory that both see.
+"""Worker processes of a ``DataLoader``, which return batches in shared memory.
 
 A worker is a fresh process that a server without threads forks, so that no lock of this process, numba's or
-another, is copied in a locked state.  It ends when its pipe does, however this process came to its end.
+another, is copied in a locked state.  It ends when its pipe is closed, however this process ended.
 
-The large components of a batch are written into a file that is memory only, has no name and so cannot be left
-behind; the process that asked maps it and makes its arrays there, without a copy.
+The large components of a batch are written into an anonymous file in memory, which cannot be left
+behind; the parent process maps it and makes its arrays there, without a copy.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from .dataset import batch_of
 
 __all__ = ["Late", "Processes", "make_batch"]
 
-#: Bytes from which on a batch is handed over in shared memory rather than through the pipe.
+#: Bytes from which a batch is sent in shared memory rather than through the pipe.
 SHARED_FROM = 1 << 16
 #: Where components begin: no array straddles what a vector instruction loads.
 ALIGNMENT = 64
-#: Requests that a worker has at a time.  It answers in few bytes, which the pipe takes while nobody reads; without shared
-#: memory an answer may fill the pipe, and two who both write would wait for each other.
+#: Requests that a worker has at a time.  Its answers are small, so the pipe takes them before they are read; without
+#: shared memory an answer may fill the pipe, and two processes that both write would deadlock.
 UNANSWERED = 2 if hasattr(os, "memfd_create") else 1
 #: Seconds that a worker gets to end by itself.
 PATIENCE = 1.0
@@ -55,7 +55,7 @@ _LOADED_BY = os.getpid()
 
 @functools.partial(entry, callbacks=True)
 def make_batch(dataset: Any, rows: Sequence[Any], batchify: Any) -> Any:
-    """The batch of some examples; with the default function, arrays are asked for all rows at once."""
+    """The batch of some examples; with the default function, all rows of an array are taken at once."""
     numbers = np.asarray(rows)
     whole = numbers.ndim == 1 and numbers.dtype.kind in "iu" and numbers.size > 0
     if batchify is None and whole:
@@ -104,7 +104,7 @@ def _send(pipe: Any, ticket: int, value: Any) -> None:
 
 
 def _received(pipe: Any) -> tuple[int, Any]:
-    """A ticket and what was handed over for it: a batch, or a ``_Failure``."""
+    """Receive a ticket and its result: a batch, or a ``_Failure``."""
     ticket, head, buffers, places = pipe.recv()
     if places is not None:
         descriptor = reduction.recv_handle(pipe)
@@ -117,11 +117,11 @@ def _received(pipe: Any) -> tuple[int, Any]:
 
 
 class Late(Exception):
-    """A batch was waited for in vain."""
+    """A batch did not arrive in time."""
 
 
 class _Failure:
-    """An error of a worker, with its traceback in words."""
+    """An error of a worker, with its traceback as text."""
 
     def __init__(self, error: BaseException | None, text: str) -> None:
         self.error, self.text = error, text
@@ -140,14 +140,14 @@ def _failure(error: BaseException) -> _Failure:
     error.__traceback__ = error.__cause__ = error.__context__ = None
     try:
         reduction.ForkingPickler.loads(reduction.ForkingPickler.dumps(error))
-    except Exception:  # an error that cannot be sent is told in words
+    except Exception:  # an error that cannot be pickled is sent as text
         return _Failure(None, text)
     return _Failure(error, text)
 
 
 def _work(pipe: Any, payload: bytes) -> None:
     """Serve batches until the pipe ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to every process of a terminal; the first one decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the main process handles it
     failed: _Failure | None = None
     dataset = batchify = None
     try:
@@ -180,7 +180,7 @@ def _seed(seed: int) -> None:
     random.seed(seed)
 
 
-def _answer(pipe: Any, ticket: int, answer: Any) -> None:
+def _answer(pipe: object, ticket: int, answer: object) -> None:
     try:
         _send(pipe, ticket, answer)
     except (BrokenPipeError, ConnectionError):
@@ -194,7 +194,7 @@ _MOVABLE = ("functions that worker processes call are defined in a module, not i
 
 
 def _leave(workers: list[tuple[Any, Any]], owner: int) -> None:
-    """End workers that nobody has any more, without waiting: Python forgets what Ctrl-C raises in a finalizer."""
+    """End the workers of a collected loader without waiting, since Python drops a KeyboardInterrupt in a finalizer."""
     done = _thread.allocate_lock()
     done.acquire()
     _leaving.append(done)
@@ -208,7 +208,7 @@ def _leave(workers: list[tuple[Any, Any]], owner: int) -> None:
 
     try:
         _thread.start_new_thread(end, ())
-    except RuntimeError:  # no threads any more
+    except RuntimeError:  # the interpreter starts no more threads
         end()
 
 
@@ -221,7 +221,7 @@ def _end(workers: list[tuple[Any, Any]], owner: int) -> None:
     for _, pipe in workers:
         pipe.close()
     if owner != os.getpid():
-        return  # a forked child has copies of the pipes, and no right to the processes
+        return  # a forked child has copies of the pipes, but does not own the processes
     for process, _ in workers:
         process.join(PATIENCE)
         if process.is_alive():
@@ -246,13 +246,13 @@ class Processes:
         If they cannot be sent to another process.
     """
 
-    def __init__(self, count: int, dataset: Any, batchify: Any) -> None:
+    def __init__(self, count: int, dataset: Any, batchify: object) -> None:
         try:
             payload = bytes(reduction.ForkingPickler.dumps((dataset, batchify)))
         except Exception as error:
             raise ConversionError(f"The data set or a function of the DataLoader cannot be sent to another process: {error}.",
                                   hint=_MOVABLE) from None
-        # The server of a process that was forked is no child of the forked one, which Python's server must be.
+        # Python requires its fork server to be a child of this process, which a forked process does not have.
         method = METHOD if os.getpid() == _LOADED_BY else "spawn"
         context: Any = multiprocessing.get_context(method)
         if method == "forkserver":
@@ -279,7 +279,7 @@ class Processes:
         undisturbed(start)
 
     def submit(self, ticket: int, rows: Sequence[Any], seed: int) -> None:
-        """Have the batch made, under a number to ask for it by."""
+        """Submit a batch to a worker; return its ticket."""
         self._queue.append((ticket, rows, seed))
         self._feed()
 
@@ -291,7 +291,7 @@ class Processes:
             try:
                 self._workers[number][1].send(self._queue.popleft())
             except ConnectionError:
-                return  # the wait for the batch finds that the worker has ended
+                return  # the worker has ended: `wait` reports it
 
     def wait(self, ticket: int, seconds: float) -> Any:
         """The batch of a ticket.
@@ -318,7 +318,7 @@ class Processes:
             raise answer.to_raise()
         return answer
 
-    def _take(self, number: int, pipe: Any) -> None:
+    def _take(self, number: int, pipe: object) -> None:
         try:
             ticket, answer = _received(pipe)
         except (EOFError, OSError):
@@ -335,7 +335,7 @@ class Processes:
             self._done[ticket] = answer
 
     def forget(self, tickets: Sequence[int]) -> None:
-        """Nobody will ask for these: what has not begun is not made, and the rest is dropped when it comes."""
+        """Drop these tickets: waiting requests are cancelled, and batches that arrive later are ignored."""
         given = set(tickets)
         self._unwanted |= given - {entry[0] for entry in self._queue} - set(self._done)
         self._queue = deque(entry for entry in self._queue if entry[0] not in given)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...base.errors import DTypeError, ShapeError, UnknownNameError, UnsupportedError, shown
+from ...base.errors import DTypeError, ShapeError, UnknownNameError, UnsupportedError, expected
 from ...base.rng import generator
 from ..utils import whole
 
@@ -25,8 +25,8 @@ class Sampler:
         raise UnsupportedError(f"{type(self).__name__} does not say how many examples it gives.", hint="define __len__.")
 
 
-def require_sampler(name: str, given: Any) -> None:
-    """Refuse what gives no numbers of examples.
+def require_sampler(name: str, given: object) -> None:
+    """Raise unless the argument can be iterated over, as a sampler must be.
 
     Raises
     ------
@@ -34,13 +34,13 @@ def require_sampler(name: str, given: Any) -> None:
         If it cannot be iterated over.
     """
     if not isinstance(given, Sampler) and not hasattr(type(given), "__iter__") and not hasattr(type(given), "__getitem__"):
-        raise DTypeError(f"{name} is a Sampler, not {type(given).__name__}.", hint="see mx.gluon.data.Sampler.")
+        raise DTypeError(expected(name, "a Sampler", type(given)), hint="see mx.gluon.data.Sampler.")
 
 
-def _length(value: Any) -> int:
+def _length(value: int) -> int:
     found = whole("length", value)
     if found > sys.maxsize:
-        raise ShapeError(f"length is {shown(value)}, more than a sampler can have.", hint="it counts the examples.")
+        raise ShapeError(expected("length", f"at most {sys.maxsize}", value), hint="it counts the examples.")
     return found
 
 

@@ -31,7 +31,7 @@ def create(name: str, **arguments: Any) -> Loss:
     Raises
     ------
     UnknownNameError
-        If there is none.
+        If there is no such loss.
     """
     known = {key: value for key, value in globals().items() if isinstance(value, type) and issubclass(value, Loss)}
     if name not in known:

@@ -1,4 +1,4 @@
-"""What losses have in common."""
+"""The base class of losses."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Loss(HybridBlock):
             self._look_at(sample_weight, given)
         return loss if self._weight is None or self._weight == 1 else loss * self._weight
 
-    def _look_at(self, weight: Any, loss: Any) -> None:
-        """Give notice of weights of samples that lie along another axis than the samples; a symbol does not tell its shape."""
+    def _look_at(self, weight: object, loss: object) -> None:
+        """Warn if weights of samples lie along another axis than the samples; the shape of a symbol is unknown."""
         shape, losses = getattr(weight, "shape", None), getattr(loss, "shape", None)
         if shape and losses and math.prod(shape) > 1 and len(shape) < len(losses) and shape == losses[:len(shape)]:
             right = (*shape, *[1] * (len(losses) - len(shape)))
@@ -71,6 +71,6 @@ class Loss(HybridBlock):
 
 
 def like(F: Any, label: Any, pred: Any) -> Any:
-    """The label in the shape of the prediction; a symbol does not tell its shape."""
+    """Reshape the label to the shape of the prediction; the shape of a symbol is unknown."""
     shape = getattr(pred, "shape", None)
     return label if shape is not None and getattr(label, "shape", None) == shape else F.reshape_like(label, pred)

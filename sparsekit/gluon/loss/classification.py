@@ -132,10 +132,10 @@ class HingeLoss(Loss):
         self._margin = margin
 
     def _missing(self, F: Any, pred: Any, label: Any) -> Any:
-        """What lacks to the margin."""
+        """How far the prediction falls short of the margin."""
         return F.relu(self._margin - F.elemwise_mul(pred, like(F, label, pred)))
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: object, pred: object, label: object, sample_weight: object = None) -> Any:
         return self._finish(F, self._missing(F, pred, label), sample_weight)
 
 
@@ -206,8 +206,8 @@ class CTCLoss(Loss):
         self._layout, self._label_layout = layout, label_layout
         super().__init__(weight, label_layout.find("N"), **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, pred_lengths: Any = None, label_lengths: Any = None,
-                       sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, pred_lengths: Any = None, label_lengths: object = None,
+                       sample_weight: object = None) -> Any:
         if self._layout == "NTC":
             pred = F.swapaxes(pred, dim1=0, dim2=1)
         if self._batch_axis == 1:

@@ -1,11 +1,11 @@
-"""Losses of numbers: how far off a prediction is."""
+"""Losses of regression."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from ...base.errors import SparsekitError
+from ...base.errors import SparsekitError, expected
 from .base import Loss, like
 
 __all__ = ["HuberLoss", "L1Loss", "L2Loss", "PoissonNLLLoss"]
@@ -24,7 +24,7 @@ class L2Loss(Loss):
     def __init__(self, weight: float | None = 1.0, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
 
-    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: object = None) -> Any:
         loss = F.square(F.elemwise_sub(like(F, label, pred), pred)) * 0.5
         return self._finish(F, loss, sample_weight)
 
@@ -63,7 +63,7 @@ class HuberLoss(Loss):
     def __init__(self, rho: float = 1, weight: float | None = None, batch_axis: int = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         if not rho > 0:
-            raise SparsekitError(f"rho={rho!r} is not positive.", hint="it is the distance from which the loss is linear.")
+            raise SparsekitError(expected("rho", "above 0", rho), hint="it is the distance from which the loss is linear.")
         self._rho = rho
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
@@ -111,7 +111,7 @@ class PoissonNLLLoss(Loss):
 
     @staticmethod
     def _stirling(F: Any, target: Any) -> Any:
-        """Stirling's formula, and 0 where the target is 0 or 1 or there is no logarithm."""
+        """Stirling's formula, and 0 where the target is at most 1."""
         above = target > 1
         count = F.where(above, target, F.ones_like(target))
         term = F.elemwise_mul(count, F.log(count)) - count + 0.5 * F.log(count * (2 * math.pi))

@@ -1,15 +1,15 @@
-"""Losses of pairs and triples: how alike things should be."""
+"""Losses of pairs and triples, for metric learning."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...base.errors import ShapeError, SparsekitError
+from ...base.errors import ShapeError, SparsekitError, expected
 from .base import Loss, like
 
 __all__ = ["CosineEmbeddingLoss", "SDMLLoss", "TripletLoss"]
 
-#: The largest float32: an upper bound that bounds nothing.
+#: The largest float32, as an upper bound without effect.
 LARGEST = 3.4028234663852886e38
 
 
@@ -59,7 +59,7 @@ class CosineEmbeddingLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
+    def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: object = None) -> Any:
         label = F.reshape(label, shape=(-1, 1))
         cosine = _cosine(F, like(F, input1, input2), input2)
         loss = (1 - cosine) * (label == 1) + F.relu((label == -1) * (cosine - self._margin))
@@ -96,13 +96,14 @@ class SDMLLoss(Loss):
                  **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         if not 0 <= smoothing_parameter < 1:
-            raise SparsekitError(f"smoothing_parameter={smoothing_parameter!r} is no probability below 1.", hint="0.3 is usual.")
+            raise SparsekitError(expected("smoothing_parameter", "at least 0 and below 1", smoothing_parameter),
+                                 hint="0.3 is usual.")
         self.smoothing_parameter = smoothing_parameter
 
     def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
         if x1.shape != x2.shape or x1.ndim != 2 or x1.shape[0] < 2:
-            raise ShapeError(f"SDMLLoss of shapes {x1.shape} and {x2.shape}.",
-                             hint="give two arrays of the same shape (batch, size), of two rows or more.")
+            raise ShapeError(f"SDMLLoss needs two arrays of one shape (batch, size), got {x1.shape} and {x2.shape}.",
+                             hint="the batch must have at least two rows.")
         distances = F.sum(F.square(F.broadcast_sub(F.expand_dims(x1, axis=1), F.expand_dims(x2, axis=0))), axis=2)
         labels = self._labels(F, x1)
         loss = F.elemwise_mul(labels, F.log(labels + 1e-12) - F.log_softmax(F.negative(distances), axis=1))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.entry import entries
-from ...base.errors import SparsekitError, UnknownNameError
+from ...base.errors import SparsekitError, UnknownNameError, expected
 from ...initializer import Constant
-from ...ops.neural import ACTIVATIONS
+from ...ops.neural.neural import ACTIVATIONS
 from ..block import HybridBlock
 
 __all__ = ["ELU", "GELU", "SELU", "Activation", "LeakyReLU", "PReLU", "Swish"]
@@ -53,7 +53,7 @@ class LeakyReLU(HybridBlock):
 
     def __init__(self, alpha: float, **kwargs: Any) -> None:
         if not alpha >= 0:
-            raise SparsekitError(f"alpha={alpha!r} is negative.", hint="the slope of LeakyReLU is at least 0.")
+            raise SparsekitError(expected("alpha", "at least 0", alpha), hint="it is the slope of LeakyReLU.")
         super().__init__(**kwargs)
         self._alpha = alpha
 

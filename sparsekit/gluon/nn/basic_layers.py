@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base.entry import entries
-from ...base.errors import ShapeError, SparsekitError, StorageTypeError
+from ...base.errors import ShapeError, SparsekitError, StorageTypeError, expected
 from ..block import HybridBlock
 from ..symbolic import as_held
 from ..utils import whole
 from .activations import Activation
+
+if TYPE_CHECKING:
+    from ...base.types import DTypeLike
+
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
 
@@ -22,8 +26,8 @@ class Dense(HybridBlock):
 
     Takes csr data without making it dense, which MXNet's does not.  For a row_sparse weight gradient
     the weight is kept as (in_units, units), so that the rows of the gradient are the columns that occur
-    in the data; nobody has to write a layer of their own for it.  Only ``weight.data()``, ``grad()`` and ``set_data()``
-    have it so: in files and symbols the weight is (units, in_units) as in every other ``Dense``, so that either layer, and
+    in the data; no layer of one's own is needed.  Only ``weight.data()``, ``grad()`` and ``set_data()``
+    have this layout: in files and symbols the weight is (units, in_units) as in every other ``Dense``, so that either layer, and
     MXNet's, loads what the other has saved.
 
     Parameters
@@ -38,7 +42,7 @@ class Dense(HybridBlock):
     dtype : str or numpy.dtype
     weight_initializer, bias_initializer : Initializer or str
     in_units : int
-        Size of the input; 0 lets the first input tell.
+        Size of the input; 0 infers it from the first input.
     weight_grad_stype : {"default", "row_sparse"}
         Storage type of the weight's gradient.
     prefix, params
@@ -46,35 +50,35 @@ class Dense(HybridBlock):
     """
 
     def __init__(self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True,
-                 dtype: Any = "float32", weight_initializer: Any = None, bias_initializer: Any = "zeros", in_units: int = 0,
-                 weight_grad_stype: str = "default", **kwargs: Any) -> None:
+                 dtype: DTypeLike = "float32", weight_initializer: object = None, bias_initializer: str = "zeros",
+                 in_units: int = 0, weight_grad_stype: str = "default", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if weight_grad_stype not in ("default", "row_sparse"):
-            raise StorageTypeError(f"weight_grad_stype={weight_grad_stype!r} is not supported.",
-                                   hint="it is 'default' or 'row_sparse'.")
+            raise StorageTypeError(expected("weight_grad_stype", "'default' or 'row_sparse'", weight_grad_stype),
+                                   hint="'row_sparse' suits csr inputs.")
         self._units, self._in_units, self._flatten = whole("units", units), whole("in_units", in_units), flatten
         units, in_units = self._units, self._in_units
-        self._turned = weight_grad_stype == "row_sparse"
+        self._is_transposed = weight_grad_stype == "row_sparse"
         with self.name_scope():
             self.weight = self.params.get("weight", shape=self._weight_shape(in_units), init=weight_initializer, dtype=dtype,
                                           allow_deferred_init=True, grad_stype=weight_grad_stype)
-            self.weight._turned = self._turned
+            self.weight._is_transposed = self._is_transposed
             self.bias = self.params.get("bias", shape=(units,), init=bias_initializer, dtype=dtype,
                                         allow_deferred_init=True) if use_bias else None
             self.act = Activation(activation, prefix=activation + "_") if activation is not None else None
 
     def _weight_shape(self, inputs: int) -> tuple[int, int]:
-        return (inputs, self._units) if self._turned else (self._units, inputs)
+        return (inputs, self._units) if self._is_transposed else (self._units, inputs)
 
     def infer_shape(self, x: Any, *args: Any) -> None:
-        """The input tells the weight's shape."""
+        """Infer the weight's shape from the input."""
         if self._units == 0:
-            raise ShapeError(f"{self.name} has 0 units, and cannot compute anything.", hint="make it with units of at least 1.")
+            raise ShapeError(expected(f"units of {self.name}", "at least 1", 0), hint="Dense(units=1), for example.")
         self.weight.shape = self._weight_shape(math.prod(x.shape[1:]) if self._flatten else x.shape[-1])
 
-    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        if self._turned and as_held(x):
-            if self._flatten and getattr(x, "ndim", 0) != 2:  # a symbol does not tell
+    def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: object = None) -> Any:
+        if self._is_transposed and as_held(x):
+            if self._flatten and getattr(x, "ndim", 0) != 2:  # the shape of a symbol is unknown
                 x = F.Flatten(x)
             out = F.dot(x, weight)
             out = out if bias is None else F.broadcast_add(out, bias)
@@ -85,7 +89,7 @@ class Dense(HybridBlock):
         return out if self.act is None else self.act(out)
 
     def __repr__(self) -> str:
-        inputs = self.weight.shape[0 if self._turned else 1]
+        inputs = self.weight.shape[0 if self._is_transposed else 1]
         return f"{type(self).__name__}({inputs or None} -> {self._units}, {self.act or 'linear'})"
 
 
@@ -99,13 +103,14 @@ class Dropout(HybridBlock):
     rate : float
         From 0 to below 1.
     axes : tuple of int
-        Axes along which all elements share their fate.
+        Axes along which all elements are dropped or kept together.
     """
 
-    def __init__(self, rate: Any, axes: Any = (), **kwargs: Any) -> None:
+    def __init__(self, rate: Any, axes: object = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(rate, (float, int, np.number)) or not 0 <= rate < 1:
-            raise SparsekitError(f"rate={rate!r} is no share of elements.", hint="it is at least 0 and below 1.")
+            raise SparsekitError(expected("rate", "a number of at least 0 and below 1", rate),
+                                 hint="it is the share of elements that are dropped.")
         self._rate, self._axes = rate, axes
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
@@ -146,7 +151,7 @@ class Embedding(HybridBlock):
         ``lazy_update`` changes no others.
     """
 
-    def __init__(self, input_dim: int, output_dim: int, dtype: Any = "float32", weight_initializer: Any = None,
+    def __init__(self, input_dim: int, output_dim: int, dtype: str = "float32", weight_initializer: Any = None,
                  sparse_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         input_dim, output_dim = whole("input_dim", input_dim), whole("output_dim", output_dim)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
 from ...base.errors import DTypeError, UnknownNameError
 from ...core.op import registry
 from ..block import Block, HybridBlock, _indent
 
+if TYPE_CHECKING:
+    pass
+
+
 __all__ = ["HybridLambda", "HybridSequential", "Lambda", "Sequential"]
 
 
 class _Stack:
-    """What both kinds of stacks do."""
+    """Base of both kinds of stacks."""
 
     _children: dict[str, Any]
     _prefix: str
@@ -26,7 +30,7 @@ class _Stack:
         for block in blocks:
             self.register_child(block)  # type: ignore[attr-defined]
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: int | slice) -> Any:
         found = list(self._children.values())[key]
         if not isinstance(found, list):
             return found
@@ -84,7 +88,7 @@ class HybridSequential(_Stack, HybridBlock):
     def __init__(self, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
+    def hybrid_forward(self, F: object, x: object, *args: Any) -> Any:
         for block in self._children.values():
             x = block(x, *args)
             args = ()
@@ -134,15 +138,15 @@ class HybridLambda(HybridBlock):
         self._func_name = _name_of(function)
         self._func = (lambda F, *args: getattr(F, function)(*args)) if isinstance(function, str) else function
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
+    def hybrid_forward(self, F: object, x: object, *args: Any) -> Any:
         return self._func(F, x, *args)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._func_name})"
 
 
-def _name_of(function: Any) -> str:
-    """The function's name, after a look that it is one."""
+def _name_of(function: object) -> str:
+    """The name of a function; raise for other objects."""
     if isinstance(function, str):
         if not callable(getattr(ndarray, function, None)):
             raise UnknownNameError.of("operator", function, registry)

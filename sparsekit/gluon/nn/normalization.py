@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,11 @@ from ...base.entry import entries
 from ...base.errors import RowIndexError
 from ..block import HybridBlock
 from ..utils import whole
+
+if TYPE_CHECKING:
+    from ...ndarray.ndarray import NDArray
+    from ...symbol.symbol import Symbol
+
 
 __all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]
 
@@ -21,15 +26,15 @@ class _Norm(HybridBlock):
     gamma: Any
     beta: Any
 
-    def _scale_and_offset(self, size: int, scale: bool, center: bool, gamma: Any, beta: Any, for_good: bool = False) -> None:
-        """Make the two; without scale or center they stay what they are, ``for_good`` if nobody may change that."""
+    def _scale_and_offset(self, size: int, scale: bool, center: bool, gamma: str, beta: str, for_good: bool = False) -> None:
+        """Make scale and offset; without scale or center they are constant, and with ``for_good`` cannot be made trainable."""
         size = whole("in_channels", size)
         for name, learned, init in (("gamma", scale, gamma), ("beta", center, beta)):
             setattr(self, name, self.params.get(name, grad_req="write" if learned else "null", shape=(size,), init=init,
                                                 allow_deferred_init=True, differentiable=learned or not for_good))
 
     def infer_shape(self, x: Any, *args: Any) -> None:
-        """The input tells the number of channels."""
+        """Infer the number of channels from the input."""
         axis = self._kwargs.get("axis", 1)
         if not -x.ndim <= axis < x.ndim:
             raise RowIndexError(f"{self.name} normalizes along axis {axis}, and its input has shape {x.shape}.",
@@ -46,13 +51,13 @@ class _Norm(HybridBlock):
 
 
 class _BatchNorm(_Norm):
-    """What BatchNorm is, and BatchNormReLU."""
+    """Base of BatchNorm and BatchNormReLU."""
 
     _fuse_relu = False
 
     def __init__(self, axis: int = 1, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 use_global_stats: bool = False, beta_initializer: Any = "zeros", gamma_initializer: Any = "ones",
-                 running_mean_initializer: Any = "zeros", running_variance_initializer: Any = "ones", in_channels: int = 0,
+                 use_global_stats: bool = False, beta_initializer: str = "zeros", gamma_initializer: str = "ones",
+                 running_mean_initializer: str = "zeros", running_variance_initializer: Any = "ones", in_channels: int = 0,
                  **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"axis": axis, "eps": epsilon, "momentum": momentum, "fix_gamma": not scale,
@@ -68,7 +73,7 @@ class _BatchNorm(_Norm):
         """Change the element type; float16 keeps the statistics in float32, for they would be too coarse."""
         super().cast("float32" if np.dtype(dtype) == np.float16 else dtype)
 
-    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: object, running_var: NDArray | Symbol) -> Any:
         out = F.BatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
         return F.relu(out) if self._fuse_relu else out
 
@@ -96,7 +101,7 @@ class BatchNorm(_BatchNorm):
         Use the running statistics while training too.
     beta_initializer, gamma_initializer, running_mean_initializer, running_variance_initializer : Initializer or str
     in_channels : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     """
 
 
@@ -121,18 +126,18 @@ class InstanceNorm(_Norm):
         Whether ``beta`` and ``gamma`` are learned.
     beta_initializer, gamma_initializer : Initializer or str
     in_channels : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     """
 
     def __init__(self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False,
-                 beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", in_channels: int = 0,
+                 beta_initializer: str = "zeros", gamma_initializer: str = "ones", in_channels: int = 0,
                  **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
         self._axis, self._epsilon = axis, epsilon
         self._scale_and_offset(in_channels, scale, center, gamma_initializer, beta_initializer)
 
-    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: object) -> Any:
         if self._axis == 1:
             return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
         turned = F.swapaxes(x, dim1=1, dim2=self._axis)
@@ -153,18 +158,18 @@ class LayerNorm(_Norm):
         Whether ``beta`` and ``gamma`` are learned.
     beta_initializer, gamma_initializer : Initializer or str
     in_channels : int
-        Size of the axis; 0 lets the first input tell.
+        Size of the axis; 0 infers it from the first input.
     """
 
     def __init__(self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", in_channels: int = 0,
+                 beta_initializer: str = "zeros", gamma_initializer: str = "ones", in_channels: int = 0,
                  prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
         self._axis, self._epsilon, self._center, self._scale = axis, epsilon, center, scale
         self._scale_and_offset(in_channels, scale, center, gamma_initializer, beta_initializer)
 
-    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
+    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: object) -> Any:
         return F.LayerNorm(data, gamma, beta, axis=self._axis, eps=self._epsilon)
 
 
@@ -185,7 +190,7 @@ class GroupNorm(_Norm):
     """
 
     def __init__(self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 beta_initializer: Any = "zeros", gamma_initializer: Any = "ones", prefix: str | None = None,
+                 beta_initializer: str = "zeros", gamma_initializer: str = "ones", prefix: str | None = None,
                  params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
         num_groups = whole("num_groups", num_groups, 1)
@@ -193,7 +198,7 @@ class GroupNorm(_Norm):
         self._num_groups, self._epsilon, self._center, self._scale = num_groups, epsilon, center, scale
         self._scale_and_offset(num_groups, scale, center, gamma_initializer, beta_initializer)
 
-    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
+    def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: object) -> Any:
         return F.GroupNorm(data, gamma, beta, num_groups=self._num_groups, eps=self._epsilon)
 
     def __repr__(self) -> str:

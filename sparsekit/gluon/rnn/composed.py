@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import ndarray
-from ...base.errors import DTypeError, SparsekitError, UnsupportedError
+from ...base.errors import DTypeError, SparsekitError, UnsupportedError, expected
 from ...base.scoped import Assigned
 from ..block import _indent
 from .rnn_cell import HybridRecurrentCell, RecurrentCell
@@ -24,7 +24,7 @@ class _Cells(RecurrentCell):
         """Shapes and layouts of the states of all cells."""
         return [info for cell in self._children.values() for info in cell.state_info(batch_size)]
 
-    def begin_state(self, **kwargs: Any) -> list[Any]:  # type: ignore[override]
+    def begin_state(self, **kwargs: object) -> list[Any]:  # type: ignore[override]
         """States of all cells to begin with; arguments as those of ``RecurrentCell.begin_state``."""
         self._check_not_modified()
         return [state for cell in self._children.values() for state in cell.begin_state(**kwargs)]
@@ -57,7 +57,7 @@ class _Stack(_Cells):
         return inputs, new
 
     def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+               valid_length: object = None) -> tuple[Any, Any]:
         """Run each cell over the whole sequence, one after another; see ``RecurrentCell.unroll``."""
         self.reset()
         inputs, _, F, batch_size = format_sequence(length, inputs, layout, None)
@@ -109,7 +109,7 @@ class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
     def __init__(self, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+    def hybrid_forward(self, F: object, inputs: object, states: object) -> Any:
         """One step of each cell."""
         return self._step(inputs, states)
 
@@ -130,7 +130,7 @@ class DropoutCell(HybridRecurrentCell):
     def __init__(self, rate: float, axes: Any = (), prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix, params)
         if not isinstance(rate, (int, float)):
-            raise DTypeError(f"rate is {rate!r}.", hint="it is the share of values dropped, a number from 0 to 1.")
+            raise DTypeError(expected("rate", "a number from 0 to 1", rate), hint="it is the share of values that are dropped.")
         self._rate, self._axes = rate, axes
 
     def __repr__(self) -> str:
@@ -150,7 +150,7 @@ class DropoutCell(HybridRecurrentCell):
         return F.Dropout(inputs, p=self._rate, axes=self._axes, name=self._step_name() + "fwd"), states
 
     def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+               valid_length: object = None) -> tuple[Any, Any]:
         """Drop values of a sequence, of one array in one go; see ``RecurrentCell.unroll``."""
         self.reset()
         inputs, _, F, _ = format_sequence(length, inputs, layout, merge_outputs)
@@ -160,7 +160,7 @@ class DropoutCell(HybridRecurrentCell):
 
 
 class ModifierCell(HybridRecurrentCell):
-    """Base of cells that change what another does: to its parameters, states and name; the other is then not called itself.
+    """Base of cells that modify another cell: they have its parameters, states and name, and it is no longer called itself.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class ModifierCell(HybridRecurrentCell):
             states: list[Any] = self.base_cell.begin_state(func=func, **kwargs)
         return states
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+    def hybrid_forward(self, F: object, inputs: object, states: object) -> Any:
         """One step, of operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
                              hint="override hybrid_forward(self, F, inputs, states).")
@@ -201,13 +201,13 @@ class ModifierCell(HybridRecurrentCell):
         return f"{type(self).__name__}({self.base_cell!r})"
 
 
-def _released(cell: Any) -> Assigned:
+def _released(cell: object) -> Assigned:
     """Inside, a cell that is modified may be called directly."""
     return Assigned(cell, _modified=False)
 
 
 class Remembering(ModifierCell):
-    """A modifier that keeps arrays from step to step; hybridized, it stays eager itself, and its cell runs as a program.
+    """A modifier that keeps arrays from step to step; hybridized, it stays eager, and its cell runs as a program.
 
     A program of one step would be given what another step left.  A program of a whole sequence, of a block that unrolls
     the cell, contains it as it is.
@@ -290,7 +290,7 @@ class ResidualCell(ModifierCell):
 
 
 class BidirectionalCell(_Cells, HybridRecurrentCell):
-    """Two cells, one of which runs backward; outputs are put beside each other.  It has no single steps.
+    """Two cells, one of which runs backward; their outputs are concatenated.  It cannot run single steps.
 
     Parameters
     ----------
@@ -313,13 +313,14 @@ class BidirectionalCell(_Cells, HybridRecurrentCell):
         ------
         UnsupportedError
         """
-        raise UnsupportedError("A BidirectionalCell cannot be stepped.", hint="use unroll().")
+        raise UnsupportedError("A BidirectionalCell cannot run one step, since its backward cell starts at the end.",
+                               hint="use unroll().")
 
     def __repr__(self) -> str:
         return f"BidirectionalCell(forward={self._children['l_cell']!r}, backward={self._children['r_cell']!r})"
 
-    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Any, begin_state: object = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: object = None) -> tuple[Any, Any]:
         """Run both cells over a sequence; see ``RecurrentCell.unroll``."""
         self.reset()
         steps, axis, F, batch_size = format_sequence(length, inputs, layout, False)

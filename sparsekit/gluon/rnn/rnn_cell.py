@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
 from ...base.errors import SparsekitError
@@ -12,11 +12,21 @@ from ..nn import LeakyReLU
 from ..utils import whole
 from .sequences import begin_state_for, format_sequence, mask_sequence
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...base.context import Context
+    from ...base.types import DType
+    from ...core.types import Functions
+    from ...ndarray.ndarray import NDArray
+    from ...symbol.symbol import Symbol
+
+
 __all__ = ["GRUCell", "HybridRecurrentCell", "LSTMCell", "RNNCell", "RecurrentCell"]
 
 
 class _Count:
-    """A count that names steps and nothing depends on, so that it is none of a block's attributes that are watched."""
+    """A counter for the names of steps; nothing else depends on it, so it is not watched for changes."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -72,7 +82,7 @@ class RecurrentCell(Block):
             raise SparsekitError(f"{self.name} belongs to a modifier, such as ZoneoutCell, and cannot be called directly.",
                                  hint="call the modifier cell instead.")
 
-    def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
+    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: DType | Context) -> list[Any]:
         """States to begin with.
 
         Parameters
@@ -94,8 +104,8 @@ class RecurrentCell(Block):
             states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**(info or {}), **kwargs}))
         return states
 
-    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
-               valid_length: Any = None) -> tuple[Any, Any]:
+    def unroll(self, length: int, inputs: Any, begin_state: object = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: object = None) -> tuple[Any, Any]:
         """Run the cell over a sequence.
 
         Parameters
@@ -172,7 +182,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
     params : ParameterDict, optional
     """
 
-    def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: Any, **kwargs: Any) -> Any:
         """One step, of operators of ``F``; to be overridden."""
         raise SparsekitError(f"{type(self).__name__} has no hybrid_forward().",
                              hint="override hybrid_forward(self, F, inputs, states, …).")
@@ -193,10 +203,10 @@ class _Gated(HybridRecurrentCell):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
     def infer_shape(self, inputs: Any, *args: Any) -> None:
-        """The first inputs tell their number."""
+        """Infer the number of inputs from the first input."""
         self.i2h_weight.shape = (self._sums, math.prod(inputs.shape[1:]))
 
-    def _both_sums(self, F: Any, inputs: Any, state: Any, *parameters: Any) -> tuple[Any, Any]:
+    def _both_sums(self, F: Any, inputs: Any, state: Any, *parameters: object) -> tuple[Any, Any]:
         i2h_weight, h2h_weight, i2h_bias, h2h_bias = parameters
         step = self._step_name()
         return (F.FullyConnected(inputs, i2h_weight, i2h_bias, num_hidden=self._sums, name=step + "i2h"),
@@ -223,13 +233,13 @@ class RNNCell(_Gated):
     activation : str or Block
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     """
 
-    def __init__(self, hidden_size: int, activation: Any = "tanh", i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+    def __init__(self, hidden_size: int, activation: object = "tanh", i2h_weight_initializer: Any = None,
+                 h2h_weight_initializer: Any = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: str = "zeros",
                  input_size: int = 0, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(1, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)
@@ -261,7 +271,7 @@ class LSTMCell(_Gated):
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
         ``"lstmbias"`` for one bias starts the forget gate at 1.
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     activation, recurrent_activation : str or Block
@@ -269,8 +279,8 @@ class LSTMCell(_Gated):
     """
 
     def __init__(self, hidden_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
-                 i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
-                 prefix: str | None = None, params: Any = None, activation: Any = "tanh",
+                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: str = "zeros", input_size: int = 0,
+                 prefix: str | None = None, params: Any = None, activation: str = "tanh",
                  recurrent_activation: Any = "sigmoid") -> None:
         super().__init__(4, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)
@@ -283,8 +293,8 @@ class LSTMCell(_Gated):
     def _alias(self) -> str:
         return "lstm"
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any,
-                       h2h_bias: Any) -> Any:
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: object, i2h_bias: NDArray | Symbol,
+                       h2h_bias: NDArray | Symbol) -> Any:
         """One step."""
         both = self._both_sums(F, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         step = self._step_name()
@@ -309,13 +319,13 @@ class GRUCell(_Gated):
     hidden_size : int
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     """
 
     def __init__(self, hidden_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
-                 i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
+                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: str = "zeros", input_size: int = 0,
                  prefix: str | None = None, params: Any = None) -> None:
         super().__init__(3, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray, symbol
 from ...base.errors import ShapeError, SparsekitError, UnknownNameError, UnsupportedError
 from ...ndarray.ndarray import NDArray
-from ...ops.recurrent import MODES
+from ...ops.recurrent.recurrent import MODES
 from ...symbol import Symbol
 from ..block import HybridBlock
 from ..utils import whole
 from .composed import BidirectionalCell, DropoutCell, HybridSequentialRNNCell
 from .rnn_cell import GRUCell, LSTMCell, RNNCell
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+
+    from ...base.context import Context
+    from ...base.types import DType, DTypeLike
+    from ...core.types import Tensor
+
+
 __all__ = ["GRU", "LSTM", "RNN"]
 
 _NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
 class _RNNLayer(HybridBlock):
-    """What the three kinds have in common."""
+    """Base of the three kinds of recurrent layers."""
 
     def __init__(self, hidden_size: int, num_layers: int, layout: str, dropout: float, bidirectional: bool, input_size: int,
-                 initializers: dict[str, Any], mode: str, dtype: Any, projection_size: int | None = None,
+                 initializers: dict[str, Any], mode: str, dtype: DTypeLike, projection_size: int | None = None,
                  use_sequence_length: bool = False, clip: tuple[Any, Any, bool] = (None, None, False), **kwargs: Any) -> None:
         if layout not in ("TNC", "NTC"):
             raise UnknownNameError.of("layout", layout, ("TNC", "NTC"))
@@ -58,7 +67,7 @@ class _RNNLayer(HybridBlock):
                 f"{name}_{kind}", shape=shape, init=self._initializers[kind], allow_deferred_init=True, dtype=self._dtype))
 
     def infer_shape(self, inputs: Any, *args: Any) -> None:
-        """The first inputs tell their number."""
+        """Infer the number of inputs from the first input."""
         if len(inputs.shape) != 3:
             raise ShapeError(f"{self.name} takes data in the layout {self._layout}; these have shape {inputs.shape}.",
                              hint="add an axis for time or batch with expand_dims().")
@@ -114,7 +123,7 @@ class _RNNLayer(HybridBlock):
         shape = (self._num_layers * self._dir, batch_size, self._width)
         return [{"shape": shape, "__layout__": "LNC", "dtype": self._dtype}]
 
-    def begin_state(self, batch_size: int = 0, func: Any = ndarray.zeros, **kwargs: Any) -> list[Any]:
+    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: DType | Context) -> list[Any]:
         """States to begin with.
 
         Parameters
@@ -155,13 +164,13 @@ class _RNNLayer(HybridBlock):
         elif not isinstance(states, (list, tuple)):
             states = [states]
         if self._use_sequence_length != (sequence_length is not None):
-            raise SparsekitError(f"sequence_length was {'not ' if self._use_sequence_length else ''}given, and "
-                                 f"use_sequence_length={self._use_sequence_length}.", hint="give both or neither.")
+            raise SparsekitError(f"use_sequence_length={self._use_sequence_length}, but sequence_length was "
+                                 f"{'not ' if self._use_sequence_length else ''}given.", hint="give both or neither.")
         lengths = (sequence_length,) if self._use_sequence_length else ()
         output, last = super().__call__(inputs, list(states), *lengths, **kwargs)
         return output if skip else (output, last)
 
-    def _states_for(self, inputs: Any) -> list[Any]:
+    def _states_for(self, inputs: object) -> list[Any]:
         if isinstance(inputs, Symbol):
             return self.begin_state(func=symbol.zeros)
         if not isinstance(inputs, NDArray) or len(inputs.shape) != 3:
@@ -170,8 +179,8 @@ class _RNNLayer(HybridBlock):
                              hint="add an axis for time or batch with expand_dims().")
         return self.begin_state(inputs.shape[self._layout.find("N")], ctx=inputs.context, dtype=inputs.dtype)
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any, sequence_length: Any = None,  # type: ignore[override]
-                       **kwargs: Any) -> Any:
+    def hybrid_forward(self, F: ModuleType, inputs: object, states: Sequence[Any], sequence_length: Tensor | None = None,  # type: ignore[override]
+                       **kwargs: object) -> Any:
         """The output, and the last states."""
         if isinstance(inputs, NDArray):
             self._check_states(inputs, states)
@@ -221,7 +230,7 @@ class RNN(_RNNLayer):
         Run each layer in both directions, and put their outputs beside each other.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     dtype : str or dtype
     **kwargs
         ``prefix`` and ``params``, as of every block, and ``use_sequence_length=True``, which makes lengths the third
@@ -237,9 +246,9 @@ class RNN(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, activation: str = "relu", layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
-                 i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
-                 dtype: Any = "float32", **kwargs: Any) -> None:
+                 bidirectional: bool = False, i2h_weight_initializer: object = None, h2h_weight_initializer: object = None,
+                 i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
+                 dtype: str = "float32", **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
             "h2h_bias": h2h_bias_initializer}, f"rnn_{activation}", dtype, **kwargs)
@@ -262,7 +271,7 @@ class LSTM(_RNNLayer):
     bidirectional : bool
         Run each layer in both directions, and put their outputs beside each other.
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     projection_size : int, optional
         Width of the hidden state behind a projection: H. Sak et al., https://arxiv.org/abs/1402.1128.
@@ -287,10 +296,10 @@ class LSTM(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
+                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: object = None,
+                 h2h_weight_initializer: object = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros",
                  projection_size: int | None = None, h2r_weight_initializer: Any = None, state_clip_min: float | None = None,
-                 state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: Any = "float32",
+                 state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: DTypeLike = "float32",
                  **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
@@ -320,7 +329,7 @@ class GRU(_RNNLayer):
     bidirectional : bool
         Run each layer in both directions, and put their outputs beside each other.
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     dtype : str or dtype
     **kwargs
@@ -337,9 +346,9 @@ class GRU(_RNNLayer):
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
-                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: Any = "zeros",
-                 dtype: Any = "float32", **kwargs: Any) -> None:
+                 bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: object = None,
+                 h2h_weight_initializer: object = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros",
+                 dtype: DTypeLike = "float32", **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
             "h2h_bias": h2h_bias_initializer}, "gru", dtype, **kwargs)

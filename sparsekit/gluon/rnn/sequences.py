@@ -1,4 +1,4 @@
-"""Sequences as one array or as a list of steps, and what masks and reverses them."""
+"""Sequences as one array or as a list of steps; masking and reversal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...symbol import Symbol
 __all__ = ["as_list", "begin_state_for", "format_sequence", "is_list", "mask_sequence", "operators_of", "reverse_sequence"]
 
 
-def is_list(inputs: Any) -> bool:
+def is_list(inputs: object) -> bool:
     """Whether a sequence comes step by step."""
     return isinstance(inputs, (list, tuple))
 

@@ -8,14 +8,14 @@ from .jit import in_threads, kernel, single_precision
 
 __all__ = ["csr_to_dense", "csr_to_rows", "dense_occupied_rows", "dense_to_csr"]
 
-#: Elements that one thread should look at, at least.
+#: Elements for each thread, at least.
 GRAIN = 1 << 18
 #: Elements that are looked at together, to pass over zeros quickly.
 BLOCK = 8
 
 
 def _bits(dense):
-    """The elements as unsigned integers: zeros are told apart by their bits, many at a time."""
+    """The elements as unsigned integers: zeros are recognized by their bits, many at a time."""
     return dense.view(f"u{dense.dtype.itemsize}")
 
 

@@ -24,10 +24,10 @@ __all__ = [
     "csr_transposed_dot_row_sparse",
 ]
 
-#: Multiplications that one thread should have at least, before a second is worth waking.
+#: Multiplications for each thread, at least.
 GRAIN = 1 << 16
 
-#: Stored values that single values of a vector are asked ahead, and whole rows.
+#: Distances of prefetches in stored values: for single values of a vector, and for whole rows.
 AHEAD, ROWS_AHEAD = 128, 16
 
 #: Elements of a line of the cache, if they have four bytes.
@@ -36,7 +36,7 @@ LINE = 16
 #: Multiplications that fetching one row of the other operand from memory is worth.
 FETCH = 16
 
-#: Pieces for each thread at most: few, since each begins with memory that nobody has asked ahead.
+#: Pieces for each thread at most: few, since each piece begins with memory that was not prefetched.
 PIECES = 8
 
 
@@ -47,7 +47,7 @@ def _grain(rows, stored, width):
 
 @kernel(fastmath={"contract", "reassoc"})
 def _csr_dot_dense_rows(data, indices, indptr, right, out, start, stop):
-    """Four stored values at a time, so that the sum is written once for them; wide rows are asked for ahead."""
+    """Four stored values at a time, so that the sum is written once for them; wide rows are prefetched."""
     one, four, ahead, stored = np.uint64(1), np.uint64(4), np.uint64(ROWS_AHEAD), np.uint64(indptr[indptr.shape[0] - 1])
     width, elements = right.shape[1], right.reshape(right.size)
     for row in range(start, stop):
@@ -77,7 +77,7 @@ def _csr_dot_dense_rows(data, indices, indptr, right, out, start, stop):
 
 @kernel
 def _csr_dot_vector_rows(data, indices, indptr, right, out, start, stop):
-    """The values of ``right`` lie anywhere in memory: those that come soon are asked for ahead."""
+    """The values of ``right`` lie anywhere in memory, so they are prefetched."""
     vector, ahead, last = right.reshape(right.shape[0]), np.uint64(AHEAD), np.uint64(indptr[indptr.shape[0] - 1])
     for row in range(start, stop):
         total, end = out.dtype.type(0), np.uint64(indptr[row + 1])

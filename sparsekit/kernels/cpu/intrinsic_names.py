@@ -1,4 +1,4 @@
-"""What kernels can say beyond Python; ``native`` tells numba what it is compiled to.
+"""Intrinsics that kernels may call; ``intrinsics`` tells numba how they are compiled.
 
 Where kernels are interpreted these functions run as they are: in one thread, on a shared_state that no other thread sees.
 """
@@ -7,22 +7,27 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["add", "eight_bytes", "pause", "prefetch", "put_up", "read", "run_piece", "write", "zero_bits"]
+__all__ = ["add", "eight_bytes", "leading", "pause", "prefetch", "put_up", "read", "run_piece", "write", "zero_bits"]
 
 # Words of the shared_state that ``pool`` keeps, each on a cache line of its own; a helper's AWAKE follows those before it.
 NEXT, COUNT, GRAIN, FUNCTION, ARGUMENTS, ACTIVE, FAILED, AWAKE = (place * 8 for place in range(8))
 
-#: What was put up by interpreted kernels and has not been taken down, by the number that stands on the shared_state for it.
+#: Loops that interpreted kernels have published and not yet withdrawn, by their number in the shared_state.
 _up: dict[int, tuple[Any, tuple[Any, ...]]] = {}
 
 
 def prefetch(array, place):
-    """Have ``array[place]`` brought near, for a read that comes soon; the array is one-dimensional."""
+    """Prefetch ``array[place]`` for a read that comes soon; the array is one-dimensional."""
 
 
 def eight_bytes(text, place):
     """``text[place:place + 8]`` of uint8 as one uint64, the first byte lowest; unchecked, so have the room."""
     return text[int(place):int(place) + 8].view("<u8").astype("u8")[0]
+
+
+def leading(array, count):
+    """The first ``count`` elements as a tuple, read at once; unchecked, and ``count`` is a constant."""
+    return tuple(array[:count])
 
 
 def zero_bits(word):
@@ -39,7 +44,7 @@ def add(shared_state, place, amount):
 
 
 def read(shared_state, place):
-    """A word of the shared_state, whoever wrote it."""
+    """Read a word of the shared_state, written by any thread."""
     return int(shared_state[place])
 
 
@@ -49,7 +54,7 @@ def write(shared_state, place, value):
 
 
 def pause():
-    """Tell the processor that this is a loop that waits."""
+    """Tell the processor that this is a spin-wait loop."""
 
 
 def run_piece(function, packed, start, stop):

@@ -1,4 +1,4 @@
-"""What kernels can say to the processor beyond Python: prefetches, atomic words, and work for other threads.
+"""Intrinsics of kernels: prefetches, atomic words, and work for other threads.
 
 ``jit`` loads this with numba, before the first kernel is compiled.
 """
@@ -12,22 +12,24 @@ from typing import Any
 from llvmlite import ir
 from numba import extending, types
 from numba.core import cgutils
+from numba.np.unsafe import ndarray
 
 from . import intrinsic_names
 
-__all__ = ["teach"]
+__all__ = ["register"]
 
 #: For a read, into the second cache, of data: the last three arguments of ``llvm.prefetch``.  The first cache has
 #: few places for what is under way; asked into the second one, rows from anywhere in memory came 15 to 20 % faster.
 READ, SECOND, DATA = 0, 2, 1
 
-#: LLVM's word for what a loop that waits tells the processor, and its arguments; nothing where there is none.
+#: LLVM's intrinsic of a spin-wait hint, and its arguments; empty for a processor without one.
 PAUSE: tuple[str, tuple[int, ...]] = {
     "x86_64": ("llvm.x86.sse2.pause", ()), "AMD64": ("llvm.x86.sse2.pause", ()),
     "aarch64": ("llvm.aarch64.hint", (1,)), "arm64": ("llvm.aarch64.hint", (1,)),
 }.get(platform.machine(), ("", ()))
 
 _words: Any = extending  # its decorators hide the types of what they make
+to_fixed_tuple: Any = ndarray.to_fixed_tuple
 _byte, _status, _word = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 #: A piece of a shared loop: arguments, start, stop; the status that numba gives its functions.
 _piece = ir.FunctionType(_status, [_byte.as_pointer(), _word, _word])
@@ -60,7 +62,7 @@ def eight_bytes(typing_context: Any, text: Any, place: Any) -> Any:
 
 
 @_words.intrinsic
-def zero_bits(typing_context: Any, word: Any) -> Any:
+def zero_bits(typing_context: object, word: object) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
@@ -94,8 +96,8 @@ def write(typing_context: Any, shared_state: Any, place: Any, value: Any) -> Any
 
 
 @_words.intrinsic
-def pause(typing_context: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def pause(typing_context: object) -> Any:
+    def generate(context: Any, builder: Any, signature: object, arguments: object) -> Any:
         word, values = PAUSE
         if word:
             kind = ir.FunctionType(ir.VoidType(), [_status] * len(values))
@@ -155,6 +157,10 @@ def _eight_bytes(text, place):
     return lambda text, place: eight_bytes(text, place)
 
 
+def _leading(array, count):
+    return lambda array, count: to_fixed_tuple(array, count)
+
+
 def _zero_bits(word):
     return lambda word: zero_bits(word)
 
@@ -183,11 +189,12 @@ def _put_up(shared_state, body, arguments):
     return lambda shared_state, body, arguments: put_up(shared_state, body, arguments)
 
 
-def teach() -> None:
-    """Let kernels use ``words``."""
+def register() -> None:
+    """Register the compiled forms of ``intrinsic_names`` with numba."""
     for word, compiled in {
             intrinsic_names.prefetch: _fetch,
             intrinsic_names.eight_bytes: _eight_bytes,
+            intrinsic_names.leading: _leading,
             intrinsic_names.zero_bits: _zero_bits,
             intrinsic_names.add: _add,
             intrinsic_names.read: _read,

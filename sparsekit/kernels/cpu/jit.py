@@ -27,7 +27,7 @@ _HALF = np.dtype(np.float16)
 #: Called with (name, start, end) in nanoseconds after a compilation or the import of numba.
 listeners: list[Callable[[str, int, int], None]] = []
 
-#: Held by who imports numba, prepares a kernel for it or compiles one.
+#: Held while numba is imported, or a kernel is prepared or compiled.
 _loading = threading.RLock()
 
 #: The first version of numba that these kernels were written for, as in the package's requirements.
@@ -35,7 +35,7 @@ OLDEST_NUMBA = (0, 61)
 
 
 class _Within(threading.local):
-    """The times of what the calling thread is compiling, which is told when the outermost kernel is done."""
+    """The times of compilations in this thread, which are reported when the outermost kernel is done."""
 
     times: list[tuple[str, int, int]] | None = None
 
@@ -44,11 +44,11 @@ _within = _Within()
 
 
 def _whole(name: str, work: Callable[[], Any]) -> Any:
-    """Import or compile something to its end, and tell the listeners from the calling thread how long it took.
+    """Import or compile something without interruption, and report the time to the listeners.
 
     An import that Ctrl-C cuts in half leaves a package that can never be imported again in this process, and a
     compilation leaves numba's tables half filled.  So neither is done where signals are handled; what a handler raised
-    is raised afterwards.  Times are told by the outermost call: kernels compile kernels.
+    is raised afterwards.  Times are reported by the outermost call, since kernels compile kernels.
     """
     outer = _within.times
     times: list[tuple[str, int, int]] = [] if outer is None else outer
@@ -107,10 +107,10 @@ def _imported() -> Any:
     if not module.config.DISABLE_JIT:
 
         @extending.typeof_impl.register(Kernel)  # a kernel met inside another kernel is its dispatcher
-        def _(value: Kernel, _context: Any) -> Any:
+        def _(value: Kernel, _context: object) -> Any:
             return types.Dispatcher(value.dispatcher)
 
-        importlib.import_module("sparsekit.kernels.cpu.intrinsics").teach()
+        importlib.import_module("sparsekit.kernels.cpu.intrinsics").register()
     _numba.append(module)
     return module
 
@@ -119,20 +119,20 @@ _INSTALL = "python -m pip install --upgrade sparsekit numba brings versions that
 
 
 class _ReadOnly(Exception):
-    """A kernel was called with memory that cannot be written to, for which nothing is compiled: it gets a copy."""
+    """A kernel was called with read-only memory, for which nothing is compiled; it gets a copy."""
 
 
 class Kernel:
     """A function compiled by numba when it is first called; compile time is reported apart."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        self._function, self._options = function, options
+        self.py_func, self.targetoptions = function, options  # numba's names: it looks here for what it may write into a caller
         functools.update_wrapper(self, function)
 
     def __getattr__(self, name: str) -> Any:
-        """numba's ``dispatcher`` of the function, made when it is first asked for.
+        """numba's ``dispatcher`` of the function, made on first use.
 
-        ``functools.cached_property`` has a lock of its own, which a forked child may find taken for ever.
+        ``functools.cached_property`` may hold a lock, which would stay locked in a forked child.
         """
         if name != "dispatcher":
             raise AttributeError(name)
@@ -151,12 +151,12 @@ class Kernel:
         if module.config.DISABLE_JIT:
             return self._interpreted
         kept: Any = load("sparsekit.kernels.cpu.kept")  # with what only a compiled kernel needs
-        made = module.njit(**{"nogil": True, **self._options, "cache": False})(self._function)
-        if self._options.get("cache", True):
-            made._cache = kept.Kept(self._function)
-        compile_signature, name = made.compile, self._function.__name__
+        made = module.njit(**{"nogil": True, **self.targetoptions, "cache": False})(self.py_func)
+        if self.targetoptions.get("cache", True):
+            made._cache = kept.Kept(self.py_func)
+        compile_signature, name = made.compile, self.py_func.__name__
 
-        def compile_and_tell(signature: Any) -> Any:
+        def compile_and_tell(signature: tuple[Any, ...]) -> Any:
             if any(isinstance(kind, module.types.Array) and not kind.mutable for kind in signature):
                 raise _ReadOnly
             compiled = _whole(name, lambda: compile_signature(signature))
@@ -166,12 +166,12 @@ class Kernel:
         made.compile = compile_and_tell
         return made
 
-    def _interpreted(self, *arguments: Any) -> Any:
-        """Run the Python function as it is: what ``NUMBA_DISABLE_JIT=1`` asks for, to debug it."""
+    def _interpreted(self, *arguments: object) -> Any:
+        """Run the Python function uncompiled, as ``NUMBA_DISABLE_JIT=1`` requests for debugging."""
         if any(getattr(value, "dtype", None) == _HALF for value in arguments):
             return widened(self, arguments)
         with np.errstate(all="ignore"):  # compiled code checks none of it
-            return self._function(*arguments)
+            return self.py_func(*arguments)
 
     def __call__(self, *arguments: Any) -> Any:
         """Compile for these types if that has not been done, and run."""
@@ -191,7 +191,7 @@ class Kernel:
             if not (isinstance(error, NotImplementedError) or type(error).__module__.startswith("numba")):
                 raise
             kinds = ", ".join(str(getattr(value, "dtype", type(value).__name__)) for value in arguments)
-            raise DTypeError(f"The kernel {self._function.__name__} takes no arguments of types {kinds}.",
+            raise DTypeError(f"The kernel {self.py_func.__name__} takes no arguments of types {kinds}.",
                              hint="cast the values to float32 or float64 with astype().") from None
 
 
@@ -211,14 +211,14 @@ def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def run(*arguments: Any) -> Any:
         for value in arguments:
-            if value.dtype is _HALF:  # one object, and asking so costs nothing
+            if value.dtype is _HALF:  # the dtype is one object, so `is` suffices
                 return widened(function, arguments)
         return function(*arguments)
 
     return run
 
 
-def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+def kernel(function: Callable[..., Any] | None = None, **options: bool | set[str] | str) -> Any:
     """Make ``function`` a ``Kernel``; options go to ``numba.njit``."""
     if function is None:
         return lambda real: Kernel(real, options)
@@ -227,8 +227,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 @functools.cache
 def _pool() -> Any:
-    workers: Any = load("sparsekit.base.workers")  # with concurrent.futures, only when it is needed
-    return workers.Threads(worker_count() - 1, "sparsekit")  # who asks for the work takes part
+    workers: Any = load("sparsekit.base.workers")  # imports concurrent.futures, so only when it is needed
+    return workers.Threads(worker_count() - 1, "sparsekit")  # the calling thread works too
 
 
 def _compiler_lock() -> Any:
@@ -237,12 +237,12 @@ def _compiler_lock() -> Any:
 
 
 def _in_child() -> None:
-    """The threads of the parent did not come along."""
+    """Forget the pool: a forked child has none of its threads."""
     _pool.cache_clear()
     _scratch.in_pool = False
 
 
-# A fork waits for compilations under way: a child would meet them half done.
+# A fork waits for running compilations: in a child they would never finish.
 across_fork(lambda: _loading)
 across_fork(_compiler_lock)
 if hasattr(os, "register_at_fork"):
@@ -271,7 +271,7 @@ KEPT = 1 << 23
 
 
 def scratch(name: str, words: int) -> Any:
-    """Working memory of at least so many uint64 words, valid until the calling thread asks for that name again.
+    """Working memory of at least so many uint64 words, valid until the calling thread requests that name again.
 
     Fresh memory costs a page fault every 4 KiB, which for a sort is more than the sorting.
     """
@@ -298,21 +298,21 @@ def in_threads(work: Callable[[int, int], Any], count: int, grain: int) -> None:
     pool, waiting = _pool(), []
     try:
         for start, stop in itertools.pairwise(edges[1:]):
-            # Known before it is handed over: an interrupt in between must not leave a piece that nobody waits for.
+            # The future exists before the piece is submitted: after an interrupt in between, `_finish` still waits for it.
             waiting.append(pool.promise())
             pool.put(waiting[-1], _inside, work, start, stop)
         work(edges[0], edges[1])
         for future, edge in zip(waiting, itertools.pairwise(edges[1:]), strict=True):
             try:
                 future.result()
-            except pool.Cancelled:  # the program ends, and threads of its own go on for a moment
+            except pool.Cancelled:  # the interpreter exits while other threads still run
                 work(*edge)
     finally:
         _finish(waiting)
 
 
 def _inside(work: Callable[[int, int], Any], start: int, stop: int) -> None:
-    """One piece in a thread of the pool; what it shares out in turn it does alone, since all threads may wait for it."""
+    """Run one piece in a thread of the pool; nested loops run serially, since all threads may be waiting."""
     before, _scratch.in_pool = _scratch.in_pool, True
     try:
         work(start, stop)
@@ -321,13 +321,13 @@ def _inside(work: Callable[[int, int], Any], start: int, stop: int) -> None:
 
 
 def _finish(waiting: list[Any]) -> None:
-    """Return when no piece runs any more: after an error or an interrupt the others would write to memory in use again."""
+    """Wait until no piece runs: after an error or an interrupt, a running piece would write to memory that is reused."""
     raised: BaseException | None = None
     for future in waiting:
         while not future.cancel() and not future.done():
             try:
                 future.exception()
-            except BaseException as error:  # of a signal's handler
+            except BaseException as error:  # raised by a signal handler
                 raised = error
     if raised is not None:
         raise raised

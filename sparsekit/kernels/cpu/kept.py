@@ -1,6 +1,6 @@
-"""Compiled kernels in files, so that a process need not compile what another one has compiled.
+"""A cache of compiled kernels in files, shared by processes.
 
-numba has such files too.  These differ in what they withstand: a folder that cannot be written, or only read; a full
+numba has such files too.  These tolerate more: a folder that cannot be written, or only read; a full
 disk; a damaged file; two processes that write at once; and a kernel whose source has changed in another file than
 the one that calls it.  In each of these cases the kernel is compiled.
 """
@@ -21,6 +21,7 @@ from typing import Any
 
 from ...base.files import written
 from ...base.warn import warn_user
+from .jit import Kernel
 
 __all__ = ["Kept", "folders", "warn_if_not_kept"]
 
@@ -29,7 +30,7 @@ DIGEST = 32
 
 
 def _given() -> Path | None:
-    """The folder that the user asks for."""
+    """The folder that the user set."""
     return Path(given) if (given := os.environ.get("NUMBA_CACHE_DIR")) else None
 
 
@@ -59,8 +60,20 @@ def _sources(file: str) -> bytes:
     return found.digest()
 
 
+def _made_of(function: Callable[..., Any]) -> bytes | None:
+    """What a kernel's code is made of: sources, and the kernels and numbers that it holds; None if it holds anything else."""
+    found = _sources(function.__code__.co_filename)
+    for cell in function.__closure__ or ():
+        held = cell.cell_contents
+        inner = _made_of(held.py_func) if isinstance(held, Kernel) else repr(held).encode() if type(held) is int else None
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
 class _Trouble:
-    """Why nothing could be kept by this process, and whether the user has been told."""
+    """Why this process could not keep kernels, and whether it has warned."""
 
     reason, told = "", False
 
@@ -74,7 +87,7 @@ def warn_if_not_kept() -> None:
 
 
 class Kept:
-    """The files of one kernel, one for each combination of types; numba's dispatcher asks it before it compiles.
+    """The files of one kernel, one for each combination of types; numba's dispatcher looks here before it compiles.
 
     Parameters
     ----------
@@ -93,16 +106,17 @@ class Kept:
         if any(isinstance(kind, numba.types.Dispatcher) for kind in getattr(signature, "args", signature)):
             return None  # a kernel as an argument is known to its process only
         code, config = self._function.__code__, numba.config
-        if self._function.__closure__:
+        sources = _made_of(self._function)
+        if sources is None:
             return None
         name = f"{self._function.__module__.rpartition('.')[2]}.{self._function.__qualname__}-{code.co_firstlineno}"
         kinds = hashlib.sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()[:16]
         made = repr((numba.__version__, sys.version, getattr(config, "OPT", None), getattr(config, "BOUNDSCHECK", None),
                      name, kinds)).encode()
-        stamp = hashlib.sha256(made + code.co_code + _sources(code.co_filename)).digest()
+        stamp = hashlib.sha256(made + code.co_code + sources).digest()
         return "{}.{}.{}.nbc".format(re.sub(r"[^\w.-]", "", name), sys.implementation.cache_tag, kinds), stamp
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
+    def load_overload(self, signature: object, target_context: Any) -> Any:
         """What was compiled for these types, or None."""
         target_context.refresh()
         try:
@@ -118,11 +132,11 @@ class Kept:
                             _write(given / entry[0], content)
                     rebuild = importlib.import_module("numba.core.compiler").CompileResult._rebuild
                     return rebuild(target_context, *pickle.loads(memoryview(content)[2 * DIGEST:]))
-        except Exception as error:  # whatever is wrong with what was kept, the kernel can be compiled
+        except Exception as error:  # a damaged file is ignored: the kernel is compiled
             _Trouble.reason = _Trouble.reason or f"what was kept cannot be read: {error}"
         return None
 
-    def save_overload(self, signature: Any, compiled: Any) -> None:
+    def save_overload(self, signature: object, compiled: Any) -> None:
         """Keep what has been compiled for these types."""
         if _Trouble.reason or compiled.library.has_dynamic_globals or any(not one.can_cache for one in compiled.lifted):
             return
@@ -145,7 +159,7 @@ class Kept:
         _Trouble.reason = "; ".join(reasons)
 
     def flush(self) -> None:
-        """Nothing: a file of another source is not read, and is written over."""
+        """Do nothing: a file made from another source is not read, and is overwritten."""
 
     enable = disable = flush
 

@@ -232,7 +232,7 @@ def _more_digits(text, place, word):
 def _parse_number(text, place, powers, mantissa_bits):
     """Read a number at ``text[place]``: (bits, end, status); the text must end in a newline.
 
-    ``HARD`` says that the digits, more than 19, leave the rounding open: the caller asks Python.
+    ``HARD`` says that the digits, more than 19, leave the rounding open: the caller uses Python's ``float``.
     """
     sign = U0
     if text[place] == 45 or text[place] == 43:

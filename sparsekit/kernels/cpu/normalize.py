@@ -8,10 +8,10 @@ from .jit import in_threads, kernel
 
 __all__ = ["layer_norm_rows", "log_softmax_rows", "softmax_rows"]
 
-#: Elements that one thread should have at least, before a second is worth waking.
+#: Elements for each thread, at least.
 GRAIN = 1 << 18
 
-#: The order of a sum is free, so that it runs in vectors; nan and infinity keep their meaning.
+#: Sums may be reordered, so that they are vectorized; nan and infinity keep their meaning.
 FREE_ORDER = {"contract", "reassoc", "nsz"}
 
 

@@ -1,11 +1,11 @@
 """Threads that share the loop of one kernel, and wait for the next one without going to sleep at once.
 
 Waking a sleeping thread takes 25 to 55 µs, longer than many a sparse product.  So a helper that has run out of work
-watches a word of memory for some 100 µs before it sleeps, as OpenMP's threads do; and whoever calls a kernel does
-not wait for helpers to wake: pieces are claimed one by one, by whoever is awake.
+spins on a word of memory for some 100 µs before it sleeps, as OpenMP's threads do.  The caller of a kernel does
+not wait for helpers to wake: each thread that is awake claims pieces one by one.
 
-While a loop is shared all is compiled code, without the interpreter's lock.  What passes between the threads is the
-*shared_state*, an array of words that are read and written as atomics.
+A shared loop runs compiled code only, without the interpreter's lock.  The threads communicate through the
+*shared_state*, an array of words that are read and written atomically.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,10 @@ from .intrinsic_names import (
 )
 from .jit import kernel, worker_count
 
+if TYPE_CHECKING:
+    from ...base.types import Array
+
+
 __all__ = ["lead", "share"]
 
 #: ``NEXT`` while there is nothing to claim: beyond any count, and far from overflow.
@@ -48,7 +52,7 @@ SPIN_LIMIT = 4000
 
 @kernel
 def _claim(shared_state):
-    """Run pieces until none is left.  What a claimed piece belongs to was on the shared_state before it could be claimed."""
+    """Run pieces until none is left.  The shared_state describes a loop before its pieces can be claimed."""
     while True:
         piece = add(shared_state, NEXT, 1)
         if piece >= CLOSED:
@@ -63,7 +67,7 @@ def _claim(shared_state):
 
 @kernel
 def lead(shared_state, count, grain):
-    """Open the loop that is on the shared_state, take part, close it, and wait for who still runs a piece."""
+    """Open the loop described by the shared_state, run pieces of it, close it, and wait for the pieces of other threads."""
     write(shared_state, COUNT, count)
     write(shared_state, GRAIN, grain)
     write(shared_state, FAILED, 0)
@@ -77,7 +81,7 @@ def lead(shared_state, count, grain):
 
 @kernel
 def _attend(shared_state, number, looks):
-    """A helper's time awake: run pieces, and watch for more until nothing has come for so many looks."""
+    """Run pieces, and spin until no piece has come for so many iterations."""
     looked = 0
     while looked < looks:
         piece = read(shared_state, NEXT)
@@ -92,14 +96,14 @@ def _attend(shared_state, number, looks):
     write(shared_state, AWAKE + number * 8, 0)
 
 
-def _empty_board(helpers: int) -> Any:
+def _new_shared_state(helpers: int) -> Array:
     shared_state = np.zeros(AWAKE + 8 * (helpers + 1), np.int64)
     shared_state[[NEXT, GRAIN]] = CLOSED, 1
     return shared_state
 
 
 def _current_processor() -> Any:
-    """The function that tells the processor that the calling thread runs on, where threads may choose theirs."""
+    """A function that returns the processor of the calling thread, where threads can set their affinity; else None."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     ctypes: Any = importlib.import_module("ctypes")
@@ -107,31 +111,31 @@ def _current_processor() -> Any:
 
 
 def _leave(processor: int) -> None:
-    """Have the calling thread run on another processor than this one, now, and from then on where it may."""
+    """Move the calling thread to another processor now, and then restore its affinity."""
     allowed = os.sched_getaffinity(0)
     if len(allowed) > 1:
         try:
             os.sched_setaffinity(0, allowed - {processor})
             os.sched_setaffinity(0, allowed)
-        except OSError:  # the processors that are left were taken away meanwhile
+        except OSError:  # the other processors were taken away meanwhile
             return
 
 
 class _Pool:
-    """The helpers of this process: one less than its threads, since who asks for the work takes part."""
+    """The helper threads of this process: one less than its thread count, since the calling thread works too."""
 
     def __init__(self) -> None:
         helpers = worker_count() - 1
-        self.lock, self.shared_state = threading.Lock(), _empty_board(helpers)
+        self.lock, self.shared_state = threading.Lock(), _new_shared_state(helpers)
         self.processor, self.leader = _current_processor(), -1
-        # Locks, which are released to ring: no signal's handler can come in between, as it can into a semaphore's methods.
+        # Locks serve as binary semaphores: signal handlers cannot interrupt their methods, as they can threading.Semaphore's.
         self.semaphores = [threading.Lock() for _ in range(helpers)]
         for number, semaphore in enumerate(self.semaphores):
             semaphore.acquire()
             thread = threading.Thread(target=self._help, args=(number,), name=f"sparsekit-{number}", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the system allows no more of them: those that are there do the work
+            except RuntimeError:  # the system allows no more threads: the existing ones do the work
                 del self.semaphores[number:]
                 break
 
@@ -143,7 +147,7 @@ class _Pool:
             _attend(self.shared_state, number, SPIN_LIMIT)
 
     def wake(self) -> None:
-        """Ring for the helpers that sleep.
+        """Wake the helpers that sleep.
 
         In many a virtual machine Linux wakes a thread where its waker runs, though other processors are idle.  Each
         then keeps the other from running, and the leader falls back to what it can do alone, or less.
@@ -162,7 +166,7 @@ _pools: list[_Pool] = []
 
 
 def _after_fork() -> None:
-    """The threads of the parent did not come along, nor did who may have held the lock."""
+    """Make a new pool and lock: a forked child has no threads of its parent."""
     global _making
     _making = threading.Lock()
     _pools.clear()
@@ -180,12 +184,12 @@ def _make() -> None:
 
 def _pool() -> _Pool:
     if not _pools:
-        _attend(_empty_board(0), 0, 0)  # compiled by who asks, before threads need it
+        _attend(_new_shared_state(0), 0, 0)  # compiled by the calling thread, before helpers need it
         undisturbed(_make)
     return _pools[0]
 
 
-def share(shared: Any, count: int, grain: int, *arguments: Any) -> None:
+def share(shared: Any, count: int, grain: int, *arguments: object) -> None:
     """Run a kernel's loop over ``range(count)`` in pieces of ``grain``, with the helpers unless another thread has them.
 
     Parameters
@@ -195,13 +199,13 @@ def share(shared: Any, count: int, grain: int, *arguments: Any) -> None:
     """
     pool = _pool() if worker_count() > 1 and count > grain else None
     if pool is None or pool.lock.locked():
-        shared_state = _empty_board(0)
+        shared_state = _new_shared_state(0)
         try:
             failed = shared(shared_state, count, grain, *arguments)
         finally:
             take_down(shared_state)
     else:
-        with pool.lock:  # which no interrupt can leave taken; should another thread be first, its loop is waited for
+        with pool.lock:  # a `with` block cannot leave the lock held after an interrupt; it waits for a loop of another thread
             pool.wake()
             failed = shared(pool.shared_state, count, grain, *arguments)
     if failed:

@@ -7,6 +7,8 @@ of the weight's type, begins with the gradient's factor and the bound of its abs
 none); what follows is the step's own.  It returns how many rows it did: fewer than there are if it met an
 index outside the weight.
 
+``over_rows`` makes such a kernel from what the step does to one element.
+
 A dense gradient is the one row of everything, flattened; a "standard" update of a row_sparse gradient is
 the step on the stored rows, and the step with a gradient of zero on the others.
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.errors import RowIndexError
+from .intrinsic_names import leading
 from .jit import in_threads, kernel
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "compensated_step",
     "momentum_step",
     "nesterov_step",
+    "over_rows",
     "sgd_step",
     "sign_momentum_step",
     "sign_of",
@@ -33,7 +37,7 @@ __all__ = [
     "update_rows",
 ]
 
-#: Elements that one thread should write at least, before a second is worth waking: in scattered rows, and in one piece.
+#: Elements that each thread writes, at least: in scattered rows, and in one piece.
 GRAIN = 100_000
 DENSE_GRAIN = 1 << 17
 
@@ -93,118 +97,115 @@ def sign_of(value):
     return one if value > 0 else -one if value < 0 else value
 
 
-@kernel(error_model="numpy")
-def sgd_step(weight, data, indices, moves, numbers):
+def over_rows(states, numbers):
+    """Make the kernel of a step from a function of one element.
+
+    Parameters
+    ----------
+    states : int
+        How many states the step has, at most three.
+    numbers : int
+        How many numbers it takes after the gradient's factor.
+
+    Returns
+    -------
+    callable
+        A decorator of ``step(gradient, n, weight, *states)``, where ``gradient`` has been multiplied by its factor and ``n``
+        is the tuple of the other numbers.  The function returns the new weight and the new states.
+    """
+
+    def make(function):
+        element, count = kernel(error_model="numpy", inline="always")(function), 1 + numbers
+
+        @kernel(error_model="numpy", inline="always")
+        def loop(weight, data, indices, moves, given, first, second, third):
+            factor, n = given[0], leading(given, count)[1:]  # before the loops, as what they write could be these
+            for rank in range(indices.shape[0]):
+                row = indices[rank]
+                if row < 0 or row >= weight.shape[0]:
+                    return rank
+                for column in range(weight.shape[1]):
+                    i, gradient = (row, column), factor * data[rank * moves, column]
+                    if states == 0:
+                        weight[i] = element(gradient, n, weight[i])
+                    elif states == 1:
+                        weight[i], first[i] = element(gradient, n, weight[i], first[i])
+                    elif states == 2:
+                        weight[i], first[i], second[i] = element(gradient, n, weight[i], first[i], second[i])
+                    else:
+                        weight[i], first[i], second[i], third[i] = element(
+                            gradient, n, weight[i], first[i], second[i], third[i])
+            return indices.shape[0]
+
+        # One entry for each number of states: numba takes arrays faster one by one than in a tuple.
+        entry = (
+            lambda weight, data, indices, moves, numbers: loop(
+                weight, data, indices, moves, numbers, None, None, None),
+            lambda weight, data, indices, moves, numbers, first: loop(
+                weight, data, indices, moves, numbers, first, None, None),
+            lambda weight, data, indices, moves, numbers, first, second: loop(
+                weight, data, indices, moves, numbers, first, second, None),
+            lambda weight, data, indices, moves, numbers, first, second, third: loop(
+                weight, data, indices, moves, numbers, first, second, third),
+        )[states]
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(entry, name, getattr(function, name))
+        return kernel(error_model="numpy")(entry)
+
+    return make
+
+
+@over_rows(states=0, numbers=3)
+def sgd_step(gradient, n, weight):
     """``w -= rate * (clip(g) + decay * w)``."""
-    rescale, bound, rate, decay = numbers[0], numbers[1], numbers[2], numbers[3]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient = weight[row], data[rank * moves]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column], bound)
-            weights[column] -= rate * (step + decay * weights[column])
-    return indices.shape[0]
+    bound, rate, decay = n
+    return weight - rate * (clipped(gradient, bound) + decay * weight)
 
 
-@kernel(error_model="numpy")
-def momentum_step(weight, data, indices, moves, numbers, momentum):
+@over_rows(states=1, numbers=4)
+def momentum_step(gradient, n, weight, momentum):
     """``m = friction * m - rate * (clip(g) + decay * w); w += m``."""
-    rescale, bound, rate, friction, decay = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, moved = weight[row], data[rank * moves], momentum[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column], bound)
-            movement = friction * moved[column] - rate * (step + decay * weights[column])
-            moved[column] = movement
-            weights[column] += movement
-    return indices.shape[0]
+    bound, rate, friction, decay = n
+    movement = friction * momentum - rate * (clipped(gradient, bound) + decay * weight)
+    return weight + movement, movement
 
 
-@kernel(error_model="numpy")
-def nesterov_step(weight, data, indices, moves, numbers, momentum):
+@over_rows(states=1, numbers=4)
+def nesterov_step(gradient, n, weight, momentum):
     """``g = clip(g) + decay * w; m = friction * m - rate * g; w += friction * m - rate * g``."""
-    rescale, bound, rate, friction, decay = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, moved = weight[row], data[rank * moves], momentum[row]
-        for column in range(weights.shape[0]):
-            step = rate * (clipped(rescale * gradient[column], bound) + decay * weights[column])
-            movement = friction * moved[column] - step
-            moved[column] = movement
-            weights[column] += friction * movement - step
-    return indices.shape[0]
+    bound, rate, friction, decay = n
+    change = rate * (clipped(gradient, bound) + decay * weight)
+    movement = friction * momentum - change
+    return weight + (friction * movement - change), movement
 
 
-@kernel(error_model="numpy")
-def sign_step(weight, data, indices, moves, numbers):
+@over_rows(states=0, numbers=3)
+def sign_step(gradient, n, weight):
     """``w -= rate * (sign(g) + decay * w)``."""
-    rescale, bound, rate, decay = numbers[0], numbers[1], numbers[2], numbers[3]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient = weight[row], data[rank * moves]
-        for column in range(weights.shape[0]):
-            step = sign_of(clipped(rescale * gradient[column], bound))
-            weights[column] -= rate * (step + decay * weights[column])
-    return indices.shape[0]
+    bound, rate, decay = n
+    return weight - rate * (sign_of(clipped(gradient, bound)) + decay * weight)
 
 
-@kernel(error_model="numpy")
-def sign_momentum_step(weight, data, indices, moves, numbers, momentum):
+@over_rows(states=1, numbers=6)
+def sign_momentum_step(gradient, n, weight, momentum):
     """``m = friction * m - share * (clip(g) + decay * w); w += rate * (sign(m) - shrink * w)``."""
-    rescale, bound, rate, friction, share = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    decay, shrink = numbers[5], numbers[6]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, moved = weight[row], data[rank * moves], momentum[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column], bound) + decay * weights[column]
-            movement = friction * moved[column] - share * step
-            moved[column] = movement
-            weights[column] += rate * (sign_of(movement) - shrink * weights[column])
-    return indices.shape[0]
+    bound, rate, friction, share, decay, shrink = n
+    movement = friction * momentum - share * (clipped(gradient, bound) + decay * weight)
+    return weight + rate * (sign_of(movement) - shrink * weight), movement
 
 
-@kernel(error_model="numpy")
-def compensated_step(weight, data, indices, moves, numbers, previous):
+@over_rows(states=1, numbers=4)
+def compensated_step(gradient, n, weight, previous):
     """``w -= rate * (g + decay * w + blend * g * g * (w - previous)); previous`` is the weight before."""
-    rescale, bound, rate, decay, blend = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, before = weight[row], data[rank * moves], previous[row]
-        for column in range(weights.shape[0]):
-            step, old = clipped(rescale * gradient[column], bound), weights[column]
-            weights[column] = old - rate * (step + decay * old + blend * step * step * (old - before[column]))
-            before[column] = old
-    return indices.shape[0]
+    bound, rate, decay, blend = n
+    g = clipped(gradient, bound)
+    return weight - rate * (g + decay * weight + blend * g * g * (weight - previous)), weight
 
 
-@kernel(error_model="numpy")
-def compensated_momentum_step(weight, data, indices, moves, numbers, previous, momentum):
+@over_rows(states=2, numbers=5)
+def compensated_momentum_step(gradient, n, weight, previous, momentum):
     """``compensated_step`` whose movement is added to ``friction`` times the last."""
-    rescale, bound, rate, decay, blend, friction = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, before, moved = weight[row], data[rank * moves], previous[row], momentum[row]
-        for column in range(weights.shape[0]):
-            step, old = clipped(rescale * gradient[column], bound), weights[column]
-            movement = friction * moved[column] - rate * (
-                step + decay * old + blend * step * step * (old - before[column]))
-            moved[column] = movement
-            weights[column] = old + movement
-            before[column] = old
-    return indices.shape[0]
+    bound, rate, decay, blend, friction = n
+    g = clipped(gradient, bound)
+    movement = friction * momentum - rate * (g + decay * weight + blend * g * g * (weight - previous))
+    return weight + movement, weight, movement

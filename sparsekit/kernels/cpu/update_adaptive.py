@@ -1,11 +1,11 @@
-"""Optimizer steps with a learning rate of each element; what a step takes is said in ``update.py``."""
+"""Optimizer steps with a learning rate for each element; ``update.py`` describes the arguments of a step."""
 
 from __future__ import annotations
 
 import math
 
 from .jit import kernel
-from .update import clipped, sign_of
+from .update import clipped, over_rows, sign_of
 
 __all__ = [
     "adadelta_step",
@@ -23,123 +23,64 @@ __all__ = [
 ]
 
 
-@kernel(error_model="numpy")
-def adam_step(weight, data, indices, moves, numbers, mean, variance):
+@over_rows(states=2, numbers=8)
+def adam_step(gradient, n, weight, mean, variance):
     """``g = clip(g + decay * w)``, its moving mean m and that of its square v; ``w -= rate * m / (sqrt(v) + epsilon)``."""
-    rescale, bound, rate, decay, epsilon = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    keep_mean, take_mean, keep_variance, take_variance = numbers[5], numbers[6], numbers[7], numbers[8]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, means, variances = weight[row], data[rank * moves], mean[row], variance[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column] + decay * weights[column], bound)
-            first = keep_mean * means[column] + take_mean * step
-            second = keep_variance * variances[column] + take_variance * step * step
-            means[column] = first
-            variances[column] = second
-            weights[column] -= rate * first / (math.sqrt(second) + epsilon)
-    return indices.shape[0]
+    bound, rate, decay, epsilon, keep_mean, take_mean, keep_variance, take_variance = n
+    g = clipped(gradient + decay * weight, bound)
+    mean = keep_mean * mean + take_mean * g
+    variance = keep_variance * variance + take_variance * g * g
+    return weight - rate * mean / (math.sqrt(variance) + epsilon), mean, variance
 
 
-@kernel(error_model="numpy")
-def adamw_step(weight, data, indices, moves, numbers, mean, variance):
+@over_rows(states=2, numbers=8)
+def adamw_step(gradient, n, weight, mean, variance):
     """``adam_step`` whose decay is apart: ``w -= eta * (rate * m / (sqrt(v) + epsilon) + decay * w)``."""
-    rescale, bound, rate, decay, epsilon = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    keep_mean, take_mean, keep_variance, take_variance = numbers[5], numbers[6], numbers[7], numbers[8]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, means, variances = weight[row], data[rank * moves], mean[row], variance[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column], bound)
-            first = keep_mean * means[column] + take_mean * step
-            second = keep_variance * variances[column] + take_variance * step * step
-            means[column] = first
-            variances[column] = second
-            weights[column] -= rate * first / (math.sqrt(second) + epsilon) + decay * weights[column]
-    return indices.shape[0]
+    bound, rate, decay, epsilon, keep_mean, take_mean, keep_variance, take_variance = n
+    g = clipped(gradient, bound)
+    mean = keep_mean * mean + take_mean * g
+    variance = keep_variance * variance + take_variance * g * g
+    return weight - (rate * mean / (math.sqrt(variance) + epsilon) + decay * weight), mean, variance
 
 
-@kernel(error_model="numpy")
-def adamax_step(weight, data, indices, moves, numbers, mean, largest):
+@over_rows(states=2, numbers=6)
+def adamax_step(gradient, n, weight, mean, largest):
     """``g = clip(g + decay * w)``, its moving mean m, ``u = max(keep * u, |g|)``; ``w -= rate * m / u``, at rest where u is 0."""
-    rescale, bound, rate, decay = numbers[0], numbers[1], numbers[2], numbers[3]
-    keep_mean, take_mean, keep = numbers[4], numbers[5], numbers[6]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, means, sizes = weight[row], data[rank * moves], mean[row], largest[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column] + decay * weights[column], bound)
-            first = keep_mean * means[column] + take_mean * step
-            size, now = keep * sizes[column], abs(step)
-            size = size if size > now else now
-            means[column] = first
-            sizes[column] = size
-            weights[column] -= rate * first / size if size != 0 else type(size)(0)
-    return indices.shape[0]
+    bound, rate, decay, keep_mean, take_mean, keep = n
+    g = clipped(gradient + decay * weight, bound)
+    mean = keep_mean * mean + take_mean * g
+    size, now = keep * largest, abs(g)
+    size = size if size > now else now
+    return weight - (rate * mean / size if size != 0 else type(size)(0)), mean, size
 
 
-@kernel(error_model="numpy")
-def nadam_step(weight, data, indices, moves, numbers, mean, variance):
+@over_rows(states=2, numbers=10)
+def nadam_step(gradient, n, weight, mean, variance):
     """``g = clip(g + decay * w)``, m and v as Adam's; ``w -= (now * g + next * m) / (sqrt(v * unbias) + epsilon)``."""
-    rescale, bound, now, after, decay = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    epsilon, unbias = numbers[5], numbers[6]
-    keep_mean, take_mean, keep_variance, take_variance = numbers[7], numbers[8], numbers[9], numbers[10]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, means, variances = weight[row], data[rank * moves], mean[row], variance[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column] + decay * weights[column], bound)
-            first = keep_mean * means[column] + take_mean * step
-            second = keep_variance * variances[column] + take_variance * step * step
-            means[column] = first
-            variances[column] = second
-            weights[column] -= (now * step + after * first) / (math.sqrt(unbias * second) + epsilon)
-    return indices.shape[0]
+    bound, now, after, decay, epsilon, unbias, keep_mean, take_mean, keep_variance, take_variance = n
+    g = clipped(gradient + decay * weight, bound)
+    mean = keep_mean * mean + take_mean * g
+    variance = keep_variance * variance + take_variance * g * g
+    return weight - (now * g + after * mean) / (math.sqrt(unbias * variance) + epsilon), mean, variance
 
 
-@kernel(error_model="numpy")
-def lamb_step(weight, data, indices, moves, numbers, out, mean, variance):
+@over_rows(states=3, numbers=9)
+def lamb_step(gradient, n, weight, out, mean, variance):
     """Moving means as Adam's of ``clip(g)``; ``out = unbias_mean * m / (sqrt(unbias * v) + epsilon) + decay * w``."""
-    rescale, bound, unbias_mean, unbias, decay, epsilon = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
-    keep_mean, take_mean, keep_variance, take_variance = numbers[6], numbers[7], numbers[8], numbers[9]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, means, variances, made = weight[row], data[rank * moves], mean[row], variance[row], out[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column], bound)
-            first = keep_mean * means[column] + take_mean * step
-            second = keep_variance * variances[column] + take_variance * step * step
-            means[column] = first
-            variances[column] = second
-            made[column] = unbias_mean * first / (math.sqrt(unbias * second) + epsilon) + decay * weights[column]
-    return indices.shape[0]
+    bound, unbias_mean, unbias, decay, epsilon, keep_mean, take_mean, keep_variance, take_variance = n
+    g = clipped(gradient, bound)
+    mean = keep_mean * mean + take_mean * g
+    variance = keep_variance * variance + take_variance * g * g
+    return weight, unbias_mean * mean / (math.sqrt(unbias * variance) + epsilon) + decay * weight, mean, variance
 
 
-@kernel(error_model="numpy")
-def adagrad_step(weight, data, indices, moves, numbers, history):
+@over_rows(states=1, numbers=4)
+def adagrad_step(gradient, n, weight, history):
     """``g = clip(g); h += g * g; w -= rate * (g / sqrt(h + epsilon) + decay * w)``."""
-    rescale, bound, rate, decay, epsilon = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, sums = weight[row], data[rank * moves], history[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column], bound)
-            total = sums[column] + step * step
-            sums[column] = total
-            weights[column] -= rate * (step / math.sqrt(total + epsilon) + decay * weights[column])
-    return indices.shape[0]
+    bound, rate, decay, epsilon = n
+    g = clipped(gradient, bound)
+    history = history + g * g
+    return weight - rate * (g / math.sqrt(history + epsilon) + decay * weight), history
 
 
 @kernel(error_model="numpy")
@@ -162,105 +103,54 @@ def group_adagrad_step(weight, data, indices, moves, numbers, history):
     return indices.shape[0]
 
 
-@kernel(error_model="numpy")
-def rmsprop_step(weight, data, indices, moves, numbers, square):
+@over_rows(states=1, numbers=7)
+def rmsprop_step(gradient, n, weight, square):
     """``g = clip(g + decay * w)``, the moving mean n of its square; ``w -= rate * g / sqrt(n + epsilon)``, w then clipped."""
-    rescale, bound, rate, decay, epsilon = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    keep, take, limit = numbers[5], numbers[6], numbers[7]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, squares = weight[row], data[rank * moves], square[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column] + decay * weights[column], bound)
-            second = keep * squares[column] + take * step * step
-            squares[column] = second
-            weights[column] = clipped(weights[column] - rate * step / math.sqrt(second + epsilon), limit)
-    return indices.shape[0]
+    bound, rate, decay, epsilon, keep, take, limit = n
+    g = clipped(gradient + decay * weight, bound)
+    square = keep * square + take * g * g
+    return clipped(weight - rate * g / math.sqrt(square + epsilon), limit), square
 
 
-@kernel(error_model="numpy")
-def centered_rmsprop_step(weight, data, indices, moves, numbers, square, mean, delta):
+@over_rows(states=3, numbers=8)
+def centered_rmsprop_step(gradient, n, weight, square, mean, delta):
     """As ``rmsprop_step``, by the variance ``n - mean * mean``, and with momentum in delta."""
-    rescale, bound, rate, decay, epsilon = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4]
-    keep, take, limit, friction = numbers[5], numbers[6], numbers[7], numbers[8]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, squares = weight[row], data[rank * moves], square[row]
-        means, moved = mean[row], delta[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column] + decay * weights[column], bound)
-            second = keep * squares[column] + take * step * step
-            first = keep * means[column] + take * step
-            movement = friction * moved[column] - rate * step / math.sqrt(second - first * first + epsilon)
-            squares[column] = second
-            means[column] = first
-            moved[column] = movement
-            weights[column] = clipped(weights[column] + movement, limit)
-    return indices.shape[0]
+    bound, rate, decay, epsilon, keep, take, limit, friction = n
+    g = clipped(gradient + decay * weight, bound)
+    square = keep * square + take * g * g
+    mean = keep * mean + take * g
+    delta = friction * delta - rate * g / math.sqrt(square - mean * mean + epsilon)
+    return clipped(weight + delta, limit), square, mean, delta
 
 
-@kernel(error_model="numpy")
-def ftrl_step(weight, data, indices, moves, numbers, total, square):
+@over_rows(states=2, numbers=5)
+def ftrl_step(gradient, n, weight, total, square):
     """``z += g - (sqrt(n + g * g) - sqrt(n)) * w / rate; n += g * g``; w from z and n, 0 where ``|z| <= sparsity``."""
-    rescale, bound, rate, decay, sparsity, beta = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, totals, squares = weight[row], data[rank * moves], total[row], square[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column], bound)
-            second = squares[column] + step * step
-            root = math.sqrt(second)
-            z = totals[column] + step - (root - math.sqrt(squares[column])) * weights[column] / rate
-            totals[column] = z
-            squares[column] = second
-            value = (sign_of(z) * sparsity - z) / ((beta + root) / rate + decay)
-            weights[column] = type(z)(0) if abs(z) <= sparsity else value
-    return indices.shape[0]
+    bound, rate, decay, sparsity, beta = n
+    g = clipped(gradient, bound)
+    second = square + g * g
+    root = math.sqrt(second)
+    z = total + g - (root - math.sqrt(square)) * weight / rate
+    value = (sign_of(z) * sparsity - z) / ((beta + root) / rate + decay)
+    return type(z)(0) if abs(z) <= sparsity else value, z, second
 
 
-@kernel(error_model="numpy")
-def ftml_step(weight, data, indices, moves, numbers, scale, variance, total):
+@over_rows(states=3, numbers=9)
+def ftml_step(gradient, n, weight, scale, variance, total):
     """Follow the moving leader: d, v and z of the paper are ``scale``, ``variance`` and ``total``; ``w = -z / d``."""
-    rescale, bound, speed, unbias, decay, epsilon = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
-    keep_mean, take_mean, keep_variance, take_variance = numbers[6], numbers[7], numbers[8], numbers[9]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient = weight[row], data[rank * moves]
-        scales, variances, totals = scale[row], variance[row], total[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column] + decay * weights[column], bound)
-            second = keep_variance * variances[column] + take_variance * step * step
-            now = speed * (math.sqrt(unbias * second) + epsilon)
-            z = keep_mean * totals[column] + take_mean * step - (now - keep_mean * scales[column]) * weights[column]
-            variances[column] = second
-            scales[column] = now
-            totals[column] = z
-            weights[column] = -z / now
-    return indices.shape[0]
+    bound, speed, unbias, decay, epsilon, keep_mean, take_mean, keep_variance, take_variance = n
+    g = clipped(gradient + decay * weight, bound)
+    variance = keep_variance * variance + take_variance * g * g
+    now = speed * (math.sqrt(unbias * variance) + epsilon)
+    z = keep_mean * total + take_mean * g - (now - keep_mean * scale) * weight
+    return -z / now, now, variance, z
 
 
-@kernel(error_model="numpy")
-def adadelta_step(weight, data, indices, moves, numbers, square, moved):
+@over_rows(states=2, numbers=5)
+def adadelta_step(gradient, n, weight, square, moved):
     """``g = clip(g)``, the moving means of ``g * g`` and of the squared movements; no learning rate."""
-    rescale, bound, decay, epsilon, keep, take = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
-    for rank in range(indices.shape[0]):
-        row = indices[rank]
-        if row < 0 or row >= weight.shape[0]:
-            return rank
-        weights, gradient, squares, movements = weight[row], data[rank * moves], square[row], moved[row]
-        for column in range(weights.shape[0]):
-            step = clipped(rescale * gradient[column], bound)
-            second = keep * squares[column] + take * step * step
-            movement = math.sqrt(movements[column] + epsilon) / math.sqrt(second + epsilon) * step
-            squares[column] = second
-            movements[column] = keep * movements[column] + take * movement * movement
-            weights[column] -= movement + decay * weights[column]
-    return indices.shape[0]
+    bound, decay, epsilon, keep, take = n
+    g = clipped(gradient, bound)
+    square = keep * square + take * g * g
+    movement = math.sqrt(moved + epsilon) / math.sqrt(square + epsilon) * g
+    return weight - (movement + decay * weight), square, keep * moved + take * movement * movement

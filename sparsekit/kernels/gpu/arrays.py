@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ...base import capture
 from .group import group_columns
 from .launch import Kernel, lanes_for
 from .row_sparse import add_rows
+
+if TYPE_CHECKING:
+    from ...base.types import DTypeLike
+
 
 __all__ = ["Arrays", "Reduction", "Solvers"]
 
@@ -26,7 +30,7 @@ _reduce_runs = Kernel("reduce_runs", "data place data* count count")
 WAYS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
-#: Multiplications of a product up to which captured work makes it itself, as cupy refuses cuBLAS there.
+#: Multiplications of a product up to which captured work uses our kernel, since cupy refuses cuBLAS during a capture.
 SMALL = 1 << 22
 
 
@@ -56,7 +60,7 @@ class Arrays:
                 return self._small_product(left, right, height, inner, width, out)
         return self._cupy.matmul(left, right, out=out)
 
-    def _small_product(self, left: Any, right: Any, height: int, inner: int, width: int, out: Any) -> Any:
+    def _small_product(self, left: Any, right: object, height: int, inner: int, width: int, out: Any) -> Any:
         made = self._cupy.empty((height, width), left.dtype) if out is None else out
         (left, *left_steps), (right, *right_steps) = self._lying(left), self._lying(right)
         lanes = lanes_for(inner)
@@ -69,11 +73,11 @@ class Arrays:
             return matrix.T, 1, matrix.shape[0]
         return self._cupy.ascontiguousarray(matrix), matrix.shape[1], 1
 
-    def cumsum(self, array: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    def cumsum(self, array: object, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
         """``numpy.cumsum``, whose sums of floats are the same on every run: cupy's scan of all elements is not."""
         return self._running(self._cupy.cumsum, array, axis, dtype, out)
 
-    def cumprod(self, array: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    def cumprod(self, array: object, axis: int | None = None, dtype: DTypeLike = None, out: object = None) -> Any:
         """``numpy.cumprod``, in the same way."""
         return self._running(self._cupy.cumprod, array, axis, dtype, out)
 
@@ -82,7 +86,7 @@ class Arrays:
             array, axis = array.reshape(-1), 0  # along an axis cupy adds block after block, in one order
         return function(array, axis, dtype, out)
 
-    def repeat(self, array: Any, repeats: Any, axis: int | None = None) -> Any:
+    def repeat(self, array: object, repeats: object, axis: int | None = None) -> Any:
         """``numpy.repeat``; counts that lie on the device stay there, but for their sum, which is the size of the result."""
         if not isinstance(repeats, self.ndarray) or repeats.ndim == 0 or axis is not None:
             counts = repeats.tolist() if isinstance(repeats, self.ndarray) else repeats
@@ -101,7 +105,7 @@ class Arrays:
 
 
 class Solvers:
-    """cupy's linear algebra, told to look whether it went well, for which it waits.
+    """cupy's linear algebra with error checks, which wait for the device.
 
     Parameters
     ----------
@@ -140,7 +144,7 @@ class Reduction:
         """Apply the function element by element."""
         return self._function(*arguments, **more)
 
-    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+    def reduce(self, array: Any, axis: object = 0, dtype: object = None, keepdims: bool = False, initial: Any = None) -> Any:
         """``numpy.ufunc.reduce``, which starts with ``initial``."""
         axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         axes = tuple(place % array.ndim for place in axes) if array.ndim else ()
@@ -153,7 +157,7 @@ class Reduction:
         neutral = initial is None or (self.__name__ in ("add", "multiply") and initial == self._way)
         return made if neutral else self._function(made, array.dtype.type(initial))
 
-    def reduceat(self, array: Any, starts: Any, dtype: Any = None) -> Any:
+    def reduceat(self, array: Any, starts: Any, dtype: object = None) -> Any:
         """``numpy.ufunc.reduceat`` of an array with one axis, for ascending starts that do not repeat."""
         out = self._xp.empty(starts.shape[0], dtype or array.dtype)
         ends = self._xp.empty(starts.shape[0] + 1, np.int64)
@@ -161,7 +165,7 @@ class Reduction:
         _reduce_runs(starts.shape[0], array, ends, out, starts.shape[0], self._way)
         return out
 
-    def at(self, target: Any, key: Any, values: Any) -> None:
+    def at(self, target: Any, key: object, values: Any) -> None:
         """``numpy.ufunc.at``: every value counts, also where a place repeats, in the order in which they come."""
         parts = key if isinstance(key, tuple) else (key,)
         if self.__name__ == "add" and len(parts) == 1 and getattr(parts[0], "ndim", 0) == 1 and target.flags.c_contiguous:

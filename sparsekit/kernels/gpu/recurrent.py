@@ -1,6 +1,6 @@
 """One step of a recurrent layer over a batch, and the gradient of one; the device functions are in ``recurrent.cu``.
 
-They know sigmoid and tanh themselves, so that the functions given, which CPUs need, stand for nothing here.
+They have sigmoid and tanh built in, so the function arguments, which CPUs need, are ignored here.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ __all__ = [
     "compensated_step",
     "momentum_step",
     "nesterov_step",
+    "over_rows",
     "sgd_step",
     "sign_momentum_step",
     "sign_of",
@@ -26,22 +27,6 @@ __all__ = [
     "update_other_rows",
     "update_rows",
 ]
-
-_sgd_step = Kernel("sgd_step", "data* data index count count count count numbers")
-_momentum_step = Kernel("momentum_step", "data* data index data* count count count count numbers")
-_nesterov_step = Kernel("nesterov_step", "data* data index data* count count count count numbers")
-_sign_step = Kernel("sign_step", "data* data index count count count count numbers")
-_sign_momentum_step = Kernel("sign_momentum_step", "data* data index data* count count count count numbers")
-_compensated_step = Kernel("compensated_step", "data* data index data* count count count count numbers")
-_compensated_momentum_step = Kernel("compensated_momentum_step", "data* data index data* data* count count count count numbers")
-
-
-def _run_step(kernel, weight, data, indices, moves, numbers, *states):
-    """Start the device function of a step; returns how many rows it is asked for."""
-    count = indices.shape[0]
-    kernel(count * weight.shape[1], weight, data, indices, *states, count, *weight.shape, moves, numbers.tolist())
-    return count
-
 
 @functools.cache
 def _first(_device):
@@ -79,36 +64,67 @@ def sign_of(value):
     return xp().sign(value)
 
 
-def sgd_step(weight, data, indices, moves, numbers):
+def over_rows(states, numbers):
+    """Make the kernel of a step from its declaration: it starts the device function of the same name.
+
+    Parameters
+    ----------
+    states : int
+        How many states the step has.
+    numbers : int
+        How many numbers it takes after the gradient's factor.
+
+    Returns
+    -------
+    callable
+        A decorator of ``step(gradient, n, weight, *states)``, which says what the device function does to one element.
+    """
+
+    def make(function):
+        kernel = Kernel(function.__name__, f"data* data index {'data* ' * states}count count count count numbers")
+
+        def run(weight, data, indices, moves, numbers, *states):
+            count = indices.shape[0]
+            kernel(count * weight.shape[1], weight, data, indices, *states, count, *weight.shape, moves, numbers.tolist())
+            return count
+
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(run, name, getattr(function, name))
+        return run
+
+    return make
+
+
+@over_rows(states=0, numbers=3)
+def sgd_step(gradient, n, weight):
     """``w -= rate * (clip(g) + decay * w)``."""
-    return _run_step(_sgd_step, weight, data, indices, moves, numbers)
 
 
-def momentum_step(weight, data, indices, moves, numbers, momentum):
+@over_rows(states=1, numbers=4)
+def momentum_step(gradient, n, weight, momentum):
     """``m = friction * m - rate * (clip(g) + decay * w); w += m``."""
-    return _run_step(_momentum_step, weight, data, indices, moves, numbers, momentum)
 
 
-def nesterov_step(weight, data, indices, moves, numbers, momentum):
+@over_rows(states=1, numbers=4)
+def nesterov_step(gradient, n, weight, momentum):
     """``g = clip(g) + decay * w; m = friction * m - rate * g; w += friction * m - rate * g``."""
-    return _run_step(_nesterov_step, weight, data, indices, moves, numbers, momentum)
 
 
-def sign_step(weight, data, indices, moves, numbers):
+@over_rows(states=0, numbers=3)
+def sign_step(gradient, n, weight):
     """``w -= rate * (sign(g) + decay * w)``."""
-    return _run_step(_sign_step, weight, data, indices, moves, numbers)
 
 
-def sign_momentum_step(weight, data, indices, moves, numbers, momentum):
+@over_rows(states=1, numbers=6)
+def sign_momentum_step(gradient, n, weight, momentum):
     """``m = friction * m - share * (clip(g) + decay * w); w += rate * (sign(m) - shrink * w)``."""
-    return _run_step(_sign_momentum_step, weight, data, indices, moves, numbers, momentum)
 
 
-def compensated_step(weight, data, indices, moves, numbers, previous):
+@over_rows(states=1, numbers=4)
+def compensated_step(gradient, n, weight, previous):
     """``w -= rate * (g + decay * w + blend * g * g * (w - previous)); previous`` is the weight before."""
-    return _run_step(_compensated_step, weight, data, indices, moves, numbers, previous)
 
 
-def compensated_momentum_step(weight, data, indices, moves, numbers, previous, momentum):
+@over_rows(states=2, numbers=5)
+def compensated_momentum_step(gradient, n, weight, previous, momentum):
     """``compensated_step`` whose movement is added to ``friction`` times the last."""
-    return _run_step(_compensated_momentum_step, weight, data, indices, moves, numbers, previous, momentum)

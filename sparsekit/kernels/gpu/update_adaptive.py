@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .launch import Kernel, lanes_for
-from .update import _run_step
+from .update import over_rows
 
 __all__ = [
     "adadelta_step",
@@ -20,48 +20,37 @@ __all__ = [
     "rmsprop_step",
 ]
 
-_adam_step = Kernel("adam_step", "data* data index data* data* count count count count numbers")
-_adamw_step = Kernel("adamw_step", "data* data index data* data* count count count count numbers")
-_adamax_step = Kernel("adamax_step", "data* data index data* data* count count count count numbers")
-_nadam_step = Kernel("nadam_step", "data* data index data* data* count count count count numbers")
-_lamb_step = Kernel("lamb_step", "data* data index data* data* data* count count count count numbers")
-_adagrad_step = Kernel("adagrad_step", "data* data index data* count count count count numbers")
 _group_adagrad_step = Kernel("group_adagrad_step", "data* data index data* count count count count count numbers")
-_rmsprop_step = Kernel("rmsprop_step", "data* data index data* count count count count numbers")
-_centered_rmsprop_step = Kernel("centered_rmsprop_step", "data* data index data* data* data* count count count count numbers")
-_ftrl_step = Kernel("ftrl_step", "data* data index data* data* count count count count numbers")
-_ftml_step = Kernel("ftml_step", "data* data index data* data* data* count count count count numbers")
-_adadelta_step = Kernel("adadelta_step", "data* data index data* data* count count count count numbers")
 
 
-def adam_step(weight, data, indices, moves, numbers, mean, variance):
+@over_rows(states=2, numbers=8)
+def adam_step(gradient, n, weight, mean, variance):
     """``g = clip(g + decay * w)``, its moving mean m and that of its square v; ``w -= rate * m / (sqrt(v) + epsilon)``."""
-    return _run_step(_adam_step, weight, data, indices, moves, numbers, mean, variance)
 
 
-def adamw_step(weight, data, indices, moves, numbers, mean, variance):
+@over_rows(states=2, numbers=8)
+def adamw_step(gradient, n, weight, mean, variance):
     """``adam_step`` whose decay is apart: ``w -= eta * (rate * m / (sqrt(v) + epsilon) + decay * w)``."""
-    return _run_step(_adamw_step, weight, data, indices, moves, numbers, mean, variance)
 
 
-def adamax_step(weight, data, indices, moves, numbers, mean, largest):
+@over_rows(states=2, numbers=6)
+def adamax_step(gradient, n, weight, mean, largest):
     """``g = clip(g + decay * w)``, its moving mean m, ``u = max(keep * u, |g|)``; ``w -= rate * m / u``, at rest where u is 0."""
-    return _run_step(_adamax_step, weight, data, indices, moves, numbers, mean, largest)
 
 
-def nadam_step(weight, data, indices, moves, numbers, mean, variance):
+@over_rows(states=2, numbers=10)
+def nadam_step(gradient, n, weight, mean, variance):
     """``g = clip(g + decay * w)``, m and v as Adam's; ``w -= (now * g + next * m) / (sqrt(v * unbias) + epsilon)``."""
-    return _run_step(_nadam_step, weight, data, indices, moves, numbers, mean, variance)
 
 
-def lamb_step(weight, data, indices, moves, numbers, out, mean, variance):
+@over_rows(states=3, numbers=9)
+def lamb_step(gradient, n, weight, out, mean, variance):
     """Moving means as Adam's of ``clip(g)``; ``out = unbias_mean * m / (sqrt(unbias * v) + epsilon) + decay * w``."""
-    return _run_step(_lamb_step, weight, data, indices, moves, numbers, out, mean, variance)
 
 
-def adagrad_step(weight, data, indices, moves, numbers, history):
+@over_rows(states=1, numbers=4)
+def adagrad_step(gradient, n, weight, history):
     """``g = clip(g); h += g * g; w -= rate * (g / sqrt(h + epsilon) + decay * w)``."""
-    return _run_step(_adagrad_step, weight, data, indices, moves, numbers, history)
 
 
 def group_adagrad_step(weight, data, indices, moves, numbers, history):
@@ -72,26 +61,26 @@ def group_adagrad_step(weight, data, indices, moves, numbers, history):
     return indices.shape[0]
 
 
-def rmsprop_step(weight, data, indices, moves, numbers, square):
+@over_rows(states=1, numbers=7)
+def rmsprop_step(gradient, n, weight, square):
     """``g = clip(g + decay * w)``, the moving mean n of its square; ``w -= rate * g / sqrt(n + epsilon)``, w then clipped."""
-    return _run_step(_rmsprop_step, weight, data, indices, moves, numbers, square)
 
 
-def centered_rmsprop_step(weight, data, indices, moves, numbers, square, mean, delta):
+@over_rows(states=3, numbers=8)
+def centered_rmsprop_step(gradient, n, weight, square, mean, delta):
     """As ``rmsprop_step``, by the variance ``n - mean * mean``, and with momentum in delta."""
-    return _run_step(_centered_rmsprop_step, weight, data, indices, moves, numbers, square, mean, delta)
 
 
-def ftrl_step(weight, data, indices, moves, numbers, total, square):
+@over_rows(states=2, numbers=5)
+def ftrl_step(gradient, n, weight, total, square):
     """``z += g - (sqrt(n + g * g) - sqrt(n)) * w / rate; n += g * g``; w from z and n, 0 where ``|z| <= sparsity``."""
-    return _run_step(_ftrl_step, weight, data, indices, moves, numbers, total, square)
 
 
-def ftml_step(weight, data, indices, moves, numbers, scale, variance, total):
+@over_rows(states=3, numbers=9)
+def ftml_step(gradient, n, weight, scale, variance, total):
     """Follow the moving leader: d, v and z of the paper are ``scale``, ``variance`` and ``total``; ``w = -z / d``."""
-    return _run_step(_ftml_step, weight, data, indices, moves, numbers, scale, variance, total)
 
 
-def adadelta_step(weight, data, indices, moves, numbers, square, moved):
+@over_rows(states=2, numbers=5)
+def adadelta_step(gradient, n, weight, square, moved):
     """``g = clip(g)``, the moving means of ``g * g`` and of the squared movements; no learning rate."""
-    return _run_step(_adadelta_step, weight, data, indices, moves, numbers, square, moved)

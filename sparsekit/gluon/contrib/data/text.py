@@ -6,7 +6,7 @@ import collections
 import os
 import zipfile
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from ....base.errors import DataFileError, ShapeError, UnknownNameError
 from ....ndarray import array
 from ...data import Dataset
 from ...utils import check_sha1, download
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Vocabulary", "WikiText2", "WikiText103"]
 
@@ -46,7 +50,7 @@ class Vocabulary:
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} tokens)"
 
-    def to_indices(self, tokens: Any) -> Any:
+    def to_indices(self, tokens: Sequence[str] | str) -> Any:
         """The number of a token, or those of a list of them; that of ``"<unk>"`` for unknown ones."""
         if isinstance(tokens, str):
             return self.token_to_idx.get(tokens, 0)
@@ -111,7 +115,7 @@ class _WikiText(Dataset):
     def __len__(self) -> int:
         return len(self._label)
 
-    def __getitem__(self, idx: Any) -> tuple[Any, Any]:
+    def __getitem__(self, idx: int) -> tuple[Any, Any]:
         return self._data[idx], self._label[idx]
 
 
@@ -148,7 +152,7 @@ class WikiText2(_WikiText):
                         "validation": ("wiki.valid.tokens", "0418625c8b4da6e4b5c7a0b9e78d4ae8f7ee5422"),
                         "test": ("wiki.test.tokens", "c7b8ce0aa086fb34dab808c5c49224211eb2b172")}
 
-    def __init__(self, root: Any = "~/.mxnet/datasets/wikitext-2", segment: str = "train", vocab: Any = None,
+    def __init__(self, root: Any = "~/.mxnet/datasets/wikitext-2", segment: str = "train", vocab: object = None,
                  seq_len: int = 35) -> None:
         super().__init__(root, segment, vocab, seq_len)
 

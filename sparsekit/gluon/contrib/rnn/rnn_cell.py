@@ -51,7 +51,7 @@ class VariationalDropoutCell(Remembering):
             setattr(self, name, F.Dropout(F.ones_like(values), p=share))
         return F.elemwise_mul(values, getattr(self, name))
 
-    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
+    def hybrid_forward(self, F: Any, inputs: object, states: Any) -> Any:
         """One step."""
         states = [self._dropped(F, "states", states[0]), *states[1:]]
         output, states = self.base_cell(self._dropped(F, "inputs", inputs), states)
@@ -60,7 +60,7 @@ class VariationalDropoutCell(Remembering):
     def __repr__(self) -> str:
         return f"VariationalDropoutCell(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
 
-    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+    def unroll(self, length: int, inputs: Any, begin_state: object = None, layout: str = "NTC", merge_outputs: bool | None = None,
                valid_length: Any = None) -> tuple[Any, Any]:
         """Run the cell over a sequence; see ``RecurrentCell.unroll``."""
         if self.drop_states:
@@ -93,14 +93,15 @@ class LSTMPCell(_Gated):
     i2h_weight_initializer, h2h_weight_initializer, h2r_weight_initializer : Initializer or str, optional
     i2h_bias_initializer, h2h_bias_initializer : Initializer or str
     input_size : int
-        0 lets the first input tell.
+        0 infers it from the first input.
     prefix : str, optional
     params : ParameterDict, optional
     """
 
     def __init__(self, hidden_size: int, projection_size: int, i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: Any = None, h2r_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros",
-                 h2h_bias_initializer: Any = "zeros", input_size: int = 0, prefix: str | None = None, params: Any = None) -> None:
+                 h2h_weight_initializer: Any = None, h2r_weight_initializer: object = None,
+                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: object = "zeros", input_size: int = 0,
+                 prefix: str | None = None, params: Any = None) -> None:
         super().__init__(4, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params, width=projection_size)
         self._projection_size = projection_size

@@ -1,0 +1,65 @@
+"""Nested containers taken apart and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["Opaque", "flatten", "restore"]
+
+
+class Opaque(Exception):
+    """The name of the type of the first item in a nested value that is neither a leaf, nor a container, nor a setting."""
+
+
+def flatten(value: Any, leaf: Any, found: list[Any], settings: tuple[type, ...] = (), apart: bool = False) -> Any:
+    """Append the leaves of a nested value to a list, and give its structure, which is hashable.
+
+    Parameters
+    ----------
+    value : object
+        A leaf, or lists and tuples of such; with ``settings`` also dictionaries and slices.
+    leaf : type
+    found : list
+        Gets the leaves; the structure holds their places in it, from 1.
+    settings : tuple of types, optional
+        What may stand among the leaves, and is part of the structure.  Without settings tuples become lists.
+    apart : bool
+        A leaf that holds several leaves is a list of them.
+
+    Raises
+    ------
+    Opaque
+        If it holds anything else, which may change without becoming another object.
+    """
+    if isinstance(value, leaf):
+        if apart and len(value) != 1:
+            return list, tuple([flatten(item, leaf, found) for item in value])
+        found.append(value)
+        return len(found)
+    kind = type(value)
+    if not settings:
+        if isinstance(value, (list, tuple)):
+            return list, tuple([flatten(item, leaf, found, settings, apart) for item in value])
+    elif kind is list or isinstance(value, tuple):
+        return kind, tuple([flatten(item, leaf, found, settings) for item in value])
+    elif isinstance(value, dict):
+        return kind, tuple([(name, flatten(item, leaf, found, settings)) for name, item in value.items()])
+    elif isinstance(value, slice):
+        return kind, tuple([flatten(item, leaf, found, settings) for item in (value.start, value.stop, value.step)])
+    elif isinstance(value, settings):
+        return None, value, kind, repr(value) if kind is float else None  # 1, 1.0 and True are equal, and so are 0.0 and -0.0
+    raise Opaque(kind.__name__)
+
+
+def restore(structure: Any, leaves: Sequence[Any]) -> Any:
+    """What ``flatten`` took apart, with these leaves."""
+    if isinstance(structure, int):
+        return leaves[structure - 1]
+    kind, items = structure[:2]
+    if kind is None:
+        return items
+    if issubclass(kind, dict):
+        return kind((name, restore(item, leaves)) for name, item in items)
+    made = [restore(item, leaves) for item in items]
+    return made if kind is list else kind(*made) if hasattr(kind, "_fields") or kind is slice else kind(made)

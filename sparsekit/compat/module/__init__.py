@@ -1,0 +1,1 @@
+"""Modules that wrap other modules or plain Python, and the model before modules."""

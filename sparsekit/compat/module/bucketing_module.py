@@ -1,0 +1,396 @@
+"""``BucketingModule``: networks of several sizes that share their parameters, chosen batch by batch."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.context import cpu
+from ...base.entry import doors
+from ...base.errors import DTypeError, ParameterError
+from ...base.naming import NameManager
+from ...initializer import Uniform
+from ...module.base_module import BaseModule
+from ...module.checks import check_input_names, refuse_groups, require
+from ...module.module import Module
+from ...ndarray import array
+from ...ndarray.checkpoints import load_params
+from ...ndarray.files import load, save
+from ...symbol import load as load_symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...io.data import DataBatch
+    from ...ndarray.ndarray import NDArray
+
+
+__all__ = ["BucketingModule"]
+
+
+class BucketingModule(BaseModule):
+    """A module for each bucket, such as a length of sequences, with one set of parameters and one optimizer.
+
+    A batch says by ``bucket_key`` which one it is for; a module is made when its key is first seen.
+
+    Parameters
+    ----------
+    sym_gen : callable
+        ``sym_gen(bucket_key)`` gives a symbol, the names of its data, and those of its labels.
+    default_bucket_key
+        Of the bucket that is bound first, whose network has all the parameters; the largest, usually.
+    logger, context, work_load_list, fixed_param_names, state_names
+        As for ``Module``.
+    group2ctxs, compression_params
+        Not supported.
+
+    Examples
+    --------
+    >>> def sym_gen(length):
+    ...     data = mx.sym.Variable("data", shape=(0, length))
+    ...     words = mx.sym.Embedding(data, input_dim=50, output_dim=8, name="embed")
+    ...     net = mx.sym.FullyConnected(mx.sym.sum(words, axis=1), num_hidden=2, name="fc")
+    ...     return mx.sym.SoftmaxOutput(net, name="softmax"), ["data"], ["softmax_label"]
+    >>> mod = mx.mod.BucketingModule(sym_gen, default_bucket_key=20)
+    """
+
+    def __init__(self, sym_gen: Callable[[Any], tuple[Any, Any, Any]], default_bucket_key: object = None,
+                 logger: object = logging, context: object = cpu(), work_load_list: Any = None, fixed_param_names: Any = None,
+                 state_names: Any = None, group2ctxs: Any = None, compression_params: Any = None) -> None:
+        super().__init__(logger)
+        if default_bucket_key is None:
+            raise ParameterError("A BucketingModule needs default_bucket_key.", hint="give that of the largest bucket.")
+        refuse_groups(group2ctxs, compression_params)
+        self._default_bucket_key, self._sym_gen = default_bucket_key, sym_gen
+        self._arguments = {"logger": logger, "context": context, "work_load_list": work_load_list,
+                           "fixed_param_names": fixed_param_names, "state_names": state_names}
+        symbol, data_names, label_names = self._generated(default_bucket_key)
+        for given, kind in ((data_names, "data"), (label_names, "label"), (state_names, "state"),
+                            (fixed_param_names, "fixed_param")):
+            check_input_names(symbol, list(given or []), kind, kind != "label")
+        self._buckets: dict[Any, Module] = {}
+        self._curr_module: Any = None
+        self._curr_bucket_key: Any = None
+        self._monitor: Any = None
+        self._steps: Any = None
+        self._grad_req: Any = None
+
+    def _generated(self, bucket_key: object) -> tuple[Any, Any, Any]:
+        """Symbol, data names and label names of a bucket; names count from 0 in each."""
+        with NameManager():
+            found = self._sym_gen(bucket_key)
+        if not isinstance(found, tuple) or len(found) != 3:
+            raise DTypeError(f"sym_gen({bucket_key!r}) must return (symbol, data_names, label_names), "
+                             f"got {type(found).__name__}.",
+                             hint="return the three in a tuple.")
+        return found
+
+    def _module(self, bucket_key: object) -> Module:
+        """The module of a bucket, made on first use."""
+        if bucket_key not in self._buckets:
+            symbol, data_names, label_names = self._generated(bucket_key)
+            with _told():
+                return Module(symbol, data_names, label_names, **self._arguments)
+        return self._buckets[bucket_key]
+
+    # names and shapes
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the data of the current bucket."""
+        return list(self._curr_module.data_names if self.binded else self._generated(self._default_bucket_key)[1])
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs of the current bucket."""
+        if self.binded:
+            return list(self._curr_module.output_names)
+        return list(self._generated(self._default_bucket_key)[0].list_outputs())
+
+    def _current(self) -> Any:
+        require(self, "binded")
+        return self._curr_module
+
+    @property
+    def data_shapes(self) -> Any:
+        """Descriptions of the data that the current bucket is bound to."""
+        return self._current().data_shapes
+
+    @property
+    def label_shapes(self) -> Any:
+        """Descriptions of the labels that the current bucket is bound to."""
+        return self._current().label_shapes
+
+    @property
+    def output_shapes(self) -> Any:
+        """Names and shapes of the current bucket's outputs."""
+        return self._current().output_shapes
+
+    @property
+    def symbol(self) -> Any:
+        """The symbol of the current bucket."""
+        return self._current().symbol
+
+    # binding
+
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
+             force_rebind: bool = False, shared_module: Any = None, grad_req: Any = "write") -> None:
+        """Bind the default bucket to these shapes; the others are bound when their first batch comes.
+
+        The arguments are those of ``Module.bind``; ``shared_module`` is not supported.
+        """
+        if shared_module is not None:
+            raise ParameterError("shared_module for BucketingModule is not supported.", hint="leave it out.")
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        params = self.get_params() if self.params_initialized else None
+        if self.binded:
+            self.binded, self._buckets = False, {}
+        module = self._module(self._default_bucket_key)
+        module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        self._buckets[self._default_bucket_key] = module
+        self._curr_module, self._curr_bucket_key, self._grad_req = module, self._default_bucket_key, grad_req
+        self.for_training, self.inputs_need_grad, self.binded = for_training, inputs_need_grad, True
+        if params is not None:
+            self.set_params(*params)
+        if self.optimizer_initialized:  # that of the modules let go
+            module._steps, module.optimizer_initialized = self._steps, True
+
+    def switch_bucket(self, bucket_key: int, data_shapes: Sequence[tuple[str | tuple[Any, ...], ...]] | None,
+                      label_shapes: Sequence[tuple[str | tuple[Any, ...], ...]] | None = None) -> None:
+        """Make a bucket the current one, bound to these shapes if it is new.
+
+        Parameters
+        ----------
+        bucket_key
+        data_shapes, label_shapes : list of DataDesc or of (str, tuple)
+        """
+        require(self, "binded")
+        module = self._module(bucket_key)
+        if not module.binded:
+            first = self._buckets[self._default_bucket_key]
+            if not data_shapes:
+                raise ParameterError(f"A batch for the new bucket {bucket_key!r} does not say its shapes.",
+                                     hint="DataBatch(…, bucket_key=…, provide_data=…, provide_label=…)")
+            with _told():
+                module.bind(data_shapes, label_shapes, first.for_training, first.inputs_need_grad, shared_module=first,
+                            grad_req=self._grad_req)
+            if self._monitor is not None:
+                module.install_monitor(self._monitor)
+            self._buckets[bucket_key] = module
+        self._curr_module, self._curr_bucket_key = module, bucket_key
+
+    # parameters
+
+    def _first(self) -> Module:
+        """The module of the default bucket, which has all parameters, marked if another has changed them."""
+        found = self._buckets[self._default_bucket_key]
+        if any(module._params_dirty for module in self._buckets.values()):
+            for module in self._buckets.values():
+                module._params_dirty = False
+            found._params_dirty = True
+        return found
+
+    def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parameters and auxiliary states by name."""
+        require(self, "params_initialized")
+        found: tuple[dict[str, Any], dict[str, Any]] = self._first().get_params()
+        return found
+
+    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
+                    allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
+        """Give the parameters their first values, as ``Module.init_params`` does."""
+        if self.params_initialized and not force_init:
+            return
+        require(self, "binded")
+        self._first().init_params(initializer, arg_params, aux_params, allow_missing, force_init, allow_extra)
+        self.params_initialized = True
+
+    def set_params(self, arg_params: dict[str, NDArray], aux_params: dict[str, Any], allow_missing: bool = False,
+                   force_init: bool = True, allow_extra: bool = False) -> None:
+        """Give the parameters new values, as ``Module.set_params`` does."""
+        if self.params_initialized and not force_init:
+            warnings.warn("Parameters already initialized and force_init=False. set_params call ignored.", UserWarning,
+                          stacklevel=2)
+            return
+        require(self, "binded")
+        self._first().set_params(arg_params, aux_params, allow_missing, True, allow_extra)
+        self.params_initialized = True
+
+    def get_states(self, merge_multi_context: bool = True) -> list[Any]:
+        """Values of the current bucket's states."""
+        require(self, "binded", "params_initialized")
+        found: list[Any] = self._curr_module.get_states(merge_multi_context)
+        return found
+
+    def set_states(self, states: object = None, value: object = None) -> None:
+        """Give the current bucket's states new values."""
+        require(self, "binded", "params_initialized")
+        self._curr_module.set_states(states, value)
+
+    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
+                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+        """Make one optimizer for all buckets, as ``Module.init_optimizer`` does."""
+        require(self, "binded", "params_initialized")
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring.")
+            return
+        first = self._first()
+        first.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+        for module in self._buckets.values():
+            if module is not first and module.binded:
+                module.borrow_optimizer(first)
+        self._steps, self.optimizer_initialized = first._steps, True
+
+    # training
+
+    def _bucket_of(self, data_batch: Any) -> None:
+        """Switch to the bucket of a batch."""
+        key = getattr(data_batch, "bucket_key", None)
+        if key is None:
+            raise ParameterError("A batch for a BucketingModule needs bucket_key.",
+                                 hint="DataBatch(…, bucket_key=…, provide_data=…, provide_label=…)")
+        self.switch_bucket(key, data_batch.provide_data, data_batch.provide_label)
+
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[[Any], dict[str, Any]] | None = None) -> None:
+        """Bind the bucket of a batch, and prepare it as ``Module.prepare`` does; the current bucket stays."""
+        require(self, "binded", "params_initialized")
+        before = self._curr_module, self._curr_bucket_key
+        self._bucket_of(data_batch)
+        self._curr_module.prepare(data_batch, sparse_row_id_fn=sparse_row_id_fn)
+        self._curr_module, self._curr_bucket_key = before
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Switch to the bucket of a batch, and compute its outputs."""
+        require(self, "binded", "params_initialized")
+        self._bucket_of(data_batch)
+        self._curr_module.forward(data_batch, is_train)
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Compute the gradients of the current bucket."""
+        require(self, "binded", "params_initialized")
+        self._curr_module.backward(out_grads)
+
+    def update(self) -> None:
+        """A step of the optimizer with the gradients of the current bucket."""
+        require(self, "binded", "params_initialized", "optimizer_initialized")
+        self._curr_module.update()
+
+    # results
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """Outputs of the last forward pass."""
+        require(self, "binded", "params_initialized")
+        found: list[Any] = self._curr_module.get_outputs(merge_multi_context)
+        return found
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """Gradients of the data by the last backward pass."""
+        require(self, "binded", "params_initialized", "inputs_need_grad")
+        found: list[Any] = self._curr_module.get_input_grads(merge_multi_context)
+        return found
+
+    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
+        """Let a metric take in the outputs of the last forward pass."""
+        require(self, "binded", "params_initialized")
+        self._curr_module.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon: object) -> None:
+        """Let a monitor see what every bucket computes."""
+        require(self, "binded")
+        self._monitor = mon
+        for module in self._bound():
+            module.install_monitor(mon)
+
+    def _bound(self) -> Iterator[Module]:
+        return (module for module in self._buckets.values() if module.binded)
+
+    # files
+
+    def save_checkpoint(self, prefix: str, epoch: int, remove_amp_cast: bool = False) -> None:
+        """Write the parameters, a symbol for each bucket seen, and the list of their keys, which are whole numbers."""
+        require(self, "params_initialized")
+        if any(not isinstance(key, (int, np.integer)) for key in self._buckets):
+            raise DTypeError(f"Bucket keys must be integers to be saved, got {list(self._buckets)}.",
+                             hint="use the lengths of the buckets.")
+        self.save_params(f"{prefix}-{epoch:04d}.params")
+        for key, module in self._buckets.items():
+            module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast=remove_amp_cast)
+        save(f"{prefix}.buckets", array(list(self._buckets), dtype=np.int32))
+
+    @staticmethod
+    def load(prefix: str, epoch: int, sym_gen: object = None, default_bucket_key: object = None,
+             **kwargs: Any) -> BucketingModule:
+        """A module of what ``save_checkpoint`` wrote; then ``bind`` it.
+
+        Parameters
+        ----------
+        prefix : str
+        epoch : int
+        sym_gen, default_bucket_key
+            As for the constructor.
+        **kwargs
+            As for the constructor.
+
+        Raises
+        ------
+        DataFileError
+            If a file is missing or damaged.
+        """
+        _needed("load", sym_gen=sym_gen, default_bucket_key=default_bucket_key)
+        keys = load(f"{prefix}.buckets")[0].asnumpy().astype(np.int64).tolist()
+        symbols = {key: load_symbol(f"{prefix}-{key}-symbol.json") for key in keys}
+        arg_params, aux_params = load_params(prefix, epoch)
+        return BucketingModule.load_dict(symbols, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs)
+
+    @staticmethod
+    def load_dict(sym_dict: Any = None, sym_gen: Any = None, default_bucket_key: Any = None, arg_params: object = None,
+                  aux_params: object = None, **kwargs: Any) -> BucketingModule:
+        """A module of symbols by bucket, and parameters; then ``bind`` it.
+
+        Parameters
+        ----------
+        sym_dict : dict
+            Bucket key to Symbol.
+        sym_gen, default_bucket_key
+            As for the constructor.
+        arg_params, aux_params : dict of NDArray
+        **kwargs
+            As for the constructor.
+        """
+        _needed("load_dict", sym_dict=sym_dict, sym_gen=sym_gen, default_bucket_key=default_bucket_key, arg_params=arg_params,
+                aux_params=aux_params)
+        made = BucketingModule(sym_gen, default_bucket_key, **kwargs)
+        if default_bucket_key not in sym_dict:
+            raise ParameterError(f"There is no symbol for the default bucket {default_bucket_key!r}.",
+                                 hint=f"there are {', '.join(map(str, sym_dict))}.")
+        for key, symbol in sym_dict.items():
+            _, data_names, label_names = made._generated(key)
+            made._buckets[key] = Module(symbol, data_names, label_names, **made._arguments)
+        made._curr_module, made._curr_bucket_key = made._buckets[default_bucket_key], default_bucket_key
+        made._curr_module._arg_params, made._curr_module._aux_params = arg_params, aux_params
+        made._curr_module.params_initialized = made.params_initialized = True
+        return made
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Without warnings about names, which those of the default bucket have given."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+def _needed(method: str, **arguments: object) -> None:
+    for name, value in arguments.items():
+        if value is None:
+            raise ParameterError(f"{name} is required for BucketingModule.{method}.", hint="give it by name.")
+
+
+doors(BucketingModule)

@@ -1,0 +1,235 @@
+"""``FeedForward``, the model of MXNet before there were modules; it trains one."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ...base.context import Context, cpu
+from ...base.entry import doors
+from ...base.errors import DTypeError, ModuleStateError, ParameterError, ShapeError, UnsupportedError
+from ...callback import LogValidationMetricsCallback
+from ...initializer import Uniform
+from ...io import DataIter, NDArrayIter, ResizeIter
+from ...module.checkpoints import load_checkpoint
+from ...module.module import Module
+from ...ndarray import NDArray
+from ...ndarray.checkpoints import save_checkpoint
+from ...symbol import Symbol
+
+__all__ = ["FeedForward"]
+
+
+class FeedForward:
+    """A network with ``fit``, ``predict`` and ``score`` that take arrays; deprecated, as in MXNet: use ``mx.mod.Module``.
+
+    Parameters
+    ----------
+    symbol : Symbol
+        Arguments that the iterator names are data and labels, the others parameters.
+    ctx : Context or list of Context, optional
+    num_epoch : int
+        Number of the epoch after the last.
+    epoch_size : int, optional
+        Batches of an epoch, if it is not one pass through the data.
+    optimizer : str or Optimizer
+    initializer : Initializer
+    numpy_batch_size : int
+        Batch size for data given as arrays.
+    arg_params, aux_params : dict of NDArray, optional
+        Values to start with.
+    allow_extra_params : bool
+        Pass over values that the network has no parameters for.
+    begin_epoch : int
+        Number of the first epoch.
+    **kwargs
+        Arguments of the optimizer.
+    """
+
+    def __init__(self, symbol: Any, ctx: Any = None, num_epoch: int | None = None, epoch_size: int | None = None,
+                 optimizer: object = "sgd", initializer: object = Uniform(0.01), numpy_batch_size: int = 128,
+                 arg_params: dict[str, NDArray] | None = None, aux_params: dict[str, Any] | None = None,
+                 allow_extra_params: bool = False, begin_epoch: int = 0, **kwargs: Any) -> None:
+        warnings.warn("mxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.", DeprecationWarning,
+                      stacklevel=2)
+        if not isinstance(symbol, Symbol):
+            raise UnsupportedError("FeedForward is made of a Symbol here, not of a function of bucket keys.",
+                                   hint="mx.mod.BucketingModule takes one.")
+        self.symbol = symbol
+        self.ctx = [cpu()] if ctx is None else [ctx] if isinstance(ctx, Context) else list(ctx)
+        self.num_epoch, self.epoch_size, self.begin_epoch = num_epoch, epoch_size, begin_epoch
+        self.optimizer, self.kwargs, self.initializer = optimizer, dict(kwargs), initializer
+        self.numpy_batch_size = numpy_batch_size
+        self.arg_params, self.aux_params, self.allow_extra_params = arg_params, aux_params, allow_extra_params
+        if allow_extra_params:
+            self.arg_params, self.aux_params = (
+                None if given is None else {name: given[name] for name in names if name in given} for given, names in
+                ((arg_params, symbol.list_arguments()), (aux_params, symbol.list_auxiliary_states())))
+
+    def __repr__(self) -> str:
+        return f"<FeedForward of {', '.join(self.symbol.list_outputs())}>"
+
+    # data
+
+    def _iterator(self, X: object, y: object, is_train: bool) -> Any:
+        """An iterator over arrays, or the one given."""
+        if isinstance(X, DataIter):
+            return X
+        if not isinstance(X, (NDArray, np.ndarray)):
+            raise DTypeError(f"X must be DataIter, NDArray or numpy.ndarray, not {type(X).__name__}.", hint="mx.nd.array(X)")
+        if y is None:
+            if is_train:
+                raise ParameterError("y must be specified when X is numpy.ndarray.", hint="fit(X, y)")
+            y = np.zeros(X.shape[0], np.float32)
+        if not isinstance(y, (NDArray, np.ndarray)):
+            raise DTypeError("y must be ndarray when X is numpy.ndarray.", hint="np.array(y)")
+        labels: Any = y
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels.reshape(-1)
+        if labels.ndim != 1 or labels.shape[0] != X.shape[0]:
+            raise ShapeError(f"X has shape {X.shape}, y {y.shape}.", hint="one label for each row.")
+        size = min(X.shape[0], self.numpy_batch_size)
+        return NDArrayIter(X, labels, size, shuffle=is_train, last_batch_handle="roll_over" if is_train else "pad")
+
+    def _eval_iterator(self, eval_data: object) -> Any:
+        if not isinstance(eval_data, (tuple, list)):
+            if eval_data is not None and not isinstance(eval_data, DataIter):
+                raise DTypeError(f"Eval data must be DataIter, or a pair of arrays, not {type(eval_data).__name__}.",
+                                 hint="eval_data=(X, y)")
+            return eval_data
+        if len(eval_data) != 2 or eval_data[0] is None:
+            raise ParameterError("Eval data is a pair of data and labels.", hint="eval_data=(X, y)")
+        X, y = (np.array(one) if isinstance(one, list) else one for one in eval_data)
+        return self._iterator(X, y, y is not None)
+
+    def _module(self, data: Any, labels: object, contexts: list[Context], logger: Any = None,
+                work_load_list: Any = None) -> Module:
+        return Module(self.symbol, [one[0] for one in data.provide_data], labels, logger or logging, contexts, work_load_list)
+
+    # training
+
+    def fit(self, X: object, y: object = None, eval_data: object = None, eval_metric: object = "acc",
+            epoch_end_callback: Any = None, batch_end_callback: Any = None, kvstore: object = "local", logger: Any = None,
+            work_load_list: Any = None,
+            monitor: Any = None, eval_end_callback: Any = LogValidationMetricsCallback(),  # noqa: B008
+            eval_batch_end_callback: Any = None) -> None:
+        """Train; the parameters are then in ``arg_params`` and ``aux_params``.
+
+        Parameters
+        ----------
+        X, y : DataIter, or arrays
+        eval_data : DataIter or pair of arrays, optional
+        eval_metric, epoch_end_callback, batch_end_callback, kvstore, monitor, eval_end_callback, eval_batch_end_callback
+            As for ``Module.fit``.
+        logger : module logging or Logger
+        work_load_list : list of float, optional
+        """
+        data = self._iterator(X, y, True)
+        labels = [one[0] for one in data.provide_label or [] if one[0] in self.symbol.list_arguments()]
+        module = self._module(data, labels, self.ctx, logger, work_load_list)
+        if self.epoch_size is not None:
+            data = ResizeIter(data, self.epoch_size, reset_internal=False)
+        module.fit(data, self._eval_iterator(eval_data), eval_metric, epoch_end_callback, batch_end_callback, kvstore,
+                   self.optimizer, self.kwargs, eval_end_callback, eval_batch_end_callback, self.initializer, self.arg_params,
+                   self.aux_params, allow_missing=True, begin_epoch=self.begin_epoch, num_epoch=self.num_epoch, monitor=monitor)
+        self.arg_params, self.aux_params = module.get_params()
+
+    # predicting
+
+    def _trained(self, data: NDArrayIter) -> Module:
+        """A module on the first context, with the parameters as they are."""
+        if self.arg_params is None:
+            raise ModuleStateError("The model has no parameters.", hint="fit() it, or load() one.")
+        inputs = {one[0] for one in data.provide_data}
+        labels = [name for name in self.symbol.list_arguments() if name not in self.arg_params and name not in inputs]
+        module = self._module(data, labels, self.ctx[:1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of labels, which predicting does not need
+            module.bind(data.provide_data, [one for one in data.provide_label or [] if one[0] in labels] or None,
+                        for_training=False)
+        module.set_params(self.arg_params, self.aux_params or {})
+        return module
+
+    def predict(self, X: object, num_batch: int | None = None, return_data: bool = False, reset: bool = True) -> Any:
+        """Predictions as numpy arrays, computed on the first context.
+
+        Parameters
+        ----------
+        X : DataIter or array
+        num_batch : int, optional
+        return_data : bool
+            Give the data and the labels, too.
+        reset : bool
+
+        Returns
+        -------
+        numpy.ndarray, or list of them for several outputs; with ``return_data`` a tuple of three
+        """
+        data = self._iterator(X, None, False)
+        rows: list[list[list[Any]]] = [[], [], []]
+        for outputs, _, batch in self._trained(data).iter_predict(data, num_batch, reset):
+            pad = batch.pad or 0
+            for into, arrays in zip(rows, (outputs, batch.data, batch.label or []), strict=True):
+                into.append([(one if arrays is outputs else one[:one.shape[0] - pad]).asnumpy() for one in arrays])
+        found = [[np.concatenate(pieces) for pieces in zip(*some, strict=True)] for some in rows]
+        merged = [some[0] if len(some) == 1 else some for some in found]
+        return tuple(merged) if return_data else merged[0]
+
+    def score(self, X: NDArrayIter, eval_metric: object = "acc", num_batch: int | None = None, batch_end_callback: Any = None,
+              reset: bool = True) -> float:
+        """The metric's value for some data.
+
+        Parameters
+        ----------
+        X : DataIter
+        eval_metric, num_batch, batch_end_callback, reset
+            As for ``Module.score``.
+        """
+        data = self._iterator(X, None, False)
+        found = self._trained(data).score(data, eval_metric, num_batch, batch_end_callback, reset=reset)
+        return found[0][1]
+
+    # files
+
+    def save(self, prefix: str, epoch: int | None = None, remove_amp_cast: bool = True) -> None:
+        """Write ``prefix-symbol.json`` and ``prefix-0001.params``; ``epoch`` is ``num_epoch`` by default."""
+        epoch = self.num_epoch if epoch is None else epoch
+        if epoch is None or self.arg_params is None:
+            raise ModuleStateError("save() needs a trained model and a number of epochs.", hint="fit() first; save(…, 1)")
+        save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params or {}, remove_amp_cast)
+
+    @staticmethod
+    def load(prefix: str, epoch: int, ctx: Context | None = None, **kwargs: Any) -> FeedForward:
+        """The model that ``save`` wrote, here or in MXNet 1.x.
+
+        Parameters
+        ----------
+        prefix : str
+        epoch : int
+        ctx : Context or list of Context, optional
+        **kwargs
+            Those of the constructor.
+        """
+        symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
+        return FeedForward(symbol, ctx=ctx, arg_params=arg_params, aux_params=aux_params, begin_epoch=epoch, **kwargs)
+
+    @staticmethod
+    def create(symbol: object, X: object, y: object = None, ctx: object = None, num_epoch: int | None = None,
+               epoch_size: int | None = None, optimizer: object = "sgd", initializer: Any = Uniform(0.01),  # noqa: B008
+               eval_data: object = None, eval_metric: object = "acc", epoch_end_callback: Any = None,
+               batch_end_callback: object = None, kvstore: object = "local", logger: Any = None, work_load_list: Any = None,
+               eval_end_callback: object = LogValidationMetricsCallback(), eval_batch_end_callback: Any = None,
+               **kwargs: Any) -> FeedForward:
+        """A model, trained: the constructor and ``fit`` in one."""
+        model = FeedForward(symbol, ctx=ctx, num_epoch=num_epoch, epoch_size=epoch_size, optimizer=optimizer,
+                            initializer=initializer, **kwargs)
+        model.fit(X, y, eval_data=eval_data, eval_metric=eval_metric, epoch_end_callback=epoch_end_callback,
+                  batch_end_callback=batch_end_callback, kvstore=kvstore, logger=logger, work_load_list=work_load_list,
+                  eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback)
+        return model
+
+
+doors(FeedForward)

@@ -1,0 +1,240 @@
+"""``SequentialModule``: modules one after the other, each fed with the outputs of the one before."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from typing import Any
+
+from ...base.entry import doors
+from ...base.errors import ParameterError, ParameterNameError
+from ...initializer import Uniform
+from ...module.base_module import BaseModule
+from ...module.checks import described, require
+
+__all__ = ["SequentialModule"]
+
+
+class SequentialModule(BaseModule):
+    """A chain of modules.
+
+    Parameters
+    ----------
+    logger : module logging or Logger
+
+    Examples
+    --------
+    >>> chain = mx.mod.SequentialModule()
+    >>> chain.add(mx.mod.Module(features, label_names=None)).add(
+    ...     mx.mod.Module(loss), take_labels=True, auto_wiring=True)
+    """
+
+    #: Names of what ``add`` may be told about a module.
+    META_TAKE_LABELS = "take_labels"
+    META_AUTO_WIRING = "auto_wiring"
+
+    def __init__(self, logger: Any = logging) -> None:
+        super().__init__(logger)
+        self._modules: list[Any] = []
+        self._metas: list[dict[str, Any]] = []
+        self._label_shapes: Any = None
+
+    def add(self, module: BaseModule, **kwargs: bool) -> SequentialModule:
+        """Put a module at the end; the chain is then to be bound anew.
+
+        Parameters
+        ----------
+        module : BaseModule
+        take_labels : bool
+            It gets the labels, and its outputs are measured.
+        auto_wiring : bool
+            The outputs of the module before are its data in their order, whatever their names.
+
+        Returns
+        -------
+        SequentialModule
+            The chain itself.
+        """
+        for key in kwargs:
+            if key not in (self.META_TAKE_LABELS, self.META_AUTO_WIRING):
+                raise ParameterNameError(f'Unknown meta "{key}", a typo?', hint="take_labels and auto_wiring are known.")
+        self._modules.append(module)
+        self._metas.append(kwargs)
+        self.binded = self.params_initialized = self.optimizer_initialized = False
+        return self
+
+    def _takes_labels(self, place: int) -> bool:
+        return bool(self._metas[place].get(self.META_TAKE_LABELS))
+
+    # names and shapes
+
+    @property
+    def data_names(self) -> list[str]:
+        """Names of the data of the first module."""
+        return self._modules[0].data_names if self._modules else []
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs of the last module."""
+        return self._modules[-1].output_names if self._modules else []
+
+    @property
+    def data_shapes(self) -> Any:
+        """Descriptions of the data that the first module is bound to."""
+        require(self, "binded")
+        return self._modules[0].data_shapes
+
+    @property
+    def label_shapes(self) -> Any:
+        """Descriptions of the labels; None if no module takes them."""
+        require(self, "binded")
+        return self._label_shapes
+
+    @property
+    def output_shapes(self) -> Any:
+        """Names and shapes of the last module's outputs."""
+        require(self, "binded")
+        return self._modules[-1].output_shapes
+
+    # preparation
+
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False,
+             force_rebind: bool = False, shared_module: Any = None, grad_req: Any = "write") -> None:
+        """Bind every module, to the outputs of the one before.
+
+        The arguments are those of ``Module.bind``; ``shared_module`` is not supported.
+        """
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if inputs_need_grad and not for_training:
+            raise ParameterError("inputs_need_grad=True needs gradients, and for_training is False.", hint="leave one out.")
+        if shared_module is not None:
+            raise ParameterError("Shared module is not supported.", hint="leave it out.")
+        if not self._modules:
+            raise ParameterError("Attempting to bind an empty SequentialModule.", hint="add() modules first.")
+        shapes: Any = described(data_shapes, "data_shapes")
+        for place, module in enumerate(self._modules):
+            if self._metas[place].get(self.META_AUTO_WIRING):
+                shapes = _rewired(module, shapes)
+            module.bind(data_shapes=shapes, label_shapes=label_shapes if self._takes_labels(place) else None,
+                        for_training=for_training, inputs_need_grad=bool(inputs_need_grad or (for_training and place > 0)),
+                        force_rebind=force_rebind, shared_module=None, grad_req=grad_req)
+            shapes = module.output_shapes
+        taken = any(self._takes_labels(place) for place in range(len(self._modules)))
+        self._label_shapes = label_shapes if taken else None
+        self.for_training, self.inputs_need_grad, self.binded = for_training, inputs_need_grad, True
+
+    def get_params(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parameters and auxiliary states of all modules by name."""
+        require(self, "binded", "params_initialized")
+        pairs = [module.get_params() for module in self._modules]
+        arguments, states = ({name: array for some in kind for name, array in some.items()} for kind in zip(*pairs, strict=True))
+        return arguments, states
+
+    def init_params(self, initializer: object = Uniform(0.01), arg_params: object = None, aux_params: object = None,
+                    allow_missing: bool = False, force_init: bool = False, allow_extra: bool = False) -> None:
+        """Give the parameters of every module their first values, as ``Module.init_params`` does.
+
+        Raises
+        ------
+        ParameterError
+            If two modules have parameters of one name.
+        """
+        if self.params_initialized and not force_init:
+            return
+        require(self, "binded")
+        for module in self._modules:
+            module.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params,
+                               allow_missing=allow_missing, force_init=force_init, allow_extra=allow_extra)
+        self._check_names()
+        self.params_initialized = True
+
+    def _check_names(self) -> None:
+        seen: dict[str, int] = {}
+        for place, module in enumerate(self._modules):
+            for name in (name for some in module.get_params() for name in some):
+                if name in seen:
+                    raise ParameterError(
+                        f'Duplicated parameter names: name "{name}" in layer {place} ({type(module).__name__}) is already used '
+                        f"in layer {seen[name]} ({type(self._modules[seen[name]]).__name__}).",
+                        hint="give the symbols of each module names of their own.")
+                seen[name] = place
+
+    def init_optimizer(self, kvstore: object = "local", optimizer: Any = "sgd",
+                       optimizer_params: object = (("learning_rate", 0.01),), force_init: bool = False) -> None:
+        """Make an optimizer for every module, as ``Module.init_optimizer`` does."""
+        require(self, "binded", "params_initialized")
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring.")
+            return
+        for module in self._modules:
+            module.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params, force_init=force_init)
+        self.optimizer_initialized = True
+
+    # training
+
+    def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
+        """Compute the outputs of every module, one after the other."""
+        require(self, "binded", "params_initialized")
+        batch = copy.copy(data_batch)  # whose data change from module to module
+        for place, module in enumerate(self._modules):
+            if place:
+                shapes = self._modules[place - 1].output_shapes
+                batch.data = self._modules[place - 1].get_outputs()
+                names = module.data_names if self._metas[place].get(self.META_AUTO_WIRING) else [name for name, _ in shapes]
+                batch.provide_data = [(name, one.shape) for name, one in zip(names, batch.data, strict=True)]
+            module.forward(batch, is_train=is_train)
+
+    def backward(self, out_grads: Any = None) -> None:
+        """Send gradients back through every module."""
+        require(self, "binded", "params_initialized", "for_training")
+        for place in reversed(range(len(self._modules))):
+            self._modules[place].backward(out_grads=out_grads)
+            if place:
+                out_grads = self._modules[place].get_input_grads()
+
+    def update(self) -> None:
+        """A step of every module's optimizer."""
+        require(self, "binded", "params_initialized", "optimizer_initialized")
+        for module in self._modules:
+            module.update()
+
+    # results
+
+    def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
+        """Outputs of the last module."""
+        require(self, "binded", "params_initialized")
+        found: list[Any] = self._modules[-1].get_outputs(merge_multi_context=merge_multi_context)
+        return found
+
+    def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
+        """Gradients of the first module's data."""
+        require(self, "binded", "params_initialized", "inputs_need_grad")
+        found: list[Any] = self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
+        return found
+
+    def update_metric(self, eval_metric: object, labels: object, pre_sliced: bool = False) -> None:
+        """Let a metric take in the outputs of the modules that take labels."""
+        require(self, "binded", "params_initialized")
+        for place, module in enumerate(self._modules):
+            if self._takes_labels(place):
+                module.update_metric(eval_metric, labels, pre_sliced)
+
+    def install_monitor(self, mon: object) -> None:
+        """Let a monitor see what every module computes."""
+        require(self, "binded")
+        for module in self._modules:
+            module.install_monitor(mon)
+
+
+def _rewired(module: Any, shapes: Any) -> list[tuple[str, Any]]:
+    """The outputs of one module under the names of the next one's data."""
+    names = module.data_names
+    if len(names) != len(shapes):
+        raise ParameterError(f"auto_wiring: a module with the data {names} cannot take {len(shapes)} outputs.",
+                             hint=f"they are {', '.join(one[0] for one in shapes)}.")
+    return [(name, one[1]) for name, one in zip(names, shapes, strict=True)]
+
+
+doors(SequentialModule)

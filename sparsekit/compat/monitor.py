@@ -1,0 +1,122 @@
+"""``Monitor`` looks at what a network computes while it trains: ``mx.mon``, ``mx.monitor``."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..base.errors import DTypeError, ParameterError, expected
+from ..ndarray import NDArray, norm
+from ..symbol.node import order
+
+__all__ = ["Monitor"]
+
+
+def root_mean_square(x: Any) -> Any:
+    """The norm of an array over the root of its size."""
+    return norm(x) / math.sqrt(x.size)
+
+
+class Monitor:
+    """Statistics of outputs, gradients and parameters of a network, every so many batches.
+
+    Outputs are named ``fc1_output``; gradients of parameters after the operator that reads them, ``fc1_backward_output1``,
+    as MXNet does; parameters and data as themselves.
+
+    Parameters
+    ----------
+    interval : int
+        Batches from one look to the next.
+    stat_func : callable, optional
+        ``stat_func(array)`` gives an array, or a list of them; by default the root mean square, which of a sparse array
+        uses the stored values only.
+    pattern : str
+        A regular expression that names begin with, such as ``".*weight"``.
+    sort : bool
+        Sort by name.
+    monitor_all : bool
+        Look at the inputs of operators, too.
+
+    Examples
+    --------
+    >>> mon = mx.mon.Monitor(100, pattern=".*weight|.*output", sort=True)
+    >>> mod.fit(train_iter, monitor=mon, num_epoch=1)
+    """
+
+    def __init__(self, interval: int, stat_func: Callable[[Any], Any] | None = None, pattern: str = ".*", sort: bool = False,
+                 monitor_all: bool = False) -> None:
+        if not isinstance(interval, int) or interval < 1:
+            raise ParameterError(expected("interval", "an integer of at least 1", interval), hint="1 looks at every batch.")
+        try:
+            self.re_prog = re.compile(pattern)
+        except re.error as error:
+            raise ParameterError(f"pattern must be a regular expression, got {pattern!r}: {error}.",
+                                 hint="'.*' is any name.") from None
+        self.interval, self.stat_func = interval, stat_func or root_mean_square
+        self.sort, self.monitor_all = sort, monitor_all
+        self.activated, self.step = False, 0
+        self.queue: list[tuple[int, str, Any]] = []
+        self.exes: list[Any] = []
+
+    def __repr__(self) -> str:
+        return f"Monitor({self.interval}, pattern={self.re_prog.pattern!r})"
+
+    def install(self, exe: Any) -> None:
+        """Look at what an executor computes; there may be several."""
+        exe.set_monitor_callback(self.stat_helper, self.monitor_all)
+        self.exes.append(exe)
+
+    def stat_helper(self, name: str, array: Any) -> None:
+        """Note an array, if it is time and its name is of those looked at."""
+        if self.activated and self.re_prog.match(name):
+            self.queue.append((self.step, name, self.stat_func(array)))
+
+    def tic(self) -> None:
+        """Begin a batch, before its forward pass."""
+        if self.step % self.interval == 0:
+            self.queue, self.activated = [], True
+        self.step += 1
+
+    def toc(self) -> list[tuple[int, str, str]]:
+        """End a batch.
+
+        Returns
+        -------
+        list of (int, str, str)
+            Number of the batch, name, and statistic; empty if it was not time to look.
+        """
+        if not self.activated:
+            return []
+        for exe in self.exes:
+            for name, array in (*_gradients(exe), *exe.arg_dict.items(), *exe.aux_dict.items()):
+                self.stat_helper(name, array)
+        self.activated = False
+        found = sorted(self.queue, key=lambda entry: entry[1]) if self.sort else self.queue
+        self.queue = []
+        return [(step, name, _text(name, values)) for step, name, values in found]
+
+    def toc_print(self) -> None:
+        """End a batch, and log the statistics."""
+        for step, name, text in self.toc():
+            logging.info("Batch: %7d %-30s %s", step, name, text)
+
+
+def _gradients(exe: Any) -> Iterator[tuple[str, Any]]:
+    """Gradients of parameters, named after the operators that read them; the last operator first."""
+    held = exe.grad_dict
+    for node in reversed(order(exe._heads)):
+        for number, (source, _) in enumerate(node.inputs):
+            if source.call is None and held.get(source.name) is not None:
+                yield f"{node.name}_backward_output{number}", held[source.name]
+
+
+def _text(name: str, values: Any) -> str:
+    listed = values if isinstance(values, (list, tuple)) else [values]
+    for value in listed:
+        if not isinstance(value, NDArray):
+            raise DTypeError(expected(f"The result of stat_func for {name}", "an NDArray or a list", type(value)),
+                             hint="return x.norm(), for example.")
+    return "".join(f"{value.asnumpy()[0] if value.shape == (1,) else value.asnumpy()}\t" for value in listed)

@@ -1,0 +1,321 @@
+"""Operators of one's own, by class and name: ``mx.operator``, called as ``mx.nd.Custom`` and ``mx.sym.Custom``."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import ndarray, symbol
+from ..autograd import check_gradients
+from ..base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError, expected
+from ..core import hooks
+from ..core.dispatch import written_dense
+from ..core.graph import CustomNode
+from ..core.op import registry as all_operators
+from ..kernels import for_device
+from ..ndarray import NDArray, array, sparse, wrap, zeros
+from ..symbol import attr_text
+from ..symbol.custom import make_custom
+from ..symbol.mxnet_names import spelling_of
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+    from ..base.types import DTypeLike
+
+
+__all__ = ["Custom", "CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments",
+           "register"]
+
+_registered: dict[str, type[CustomOpProp]] = {}
+
+
+class CustomOp:
+    """What an operator computes: override ``forward`` and ``backward``, which write with ``assign``."""
+
+    def forward(self, is_train: bool, req: list[str], in_data: list[NDArray], out_data: list[NDArray],
+                aux: list[NDArray]) -> None:
+        """Compute ``out_data`` from ``in_data``; to be overridden."""
+        raise SparsekitError(f"{type(self).__name__} has no forward().", hint="override it.")
+
+    def backward(self, req: list[str], out_grad: list[NDArray], in_data: list[NDArray], out_data: list[NDArray],
+                 in_grad: list[NDArray], aux: list[NDArray]) -> None:
+        """Compute ``in_grad``, the gradients of the inputs, from ``out_grad``; to be overridden."""
+        raise SparsekitError(f"{type(self).__name__} has no backward().", hint="override it.")
+
+    def assign(self, dst: NDArray, req: str, src: NDArray) -> None:
+        """Write ``src`` to ``dst``: over it, on top of it (``"add"``), or not at all (``"null"``)."""
+        if req in ("write", "inplace"):
+            dst[:] = src
+        elif req == "add":
+            dst += src
+        elif req != "null":
+            raise SparsekitError(expected("req", "'write', 'inplace', 'add' or 'null'", req),
+                                 hint="pass on the req that forward() got.")
+
+
+class CustomOpProp:
+    """What an operator takes and gives; override what differs from one input ``data`` and one output like it.
+
+    Parameters
+    ----------
+    need_top_grad : bool
+        Whether the gradient depends on that of the outputs; without, as in an output layer, it may be missing.
+    """
+
+    def __init__(self, need_top_grad: bool = True) -> None:
+        self.need_top_grad_ = need_top_grad
+
+    def list_arguments(self) -> list[str]:
+        """Names of the inputs."""
+        return ["data"]
+
+    def list_outputs(self) -> list[str]:
+        """Names of the outputs."""
+        return ["output"]
+
+    def list_auxiliary_states(self) -> list[str]:
+        """Names of the arrays that the operator keeps, which have no gradient."""
+        return []
+
+    def infer_shape(self, in_shape: list[Any]) -> Any:
+        """Shapes of the inputs, the outputs and the kept arrays."""
+        return in_shape, [in_shape[0]] * len(self.list_outputs()), []
+
+    def infer_type(self, in_type: list[Any]) -> Any:
+        """Element types of the inputs, the outputs and the kept arrays."""
+        kept = [in_type[0]] * len(self.list_auxiliary_states())
+        return in_type, [in_type[0]] * len(self.list_outputs()), kept
+
+    def infer_storage_type(self, in_stype: list[str]) -> Any:
+        """Storage types of the inputs as ``forward`` wants them, the outputs and the kept arrays."""
+        dense = "default"
+        return ([dense] * len(in_stype), [dense] * len(self.list_outputs()),
+                [dense] * len(self.list_auxiliary_states()))
+
+    def infer_storage_type_backward(self, ograd_stype: list[str], in_stype: list[str], out_stype: list[str],
+                                    igrad_stype: list[str], aux_stype: list[str]) -> Any:
+        """Storage types of the outputs' gradients, inputs, outputs, gradients of the inputs and kept arrays, in ``backward``.
+
+        The fourth list is looked at: in these types ``backward`` gets the arrays that it writes the gradients to.
+        """
+        return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
+
+    def declare_backward_dependency(self, out_grad: list[Any], in_data: list[Any], out_data: list[Any]) -> list[Any]:
+        """What ``backward`` looks at; here it gets all of it, whatever is declared."""
+        return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
+
+    def create_operator(self, ctx: object, in_shapes: list[Any], in_dtypes: list[Any]) -> CustomOp:
+        """The operator for inputs of these shapes and types."""
+        return CustomOp()
+
+
+def register(reg_name: str) -> Any:
+    """``@register("name")`` of a ``CustomOpProp`` makes ``mx.nd.Custom(…, op_type="name")``."""
+
+    def keep(prop: type[CustomOpProp]) -> type[CustomOpProp]:
+        if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
+            raise SparsekitError(expected("A custom operator", "a class derived from CustomOpProp", prop),
+                                 hint="class Scale(mx.operator.CustomOpProp): …")
+        _registered[reg_name] = prop
+        return prop
+
+    return keep
+
+
+def get_all_registered_operators() -> list[str]:
+    """Names of all operators: the library's own, under each of their names, and those that were registered."""
+    return sorted({*all_operators, *_registered})
+
+
+class OperatorArguments(NamedTuple):
+    """How many arguments an operator takes, their names, and what each is."""
+
+    narg: int
+    names: list[str]
+    types: list[str]
+
+
+def get_operator_arguments(op_name: str) -> OperatorArguments:
+    """What an operator takes: its arrays first, then its attributes with their defaults.
+
+    Examples
+    --------
+    >>> import sparsekit as mx
+    >>> mx.operator.get_operator_arguments("dot").names[:3]
+    ['lhs', 'rhs', 'transpose_a']
+    """
+    spelling = spelling_of(op_name)
+    arrays, attrs = spelling.op.inputs, {name: value for name, value in spelling.op.attrs.items() if name not in spelling.fixed}
+    theirs = {ours: name for name, ours in spelling.renamed.items()}
+    names = [*arrays, *(theirs.get(name, name) for name in attrs)]
+    return OperatorArguments(len(names), names, ["NDArray-or-Symbol"] * len(arrays) + [_described(one) for one in attrs.values()])
+
+
+def _described(default: Any) -> str:
+    """The kind of an attribute, by its default, as MXNet writes it."""
+    if str(default) == "required":
+        return "required"
+    if isinstance(default, bool):
+        return f"boolean, optional, default={int(default)}"
+    for kind, name in ((int, "int"), (float, "float"), (str, "string"), (tuple, "Shape(tuple)")):
+        if isinstance(default, kind):
+            value = repr(default) if kind is str else attr_text.text(default)
+            return f"{name}, optional, default={value}"
+    return f"optional, default={default!r}"
+
+
+def _made(stype: str, shape: Any, dtype: DTypeLike, ctx: Context | None) -> NDArray:
+    return zeros(shape, ctx, dtype) if stype == "default" else sparse.zeros(stype, shape, ctx, dtype)
+
+
+def _inputs(op_type: str, names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[NDArray]:
+    """The input arrays, given in order or by name, taken out of ``kwargs``."""
+    given = dict(zip(names, args, strict=False))
+    given.update({name: kwargs.pop(name) for name in names if name in kwargs})
+    if len(given) != len(names) or len(args) > len(names):
+        raise SparsekitError(f"Custom {op_type!r} takes the arrays {', '.join(names)}; {len(args)} in order and "
+                             f"{len(given) - min(len(args), len(names))} by name were given.", hint="give each once.")
+    return [value if isinstance(value, NDArray) else array(value) for value in (given[name] for name in names)]
+
+
+def Custom(*args: Any, op_type: str, **kwargs: Any) -> Any:
+    """Call an operator that was registered.
+
+    Parameters
+    ----------
+    *args : NDArray
+        Inputs and kept arrays in the order of ``list_arguments`` and ``list_auxiliary_states``, or by keyword.
+    op_type : str
+        The name it was registered by.
+    **kwargs
+        Anything else goes to the ``CustomOpProp`` as strings, as MXNet does.
+
+    Returns
+    -------
+    NDArray or list of NDArray
+    """
+    kwargs.pop("name", None)
+    names = _names_of(op_type, kwargs)
+    prop = _prop(op_type, {name: str(value) for name, value in kwargs.items() if name not in names})
+    return apply(op_type, prop, _inputs(op_type, [*prop.list_arguments(), *prop.list_auxiliary_states()], args, kwargs))
+
+
+def _prop(op_type: str, settings: dict[str, str]) -> Any:
+    if op_type not in _registered:
+        raise UnknownNameError.of("custom operator", op_type, _registered)
+    make: Any = _registered[op_type]
+    try:
+        with _code_of(op_type, "__init__"):
+            return _Guarded(op_type, make(**settings))
+    except CustomOpError as error:
+        if not isinstance(error.__cause__, TypeError):
+            raise
+        raise ParameterError(f"The CustomOpProp {op_type!r} does not take {', '.join(settings) or 'no settings'}: "
+                             f"{error.__cause__}.", hint="keywords that are not inputs go to its __init__, as text."
+                             ) from error.__cause__
+
+
+@contextlib.contextmanager
+def _code_of(op_type: str, method: str) -> Iterator[None]:
+    """What the user's code raises becomes an error of this library, as in MXNet."""
+    try:
+        yield
+    except SparsekitError:
+        raise
+    except Exception as error:
+        raise CustomOpError(f"{method} of the custom operator {op_type!r} raised {type(error).__name__}: {error}.",
+                            hint="the error above it says where.") from error
+
+
+class _Guarded:
+    """A ``CustomOpProp`` or ``CustomOp`` of the user's, whose errors are named, and whose passes a profile shows."""
+
+    def __init__(self, op_type: str, own: Any) -> None:
+        self._op_type, self._own = op_type, own
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._own, name)
+        if not callable(found):
+            return found
+        prefix = {"forward": "", "backward": "_backward_"}.get(name)
+
+        def method(*args: object) -> _Guarded | tuple[Any, ...] | list[Any]:
+            start = time.perf_counter_ns()
+            with _code_of(self._op_type, name):
+                made = found(*args)
+            if prefix is not None and hooks.sink is not None:
+                hooks.sink.span(f"{prefix}{self._op_type}{hooks.CUSTOM}", "user", start, time.perf_counter_ns(), {})
+            return _Guarded(self._op_type, made) if name == "create_operator" else made
+
+        return method
+
+
+def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> Any:
+    """Run an operator on its inputs and kept arrays; recorded if autograd records."""
+    count = len(prop.list_arguments())
+    given, aux = arrays[:count], arrays[count:]
+    ctx = given[0].context if given else None
+    shapes = [list(each.shape) for each in given]
+    _, out_shapes, _ = _three(prop.infer_shape(shapes))
+    _, out_types, _ = _three(prop.infer_type([each.dtype.type for each in given]))
+    wanted, out_stypes, _ = _three(prop.infer_storage_type([each.stype for each in given]))
+    operator = prop.create_operator(ctx, shapes, [each.dtype.type for each in given])
+    return _run(op_type, prop, operator, given, aux, wanted,
+                [_made(*each, ctx) for each in zip(out_stypes, map(tuple, out_shapes), out_types, strict=True)])
+
+
+def _names_of(op_type: str, kwargs: dict[str, Any]) -> set[str]:
+    """Keywords that are arrays; all others are for the ``CustomOpProp``."""
+    return {name for name, value in kwargs.items() if isinstance(value, (NDArray, np.ndarray))}
+
+
+def _three(found: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """Inputs, outputs and kept arrays; the last may be left out."""
+    if len(found) not in (2, 3):
+        raise ShapeError(f"The lists inferred must be 2 or 3, got {len(found)}.",
+                         hint="return those of the inputs, the outputs and the kept arrays.")
+    return found[0], found[1], found[2] if len(found) == 3 else []
+
+
+def _as_declared(op_type: str, given: NDArray, stype: str) -> NDArray:
+    """An input in the storage type that the operator declares; noted in the ledger where a sparse one becomes dense."""
+    if stype != "default" or given.stype == "default":
+        return given.tostype(stype).detach()
+    k = for_device(given.context.device_type)
+    store = written_dense(op_type, given._store, k, f"the custom operator {op_type} declares its input dense")
+    dense: NDArray = wrap(store, given.context)
+    return dense
+
+
+def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArray], aux: list[NDArray], wanted: list[str],
+         outputs: list[NDArray]) -> Any:
+    state = hooks.state
+    recording, state.recording = state.recording, False
+    inputs = [_as_declared(op_type, each, stype) for each, stype in zip(given, wanted, strict=True)]
+    try:
+        operator.forward(state.training, ["write"] * len(outputs), inputs, outputs, aux)
+    finally:
+        state.recording = recording
+    entries = tuple(each._entry for each in given)
+    if recording and any(entry is not None for entry in entries):
+
+        def gradients(head: list[Any]) -> list[Any]:
+            grads = [_made("default", out.shape, out.dtype, out.context) if each is None else each
+                     for each, out in zip(head, outputs, strict=True)]
+            stypes = prop.infer_storage_type_backward(*([each.stype for each in group] for group in
+                                                        (grads, inputs, outputs, inputs, aux)))[3]
+            made = [_made(stype, each.shape, each.dtype, each.context) for stype, each in zip(stypes, inputs, strict=True)]
+            operator.backward(["write"] * len(made), grads, inputs, outputs, made, aux)
+            return check_gradients(op_type, made, [each.shape for each in inputs])
+
+        node = CustomNode(gradients, entries, len(outputs), inputs[0].context)
+        outputs = [wrap(each._store, each.context, (node, place)) for place, each in enumerate(outputs)]
+    return outputs if len(outputs) > 1 else outputs[0]
+
+
+ndarray.Custom = Custom  # in mx.nd and mx.sym from the moment that there may be something to call
+symbol.Custom = make_custom(_prop, apply)

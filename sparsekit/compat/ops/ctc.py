@@ -1,0 +1,192 @@
+"""Connectionist temporal classification: the loss of labels whose alignment with the data is unknown.
+
+After Graves et al. 2006, "Connectionist temporal classification", https://www.cs.toronto.edu/~graves/icml_2006.pdf:
+the forward and backward variables over the labels with a blank between any two, as logarithms.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.errors import RowIndexError, ShapeError, SparsekitError, UnknownNameError
+from ...core.cost import Meta
+from ...core.op import Op
+from ...ops.indexing.positions import whole
+from ...ops.neural.softmax import floating, softmax_along, wide
+
+__all__ = ["CTCLoss"]
+
+BLANKS = ("first", "last")
+
+
+class CTCLoss(Op):
+    """An operator whose third array is the label lengths when only they are used, as in MXNet."""
+
+    def arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Split a call's arguments into input arrays and attributes."""
+        if kwargs.get("data_lengths") is None and kwargs.get("label_lengths") is not None and len(args) < 3:
+            kwargs = {**kwargs, "data_lengths": kwargs["label_lengths"]}
+            del kwargs["label_lengths"]
+        return super().arguments(args, kwargs)
+
+
+class Paths(NamedTuple):
+    """The labels of a batch with blanks between: symbols (batch, 2 * labels + 1), and how much of it counts."""
+
+    symbols: Any
+    data_lengths: Any
+    label_lengths: Any
+
+
+def _shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    data, label = shapes[:2]
+    if len(data) != 3 or len(label) != 2 or data[1] != label[0]:
+        raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
+                         hint="data is (time, batch, classes) and label (batch, labels).")
+    if label[1] > data[0] and not attrs["use_label_lengths"]:
+        raise ShapeError(f"{label[1]} labels do not fit into {data[0]} steps of time.", hint="cut the label's padding off.")
+    wanted = attrs["use_data_lengths"] + attrs["use_label_lengths"]
+    if len(shapes) - 2 != wanted or any(tuple(shape) != (data[1],) for shape in shapes[2:]):
+        raise SparsekitError(f"{wanted} arrays of {data[1]} lengths are used, and {len(shapes) - 2} were given: "
+                             f"{', '.join(map(str, shapes[2:])) or 'none'}.",
+                             hint="use_data_lengths and use_label_lengths each come with an array (batch,).")
+    if attrs["blank_label"] not in BLANKS:
+        raise UnknownNameError.of("blank_label", attrs["blank_label"], BLANKS)
+    return [(data[1],), data]
+
+
+def _paths(xp: Any, data: Any, label: Any, lengths: Any, attrs: dict[str, Any]) -> Paths:
+    steps, batch, classes = data.shape
+    lengths = [whole(xp, length, "ctc_loss: the length") for length in lengths]
+    data_lengths = lengths.pop(0) if attrs["use_data_lengths"] else xp.full(batch, steps, np.int64)
+    label = label.astype(np.int64)
+    blank, padding = (0, 0) if attrs["blank_label"] == "first" else (classes - 1, -1)
+    ended = xp.concatenate([label == padding, xp.ones((batch, 1), bool)], axis=1)
+    label_lengths = lengths.pop(0) if attrs["use_label_lengths"] else ended.argmax(axis=1)
+    _check_range("data length", data_lengths, 0, steps)
+    _check_range("label length", label_lengths, 0, label.shape[1])
+    counts = xp.arange(label.shape[1]) < label_lengths[:, None]
+    _check_range("label", label[counts], *((1, classes - 1) if blank == 0 else (0, classes - 2)))
+    symbols = xp.full((batch, 2 * label.shape[1] + 1), blank, np.int64)
+    symbols[:, 1::2] = xp.where(counts, label, blank)
+    return Paths(symbols, data_lengths, label_lengths)
+
+
+def _check_range(what: str, values: Any, low: int, high: int) -> None:
+    wrong = values[(values < low) | (values > high)]
+    if wrong.size:
+        raise RowIndexError(f"The {what} {wrong[0]} is not from {low} to {high}.",
+                            hint="blank_label='first' keeps class 0 for the blank, 'last' the last one.")
+
+
+def _log_add(xp: Any, *terms: Any) -> Any:
+    total = terms[0]
+    for term in terms[1:]:
+        total = xp.logaddexp(total, term)
+    return total
+
+
+def _behind(xp: Any, state: Any, steps: int) -> Any:
+    """The state some places earlier on the path; nothing comes before its start."""
+    return xp.concatenate([xp.full_like(state[:, :steps], -np.inf), state[:, :-steps]], axis=1)
+
+
+def _sweep(xp: Any, scores: Any, symbols: Any, lasting: Any) -> Any:
+    """Logarithms of the sums over all beginnings of a path: (time, batch, places), held once ``lasting`` ends."""
+    places = xp.arange(symbols.shape[1])
+    two_back = xp.concatenate([xp.full_like(symbols[:, :2], -1), symbols[:, :-2]], axis=1)
+    skips = (places % 2 == 1) & (symbols != two_back)
+    state = xp.where(places < 2, scores[0], -np.inf)
+    states = [state]
+    for step in range(1, scores.shape[0]):
+        moved = _log_add(xp, state, _behind(xp, state, 1), xp.where(skips, _behind(xp, state, 2), -np.inf))
+        state = xp.where((step < lasting)[:, None], moved + scores[step], state)
+        states.append(state)
+    return xp.stack(states)
+
+
+def _ends(paths: Paths, places: Any) -> Any:
+    """Where a path may end: on its last label or the blank behind it."""
+    last = 2 * paths.label_lengths[:, None]
+    return (places == last) | (places == last - 1)
+
+
+def _reversed(xp: Any, array: Any, lengths: Any, axis: int) -> Any:
+    """The first ``lengths`` entries along an axis in reverse order, batch by batch; what is behind stays."""
+    places = xp.arange(array.shape[axis])
+    places = xp.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
+    if axis == 1:
+        return xp.take_along_axis(array, places, 1)
+    return xp.take_along_axis(array, places.T[:, :, None], 0)
+
+
+def _occupancy(xp: Any, scores: Any, paths: Paths) -> tuple[Any, Any, Any]:
+    """The loss of each sample, the probability of each place of its path at each time, and the times that count."""
+    symbols, data_lengths, label_lengths = paths
+    places = xp.arange(symbols.shape[1])
+    whole = 2 * label_lengths + 1
+    before = _sweep(xp, scores, symbols, data_lengths)
+    ends = xp.where(_ends(paths, places), before[-1], -np.inf)
+    total = _log_add(xp, *(ends[:, place] for place in places))
+    total = xp.where(data_lengths > 0, total, xp.where(label_lengths == 0, 0, -np.inf))
+    turned = xp.stack([_reversed(xp, step, whole, 1) for step in _reversed(xp, scores, data_lengths, 0)])
+    after = _sweep(xp, turned, _reversed(xp, symbols, whole, 1), data_lengths)
+    after = _reversed(xp, xp.stack([_reversed(xp, step, whole, 1) for step in after]), data_lengths, 0)
+    reached = (xp.arange(scores.shape[0])[:, None] < data_lengths) & np.isfinite(total)
+    share = before + after - scores - total[:, None]
+    inside = reached[:, :, None] & (places < whole[:, None])
+    return -total, xp.exp(xp.where(inside, share, -np.inf)), reached
+
+
+def _loss_and_gradient(k: Any, data: Any, label: Any, lengths: Any, attrs: dict[str, Any]) -> tuple[Any, Any]:
+    xp = k.xp
+    logs = softmax_along(k, wide(data), 2, log=True)
+    paths = _paths(xp, data, label, lengths, attrs)
+    steps = xp.broadcast_to(paths.symbols, (data.shape[0], *paths.symbols.shape))
+    loss, share, reached = _occupancy(xp, xp.take_along_axis(logs, steps, 2), paths)
+    gradient = xp.exp(logs)
+    for place in range(paths.symbols.shape[1]):
+        at = paths.symbols[:, place]
+        gradient[:, xp.arange(len(at)), at] -= share[:, :, place]
+    return loss, xp.where(reached[:, :, None], gradient, 0)
+
+
+def _sample() -> Any:
+    data = np.random.default_rng(3).uniform(-1, 1, (5, 2, 4)).astype(np.float32)
+    label = np.array([[1, 1], [3, 0]], np.float32)
+    return [([data, label], {}), ([data, label, np.array([4.5, 3.5], np.float32), np.array([2.5, 1.5], np.float32)],
+                                  {"use_data_lengths": True, "use_label_lengths": True})]
+
+
+def _cost(attrs: dict[str, Any], inputs: list[Meta], outputs: list[Meta]) -> tuple[int, int]:
+    """A softmax, and for each place of the paths two sweeps, each of two sums of logarithms (three operations) and a product."""
+    steps, batch, classes = inputs[0]["shape"]
+    work = steps * batch * (5 * classes + 2 * 7 * (2 * inputs[1]["shape"][1] + 1))
+    return work, work
+
+
+ctc_loss = CTCLoss(
+    "CTCLoss", "data label data_lengths? label_lengths?",
+    attrs={"use_data_lengths": False, "use_label_lengths": False, "blank_label": "first"}, shape=_shape,
+    dtype=lambda dtypes, attrs: dtypes[0], outputs=2, visible=1, sample=_sample, cost=_cost, nondifferentiable=(1,),
+    saves=("data_lengths", "label_lengths", "out"), aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"),
+    doc="""The negative log-likelihood of each label under all its alignments with the data (time, batch, classes).
+
+Labels (batch, labels) are classes; the data are taken through a softmax first.  ``blank_label='first'`` keeps class 0
+for the blank and pads labels with 0, ``'last'`` keeps the last class and pads with -1.  Lengths (batch,) say how many
+steps and labels count.  A label that no alignment reaches has an infinite loss and no gradient.""")
+
+
+@ctc_loss.forward("default, default, default?, default? -> default, default")
+def _(k: Any, data: Any, label: Any, *rest: Any) -> Any:
+    floating("CTCLoss", data)
+    loss, gradient = _loss_and_gradient(k, data, label, rest[:-1], rest[-1])
+    return loss.astype(data.dtype, copy=False), gradient.astype(data.dtype, copy=False)
+
+
+@ctc_loss.gradient
+def _(F: Any, g: Any, data: Any, label: Any, data_lengths: Any, label_lengths: Any, out: Any, attrs: Any, want: Any) -> Any:
+    given = F.broadcast_mul(F.ones_like(out[1]), F.Reshape(g, shape=(1, -1, 1)))
+    return (F._masked(given, out[1]), None, want[2] and F.zeros_like(data_lengths), want[3] and F.zeros_like(label_lengths))

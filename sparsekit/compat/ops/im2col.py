@@ -1,0 +1,176 @@
+"""Blocks of images: ``im2col``, its adjoint ``col2im``, and ``Crop``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.errors import ShapeError
+from ...core import cost
+from ...core.op import REQUIRED, Op
+from ...ops.neural.softmax import floating
+
+__all__: list[str] = []
+
+
+class _Window(NamedTuple):
+    """How a kernel moves over the axes of an image; a number for each axis, and the places it stands at."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilate: tuple[int, ...]
+    pad: tuple[int, ...]
+    places: tuple[int, ...]
+
+
+def _sizes(name: str, value: Any, count: int, default: int, least: int) -> tuple[int, ...]:
+    given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    given = given or (default,) * count
+    if len(given) != count or any(isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < least
+                                  for size in given):
+        raise ShapeError(f"{name}={value!r} does not fit {count} axes.", hint=f"give {count} whole numbers, at least {least}.")
+    return tuple(int(size) for size in given)
+
+
+def _window(spatial: tuple[int, ...], attrs: dict[str, Any]) -> _Window:
+    count = len(spatial)
+    if not 1 <= count <= 3:
+        raise ShapeError(f"images must have 1 to 3 axes, got {count}.",
+                         hint="data is (batch, channels, …), with the axes of the image at the end.")
+    kernel = _sizes("kernel", attrs["kernel"], count, 1, 1)
+    stride, dilate = (_sizes(name, attrs[name], count, 1, 1) for name in ("stride", "dilate"))
+    pad = _sizes("pad", attrs["pad"], count, 0, 0)
+    room = [size + 2 * more - ((extent - 1) * apart + 1)
+            for size, more, extent, apart in zip(spatial, pad, kernel, dilate, strict=True)]
+    if min(room) < 0:
+        raise ShapeError(f"a kernel of {kernel}, spread by {dilate}, exceeds an image of {spatial} with {pad} around it.",
+                         hint="take a smaller kernel, or more padding.")
+    return _Window(kernel, stride, dilate, pad, tuple(free // step + 1 for free, step in zip(room, stride, strict=True)))
+
+
+def _columns_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    shape = tuple(shapes[0])
+    window = _window(shape[2:], attrs)
+    return shape[0], shape[1] * math.prod(window.kernel), math.prod(window.places)
+
+
+def _image_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    shape = tuple(shapes[0])
+    size = attrs["output_size"]
+    spatial = _sizes("output_size", size, len(size) if isinstance(size, (tuple, list)) else 1, 1, 1)
+    window = _window(spatial, attrs)
+    block = math.prod(window.kernel)
+    if len(shape) != 3 or shape[1] % block or shape[2] != math.prod(window.places):
+        raise ShapeError(f"columns of shape {shape} are not those of an image of {spatial}, which has {math.prod(window.places)} "
+                         f"blocks of {block}.", hint="columns are (batch, channels * kernel size, blocks), as im2col makes them.")
+    return (shape[0], shape[1] // block, *spatial)
+
+
+_ATTRS = {"kernel": REQUIRED, "stride": (), "dilate": (), "pad": ()}
+_IMAGE = np.sin(np.arange(60, dtype=np.float32)).reshape(1, 2, 5, 6)
+_SPREAD = {"kernel": (2, 3), "stride": (2, 1), "dilate": (1, 2), "pad": (1, 0)}
+
+im2col = Op(
+    "im2col", "data", attrs=_ATTRS, shape=_columns_shape, cost=cost.none,
+    sample=lambda: [([_IMAGE], {"kernel": (2, 3)}), ([_IMAGE], _SPREAD), ([_IMAGE[0]], {"kernel": (2,)})], saves=("data",),
+    doc="""The blocks of an image that a kernel covers on its way, as columns.
+
+Data of shape (batch, channels, …), with 1 to 3 axes more, gives (batch, channels * kernel size, blocks).  ``stride`` is
+how far the kernel moves, ``dilate`` how far its points are apart, 1 by default, and ``pad`` how many zeros lie around the
+image, 0 by default.""")
+
+
+def _edges(window: _Window) -> list[tuple[int, int]]:
+    return [(0, 0), (0, 0), *((size, size) for size in window.pad)]
+
+
+@im2col.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    floating("im2col", x)
+    window = _window(x.shape[2:], attrs)
+    shape = _columns_shape([x.shape], attrs)
+    x = k.xp.ascontiguousarray(k.xp.pad(x, _edges(window)) if any(window.pad) else x)
+    apart = [size * step for size, step in zip(x.strides[2:], window.dilate, strict=True)]
+    along = [size * step for size, step in zip(x.strides[2:], window.stride, strict=True)]
+    blocks = k.xp.lib.stride_tricks.as_strided(x, (*x.shape[:2], *window.kernel, *window.places),
+                                               (*x.strides[:2], *apart, *along))
+    return k.xp.array(blocks, order="C").reshape(shape)
+
+
+col2im = Op(
+    "col2im", "data", attrs={"output_size": REQUIRED, **_ATTRS}, shape=_image_shape, cost=cost.reduction,
+    sample=lambda: [([np.cos(np.arange(12 * count, dtype=np.float32)).reshape(1, 12, count)], {"output_size": (5, 6), **attrs})
+                    for count, attrs in ((16, {"kernel": (2, 3)}), (6, _SPREAD))], saves=(),
+    doc="""An image of the sums of the columns that cover each of its points: the adjoint of ``im2col``.
+
+Columns of shape (batch, channels * kernel size, blocks) give (batch, channels, …), with the axes of ``output_size``.""")
+
+
+@col2im.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    floating("col2im", x)
+    shape = _image_shape([x.shape], attrs)
+    window = _window(shape[2:], attrs)
+    out = k.xp.zeros((*shape[:2], *(size + 2 * more for size, more in zip(shape[2:], window.pad, strict=True))), x.dtype)
+    blocks = x.reshape(*shape[:2], *window.kernel, *window.places)
+    for point in itertools.product(*map(range, window.kernel)):
+        places = tuple(slice(at * apart, at * apart + step * (count - 1) + 1, step) for at, apart, step, count
+                       in zip(point, window.dilate, window.stride, window.places, strict=True))
+        out[(slice(None), slice(None), *places)] += blocks[(slice(None), slice(None), *point)]
+    return out[(..., *(slice(more, more + size) for size, more in zip(shape[2:], window.pad, strict=True)))].copy()
+
+
+def _same(attrs: dict[str, Any]) -> dict[str, Any]:
+    return {name: attrs[name] for name in _ATTRS}
+
+
+im2col.gradient(lambda F, g, data, out, attrs, want: F.col2im(g, output_size=tuple(data.shape[2:]), **_same(attrs)))
+col2im.gradient(lambda F, g, data, out, attrs, want: F.im2col(g, **_same(attrs)))
+
+
+def _cut(shapes: Any, attrs: dict[str, Any]) -> tuple[int, int, int, int]:
+    """First row and column, height and width."""
+    if len(shapes) not in (1, 2) or any(len(shape) != 4 for shape in shapes):
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} cannot be cropped.",
+                         hint="give one array (batch, channels, height, width), and one more if its size is wanted.")
+    height, width = tuple(shapes[1])[2:] if len(shapes) == 2 else _sizes("h_w", attrs["h_w"], 2, 1, 1)
+    top, left = _sizes("offset", attrs["offset"], 2, 0, 0)
+    free = shapes[0][2] - height, shapes[0][3] - width
+    if attrs["center_crop"]:
+        top, left = free[0] // 2, free[1] // 2
+    if not (0 <= top <= free[0] and 0 <= left <= free[1]):
+        raise ShapeError(f"{height} x {width} from {(top, left)} on exceed an image of {tuple(shapes[0])[2:]}.",
+                         hint="take a smaller h_w or offset.")
+    return top, left, height, width
+
+
+def _crop_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    return (*shapes[0][:2], *_cut(shapes, attrs)[2:])
+
+
+crop = Op(
+    "Crop", "*data", attrs={"offset": (0, 0), "h_w": (0, 0), "center_crop": False, "num_args": None}, shape=_crop_shape,
+    dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
+    sample=lambda: [([_IMAGE], {"h_w": (3, 4), "offset": (1, 2)}),
+                    ([_IMAGE, _IMAGE[:, :, :2, :3].copy()], {"center_crop": True})], saves=("data",),
+    doc="""A part of images (batch, channels, height, width): ``h_w`` from ``offset`` on, or from the middle with ``center_crop``.
+
+With a second array its height and width are taken.  Deprecated in MXNet, where ``slice`` does the same.""")
+
+
+@crop.forward("default... -> default")
+def _(k: Any, x: Any, *rest: Any) -> Any:
+    top, left, height, width = _cut([x.shape, *(other.shape for other in rest[:-1])], rest[-1])
+    return x[:, :, top:top + height, left:left + width].copy()
+
+
+@crop.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    shapes = [tuple(array.shape) for array in data]
+    top, left, height, width = _cut(shapes, attrs)
+    edges = (0, 0, 0, 0, top, shapes[0][2] - top - height, left, shapes[0][3] - left - width)
+    made = want[0] and F.Pad(g, mode="constant", pad_width=edges)
+    return [made, *(wanted and F.zeros_like(array) for array, wanted in zip(data[1:], want[1:], strict=True))]

@@ -1,0 +1,301 @@
+"""Decompositions of matrices and solutions on the last two axes; leading axes are batches.
+
+Decompositions take float32 and float64.  The gradients follow M. Seeger, A. Hetzel, Z. Dai, N. Lawrence,
+"Auto-Differentiating Linear Algebra", 2017, https://arxiv.org/abs/1710.08717.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ShapeError, SparsekitError
+from ...core import cost
+from ...core.op import Op
+from ...ops import samples
+from ...ops.linear_algebra.products import product, real
+from .triangle import checked, matrix_sample, square, turn
+
+
+def _syrk_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    if len(shapes[0]) < 2:
+        raise ShapeError(f"arrays must have at least two axes, got shape {tuple(shapes[0])}.",
+                         hint="the last two axes are those of the matrices.")
+    size = shapes[0][-1 if attrs["transpose"] else -2]
+    return (*shapes[0][:-2], size, size)
+
+
+syrk = Op("_linalg_syrk", "A", attrs={"transpose": False, "alpha": 1.0}, shape=_syrk_shape, dtype=real,
+          aliases=("linalg_syrk",), cost=cost.matrices(lambda rows, columns: rows * (rows + 1) * columns),
+          sample=lambda: [([samples.grid(3, 4)], {"transpose": turned, "alpha": 0.5}) for turned in (False, True)],
+          saves=("A",), doc="``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with ``transpose=True``.")
+
+
+@syrk.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    turned = bool(attrs["transpose"])
+    return product(k.xp, x, x, {"transpose_a": turned, "transpose_b": not turned}) * x.dtype.type(attrs["alpha"])
+
+
+@syrk.gradient
+def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
+    both = g + turn(F, g)
+    left, right = (A, both) if attrs["transpose"] else (both, A)
+    return F.linalg_gemm2(left, right, alpha=attrs["alpha"])
+
+
+def _square_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    square(shapes[0])
+    return tuple(shapes[0])
+
+
+def decomposition(name: str, doc: str, shape: Any = _square_shape, **more: Any) -> Op:
+    """Declare an operator of one array of square matrices."""
+    more.setdefault("sample", lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)])
+    return Op(f"_linalg_{name}", "A", shape=shape, dtype=real, aliases=(f"linalg_{name}",), doc=doc, **more)
+
+
+def _solved(function: Callable[..., Any], what: str, hint: str) -> Any:
+    """The result of a LAPACK call, or the named error."""
+    try:
+        return function()
+    except np.linalg.LinAlgError as error:
+        raise SparsekitError(f"{what}: {error}.", hint=hint) from None
+
+
+potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A = L Lᵀ``, for symmetric positive definite A.  "
+                      "The gradient is symmetric, as A is: of an A that is not, the symmetric part is taken.",
+                      saves=("out",), cost=cost.matrices(lambda n, _: n**3 / 3 + n**2 / 2 + n / 6))
+
+
+@potrf.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
+    return _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "the matrix must be positive definite.")
+
+
+@potrf.gradient
+def _(F: Any, g: Any, A: Any, L: Any, attrs: Any, want: Any) -> Any:
+    middle = F._mirrored(F.linalg_gemm2(L, F._triangle(g), transpose_a=True))
+    return F.linalg_trsm(L, F.linalg_trsm(L, middle, rightside=True), transpose=True) * 0.5
+
+
+potri = decomposition("potri", "``(A Aᵀ)⁻¹`` for a lower triangular A: the inverse of a matrix from its Cholesky factor.",
+                      sample=lambda: [([np.tril(matrix_sample(batch=batch))], {}) for batch in (False, True)],
+                      cost=cost.matrices(lambda n, _: 2 * n**3 / 3 + n**2 / 2 + 5 * n / 6))
+
+
+@potri.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(checked(x))), "linalg_potri", "its diagonal must have no zeros.")
+    return product(k.xp, inverse, inverse, {"transpose_a": True, "transpose_b": False})
+
+
+@potri.gradient
+def _(F: Any, g: Any, A: Any, B: Any, attrs: Any, want: Any) -> Any:
+    both = F.linalg_gemm2(F.linalg_gemm2(B, g + turn(F, g)), B)
+    return F.negative(F._triangle(F.linalg_gemm2(both, F._triangle(A))))
+
+
+def _triangular_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    size, shape = square(shapes[0]), tuple(shapes[1])
+    if len(shape) != len(shapes[0]) or shape[:-2] != tuple(shapes[0][:-2]) or shape[-1 if attrs["rightside"] else -2] != size:
+        raise ShapeError(f"shapes {tuple(shapes[0])} and {shape} do not fit.", hint="see rightside.")
+    return shape
+
+
+def triangular(name: str, doc: str, saves: tuple[str, ...]) -> Op:
+    """Declare an operator of triangular matrices A and any B."""
+    return Op(f"_linalg_{name}", "A B", attrs={"transpose": False, "rightside": False, "lower": True, "alpha": 1.0},
+              shape=_triangular_shape, dtype=real, cost=cost.triangular, aliases=(f"linalg_{name}",), doc=doc,
+              saves=saves,
+              sample=lambda: [([matrix_sample(1), (samples.grid(3, 4, seed=2) if not right else samples.grid(4, 3, seed=2))],
+                               {"transpose": turned, "rightside": right, "lower": lower, "alpha": 0.5})
+                              for turned in (False, True) for right in (False, True) for lower in (True, False)]
+                             + [([matrix_sample(1, batch=True), matrix_sample(2, batch=True)], {})])
+
+
+def _triangle_of(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+    made = xp.tril(x) if attrs["lower"] else xp.triu(x)
+    return made.swapaxes(-1, -2) if attrs["transpose"] else made
+
+
+trmm = triangular("trmm", "``alpha * op(A) B`` for the triangle of A, or ``alpha * B op(A)`` with ``rightside=True``.",
+                  ("A", "B"))
+
+
+@trmm.forward("default, default -> default")
+def _(k: Any, x: Any, other: Any, attrs: Any) -> Any:
+    factor = _triangle_of(k.xp, x, attrs)
+    made = k.xp.matmul(other, factor) if attrs["rightside"] else k.xp.matmul(factor, other)
+    return made * other.dtype.type(attrs["alpha"])
+
+
+def _by_triangle(F: Any, left: Any, right: Any, attrs: Any, alpha: float) -> Any:
+    """The gradient of a triangle: the product of what meets there, on the side it lies on.
+
+    ``left`` and ``right`` are transposed as matmul would have them for an A that is not transposed itself.
+    """
+    if attrs["rightside"]:
+        left, right = right, left
+        made = (F.linalg_gemm2(right, left, transpose_a=True, alpha=alpha) if attrs["transpose"]
+                else F.linalg_gemm2(left, right, transpose_a=True, alpha=alpha))
+    else:
+        made = (F.linalg_gemm2(right, left, transpose_b=True, alpha=alpha) if attrs["transpose"]
+                else F.linalg_gemm2(left, right, transpose_b=True, alpha=alpha))
+    return F._triangle(made, lower=attrs["lower"])
+
+
+@trmm.gradient
+def _(F: Any, g: Any, A: Any, B: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return (want[0] and _by_triangle(F, g, B, attrs, attrs["alpha"]),
+            want[1] and F.linalg_trmm(A, g, **{**attrs, "transpose": not attrs["transpose"]}))
+
+
+trsm = triangular("trsm", "The X with ``op(A) X = alpha * B`` for the triangle of A, or ``X op(A) = alpha * B`` with "
+                  "``rightside=True``.", ("A", "out"))
+
+
+@trsm.forward("default, default -> default")
+def _(k: Any, x: Any, other: Any, attrs: Any) -> Any:
+    factor, right = _triangle_of(k.xp, checked(x), attrs), attrs["rightside"]
+    if right:
+        factor, other = factor.swapaxes(-1, -2), other.swapaxes(-1, -2)
+    made = _solved(lambda: k.xp.linalg.solve(factor, other), "linalg_trsm", "the triangle's diagonal must have no zeros.")
+    return k.xp.ascontiguousarray(made.swapaxes(-1, -2) if right else made) * other.dtype.type(attrs["alpha"])
+
+
+@trsm.gradient
+def _(F: Any, g: Any, A: Any, B: Any, X: Any, attrs: Any, want: Any) -> Any:
+    back = F.linalg_trsm(A, g, **{**attrs, "transpose": not attrs["transpose"], "alpha": 1.0})
+    return want[0] and _by_triangle(F, back, X, attrs, -1.0), want[1] and back * attrs["alpha"]
+
+
+def _factored(n: int) -> float:
+    """What it takes to factor a matrix as L U."""
+    return 2 * n**3 / 3 - n**2 / 2 + 5 * n / 6
+
+
+inverse = decomposition("inverse", "Inverses of square matrices; a singular one raises.", saves=("out",),
+                        cost=cost.matrices(lambda n, _: _factored(n) + 4 * n**3 / 3 - n**2 + 5 * n / 3))
+
+
+@inverse.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "the matrix has no inverse.")
+
+
+inverse.gradient(lambda F, g, A, B, attrs, want: F.negative(F.linalg_gemm2(
+    F.linalg_gemm2(B, g, transpose_a=True), B, transpose_b=True)))
+
+
+def _numbers(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    square(shapes[0])
+    return tuple(shapes[0][:-2]) or (1,)
+
+
+def _by_inverse(F: Any, g: Any, A: Any) -> Any:
+    """``g`` times the transposed inverse of each matrix."""
+    return F.broadcast_mul(turn(F, F.linalg_inverse(A)), F._view(g, shape=(*tuple(A.shape[:-2]), 1, 1)))
+
+
+det = decomposition("det", "Determinants of square matrices.  The gradient needs the inverse.", _numbers,
+                    cost=cost.matrices(lambda n, _: _factored(n) + n - 1))
+
+
+@det.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return k.xp.asarray(k.xp.linalg.det(checked(x)), dtype=x.dtype).reshape(x.shape[:-2] or (1,))
+
+
+det.gradient(lambda F, g, A, out, attrs, want: _by_inverse(F, g * out, A))
+
+slogdet = decomposition("slogdet", "Signs, and logarithms of the absolute values, of the determinants of square matrices.  The "
+                        "gradient needs the inverse.", lambda shapes, attrs: [_numbers(shapes, attrs)] * 2, outputs=2,
+                        saves=("A",), cost=cost.matrices(lambda n, _: _factored(n) + 2 * n - 1))
+
+
+@slogdet.forward("default -> default...")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return tuple(k.xp.asarray(part, dtype=x.dtype).reshape(x.shape[:-2] or (1,)) for part in k.xp.linalg.slogdet(checked(x)))
+
+
+slogdet.gradient(lambda F, g, A, out, attrs, want: F.zeros_like(A) if g[1] is None else _by_inverse(F, g[1], A))
+
+
+def _wide(shapes: Any, attrs: dict[str, Any]) -> Any:
+    shape = tuple(shapes[0])
+    if len(shape) < 2 or shape[-2] > shape[-1]:
+        raise ShapeError(f"matrices must have at least as many columns as rows, got shape {shape}.", hint="transpose them.")
+    return [shape, (*shape[:-1], shape[-2])]
+
+
+gelqf = decomposition("gelqf", "``A = L Q`` for matrices with at least as many columns as rows: the list of Q, whose rows are "
+                      "orthonormal, and the lower triangular L.", _wide, outputs=2, saves=("out",),
+                      # Householder's reflections, and Q made of them; G. Golub, C. Van Loan, Matrix Computations, 5.2.
+                      cost=cost.matrices(lambda rows, columns: 4 * columns * rows**2 - 4 * rows**3 / 3),
+                      sample=lambda: [([np.random.default_rng(4).standard_normal((2, 3, 4)).astype(np.float32)], {})])
+
+
+@gelqf.forward("default -> default...")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    turned, triangle = k.xp.linalg.qr(k.xp.swapaxes(checked(x), -1, -2))
+    return tuple(k.xp.ascontiguousarray(k.xp.swapaxes(part, -1, -2)) for part in (turned, triangle))
+
+
+@gelqf.gradient
+def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
+    Q, L = out
+    by_q = F.zeros_like(Q) if g[0] is None else g[0]
+    by_l = F.zeros_like(L) if g[1] is None else F._triangle(g[1])
+    middle = F._mirrored(F.linalg_gemm2(L, by_l, transpose_a=True) - F.linalg_gemm2(by_q, Q, transpose_b=True))
+    return F.linalg_trsm(L, by_q + F.linalg_gemm2(middle, Q), transpose=True)
+
+
+syevd = decomposition("syevd", "``A = Uᵀ diag(L) U`` for symmetric A: the list of U, whose rows are the eigenvectors, and the "
+                      "eigenvalues L, ascending.  The largest entry of each eigenvector is positive.  The gradient holds where "
+                      "no two eigenvalues are equal; of an A that is not symmetric, the symmetric part is taken.",
+                      lambda shapes, attrs: [_square_shape(shapes, attrs), tuple(shapes[0][:-1])], outputs=2,
+                      saves=("out",),
+                      # The QR algorithm with vectors; G. Golub, C. Van Loan, Matrix Computations, 8.3.
+                      cost=cost.matrices(lambda n, _: 9 * n**3))
+
+
+@syevd.forward("default -> default...")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
+    values, columns = _solved(lambda: k.xp.linalg.eigh(even), "linalg_syevd", "the matrix must be finite.")
+    rows = k.xp.ascontiguousarray(k.xp.swapaxes(columns, -1, -2))
+    largest = k.xp.take_along_axis(rows, k.xp.abs(rows).argmax(axis=-1)[..., None], -1)
+    return rows * k.xp.where(largest < 0, -1, 1).astype(x.dtype), values
+
+
+@syevd.gradient
+def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
+    U, L = out
+    middle = None if g[1] is None else F.linalg_makediag(g[1])
+    if g[0] is not None:
+        turned = F.linalg_gemm2(g[0], U, transpose_b=True) * F._apart(L)
+        turned = (turned + turn(F, turned)) * 0.5
+        middle = turned if middle is None else middle + turned
+    return F.linalg_gemm2(F.linalg_gemm2(U, middle, transpose_a=True), U)
+
+
+apart = Op("_apart", "L", shape=lambda shapes, attrs: (*shapes[0], shapes[0][-1]), cost=cost.each(2),
+           sample=lambda: [([np.array([[1, 2, 4], [0.5, 1, 3]], np.float32)], {})],
+           saves=("out",), doc="``1 / (L[i] - L[j])``, zero on the diagonal: how eigenvectors turn, from the eigenvalues.")
+
+
+@apart.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    gap = x[..., :, None] - x[..., None, :]
+    return k.xp.where(gap == 0, 0, 1 / k.xp.where(gap == 0, 1, gap)).astype(x.dtype)
+
+
+@apart.gradient
+def _(F: Any, g: Any, L: Any, out: Any, attrs: Any, want: Any) -> Any:
+    slope = F.negative(g * F.square(out))
+    axis = len(out.shape)
+    return F.sum(slope, axis=axis - 1) - F.sum(slope, axis=axis - 2)

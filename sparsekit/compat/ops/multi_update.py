@@ -1,0 +1,307 @@
+"""Steps of several weights in one call, and what scaling by layer and loss scaling need to know of many arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ShapeError, SparsekitError
+from ...core import cost, infer
+from ...core.op import REDUCED, REQUIRED, Op
+from ...ops import samples
+from ...ops.update.update import Update, apply_step
+from ...ops.update.update_adaptive import adamw_attrs, adamw_update, lamb_phase1, lamb_phase2, lamb_update_phase1
+from ...ops.update.update_momentum import sgd_mom_update, sgd_update
+from ...ops.update.update_precision import mp_sgd_mom_update, mp_sgd_update, step_precisely
+from ...storage import CSR, RowSparse
+
+__all__ = ["multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]
+
+_ANY = "default|row_sparse|csr"
+
+
+def _shape(name: str, group: int, counter: str, lists: tuple[str, ...], rest: tuple[str, ...]) -> Callable[..., Any]:
+    """The weights' shapes, after counting the arrays and the numbers; ``rest`` names the arrays behind the weights'."""
+
+    def shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+        count = attrs[counter]
+        if not isinstance(count, (int, np.integer)) or count < 1:
+            raise SparsekitError(f"{name}: {counter} must be a positive integer, got {count!r}.", hint="it counts the weights.")
+        wanted = count * group + len(rest)
+        if len(shapes) != wanted:
+            raise ShapeError(f"{count} weights come with {wanted} arrays, not {len(shapes)}.",
+                             hint=f"give the arrays of the first weight, then those of the second; {counter} counts weights.")
+        sizes = {key: (len(attrs[key]),) for key in lists}
+        sizes |= {key: tuple(size) for key, size in zip(rest, shapes[count * group:], strict=True) if key != "rescale_grad"}
+        for key, size in sizes.items():
+            if size != (count,):
+                raise ShapeError(f"{key} has shape {size} for {count} weights.",
+                                 hint="learning rates, weight decays and the like come one for every weight.")
+        found = [infer.same_shape(shapes[place:place + group], attrs) for place in range(0, count * group, group)]
+        return found[0] if count == 1 else found
+
+    return shape
+
+
+def _types(group: int, counter: str) -> Callable[..., Any]:
+    def types(dtypes: Any, attrs: dict[str, Any]) -> Any:
+        found = [dtypes[place] for place in range(0, group * attrs[counter], group)]
+        return found[0] if len(found) == 1 else found
+
+    return types
+
+
+def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs: dict[str, Any], step: Callable[..., None],
+             doc: str, sample: Callable[[], Any], rest: tuple[str, ...] = (), sparse: bool = False) -> None:
+    """Declare the step of several weights: ``step(k, attrs, own, arrays, rest)`` of each weight, with its own numbers.
+
+    Parameters
+    ----------
+    lists : tuple of str
+        Attributes that hold a number for every weight.
+    rest : tuple of str
+        Arrays behind those of the weights; what they hold for a weight is among its own numbers, but for ``rescale_grad``.
+    sparse : bool
+        Whether all arrays may be row_sparse.
+    """
+    made = Update(
+        name, "*data", attrs={**dict.fromkeys(lists, REQUIRED), **attrs, counter: 1},
+        shape=_shape(name, group, counter, lists, rest), dtype=_types(group, counter), lane="update",
+        cost=cost.updates(group, counter), group=group, counter=counter, sample=sample, doc=doc,
+        mutates=lambda attrs: [place for place in range(group * attrs[counter]) if place % group != 1],
+        outputs=lambda attrs: attrs[counter])
+
+    def run(k: Any, *arrays_and_attrs: Any) -> Any:
+        *arrays, given = arrays_and_attrs
+        behind = arrays[given[counter] * group:]
+        numbers = {key: given[key] for key in lists}
+        numbers |= {key: array.tolist() for key, array in zip(rest, behind, strict=True) if key != "rescale_grad"}
+        for place in range(given[counter]):
+            own = {key: values[place] for key, values in numbers.items()}
+            step(k, given, own, arrays[place * group:(place + 1) * group], behind)
+        weights = tuple(arrays[place] for place in made.weights(given))
+        return weights[0] if len(weights) == 1 else weights
+
+    made.forward("default... -> default...")(run)
+    if sparse:
+        made.forward("row_sparse... -> row_sparse...")(run)
+
+
+def _one_weight(plain: Update, preloaded: bool) -> Callable[[], Any]:
+    """Samples with one weight, from those of the operator of one weight."""
+
+    def make() -> Any:
+        arrays, attrs = next(iter(plain.sample()))
+        rest = {name: value for name, value in attrs.items() if name not in ("lr", "wd", "lazy_update")}
+        rates = [np.array([attrs[key]], np.float32) for key in ("lr", "wd")]
+        given = {} if preloaded else {"lrs": (attrs["lr"],), "wds": (attrs["wd"],)}
+        return [([*arrays, *rates] if preloaded else arrays, {**given, **rest})]
+
+    return make
+
+
+def _declare_descent(plain: Update, precise: bool, preloaded: bool) -> None:
+    rates = ("lrs", "wds")
+    momentum = {"momentum": 0.0} if "momentum" in plain.attrs else {}
+
+    def step(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Any) -> None:
+        weight, grad, *states = arrays
+        given = {**attrs, "lr": own["lrs"], "wd": own["wds"], "lazy_update": True}
+        if precise:
+            step_precisely(k, plain.step, given, weight, grad, states[:-1], states[-1])
+        else:
+            apply_step(k, plain.step, given, weight, grad, states)
+
+    _declare(f"{'preloaded_' * preloaded}multi_{plain.name}", len(plain.inputs), "num_weights", () if preloaded else rates,
+             {**momentum, "rescale_grad": 1.0, "clip_gradient": -1.0}, step,
+             f"``{plain.name}`` of ``num_weights`` weights in one call: {', '.join(plain.inputs)} of the first, then of the "
+             f"second, …{', then an array of learning rates and one of weight decays' if preloaded else ''}.  Rows that "
+             f"row_sparse gradients do not store rest, where all arrays are row_sparse.\n\n" + plain.doc.partition("\n\n")[0],
+             _one_weight(plain, preloaded), rates if preloaded else (), not preloaded)
+
+
+for _preloaded in (False, True):
+    _declare_descent(sgd_update, False, _preloaded)
+    _declare_descent(sgd_mom_update, False, _preloaded)
+    _declare_descent(mp_sgd_update, True, _preloaded)
+    _declare_descent(mp_sgd_mom_update, True, _preloaded)
+
+
+def _adamw(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Any) -> None:
+    weight, grad, mean, var, *copies = arrays
+    given = adamw_attrs({**attrs, "lr": own["lrs"], "wd": own["wds"], "eta": own["etas"], "lazy_update": False}, rest[0])
+    if given is None:
+        return
+    if copies:
+        step_precisely(k, adamw_update.step, given, weight, grad, (mean, var), copies[0])
+    else:
+        apply_step(k, adamw_update.step, given, weight, grad, (mean, var))
+
+
+def _norm(xp: Any, array: Any) -> Any:
+    flat = array.reshape(-1)
+    return xp.sqrt(xp.dot(flat, flat)).reshape(1)
+
+
+def _lamb(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Any) -> None:
+    weight, grad, mean, var, *copies = arrays
+    exact = copies[0] if copies else weight
+    given = {**attrs, "lr": own["learning_rates"], "wd": own["wds"], "t": own["step_count"], "lazy_update": False}
+    norm = _norm(k.xp, exact)
+    step = lamb_phase1(k, exact, grad.astype(exact.dtype, copy=False), mean, var, given)
+    lamb_phase2(k, exact, step, norm, _norm(k.xp, step), given)
+    if copies:
+        weight[...] = exact
+
+
+def _samples(plain: Any, lists: dict[str, str], precise: bool, extra: dict[str, Any]) -> Callable[[], Any]:
+    """A sample with one weight, from those of the operator of one weight."""
+
+    def make() -> Any:
+        arrays, attrs = next(iter(plain.sample()))
+        arrays = [np.array(array) for array in arrays]
+        weight, grad, mean, var, *rest = arrays
+        kind = np.float16 if precise else np.float32
+        given = [weight.astype(kind), grad.astype(kind), mean, var, *([weight] if precise else []), *rest]
+        known = {**attrs, **extra}
+        numbers = {key: (known.pop(name),) for name, key in lists.items()}
+        known.pop("lazy_update", None)
+        return [(given, {**known, **numbers})]
+
+    return make
+
+
+_ADAMW_LISTS = {"lr": "lrs", "wd": "wds", "eta": "etas"}
+_LAMB_LISTS = {"lr": "learning_rates", "wd": "wds", "t": "step_count"}
+_WIDE = "  Steps are computed on the float32 copies that follow each float16 weight's arrays."
+for _precise in (False, True):
+    _mp, _group = "mp_" if _precise else "", 4 + _precise
+    _declare(f"_multi_{_mp}adamw_update", _group, "num_weights", tuple(_ADAMW_LISTS.values()),
+             {name: adamw_update.attrs[name] for name in ("beta1", "beta2", "epsilon", "clip_gradient")}, _adamw,
+             "``adamw_update`` of ``num_weights`` weights in one call: weight, gradient, mean and var of the first, then of the "
+             "second, …, and the gradients' factor, an array of one number." + _WIDE * _precise,
+             _samples(adamw_update, _ADAMW_LISTS, _precise, {}), ("rescale_grad",))
+    _declare(f"_multi_{_mp}lamb_update", _group, "num_tensors", tuple(_LAMB_LISTS.values()),
+             {**{name: lamb_update_phase1.attrs[name] for name in ("beta1", "beta2", "epsilon", "rescale_grad")},
+              "lower_bound": -1.0, "upper_bound": -1.0, "clip_gradient": -1.0, "bias_correction": True}, _lamb,
+             "Both phases of LAMB of ``num_tensors`` weights in one call: weight, gradient, mean and var of the first, then of "
+             "the second, …  ``lower_bound`` and ``upper_bound`` bound a weight's norm where they are not negative."
+             + _WIDE * _precise, _samples(lamb_update_phase1, _LAMB_LISTS, _precise, {"lr": 0.1}))
+
+
+def _two(**attrs: Any) -> Callable[[], Any]:
+    return lambda: [([samples.grid(), samples.grid(3, 2, seed=1)], dict(attrs))]
+
+
+def _counted(shapes: Any, attrs: dict[str, Any]) -> None:
+    if len(shapes) != attrs["num_arrays"]:
+        raise ShapeError(f"num_arrays={attrs['num_arrays']} does not count the {len(shapes)} arrays.", hint="give their number.")
+
+
+def _stored(store: Any) -> Any:
+    return store.data if isinstance(store, (CSR, RowSparse)) else store
+
+
+def _sums_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    _counted(shapes, attrs)
+    return (len(shapes),)
+
+
+def _squares_cost(attrs: Any, inputs: Any, outputs: Any) -> tuple[int, int]:
+    """A multiplication and an addition for each stored value of each array."""
+    found = [cost.each_taken(2)(attrs, [array], outputs) for array in inputs]
+    return sum(useful for useful, _ in found), sum(dense for _, dense in found)
+
+
+multi_sum_sq = Op(
+    "multi_sum_sq", "*data", attrs={"num_arrays": REQUIRED}, shape=_sums_shape,
+    dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=_squares_cost, sample=_two(num_arrays=2),
+    gradient_hint="square and sum",
+    doc="The sum of squares of each of several arrays, as one float32 array; of sparse ones over what is stored.")
+
+
+@multi_sum_sq.forward(f"{_ANY}... -> default", asked=REDUCED)
+def _(k: Any, *arrays_and_attrs: Any) -> Any:
+    flat = [_stored(store).reshape(-1) for store in arrays_and_attrs[:-1]]
+    wide = [array.astype(np.float32) if array.dtype.itemsize < 4 else array for array in flat]
+    return k.xp.asarray([float(k.xp.dot(array, array)) for array in wide], np.float32)
+
+
+def _lars_sample() -> Any:
+    rates, decays = np.array([0.1, 0.2, 0.3], np.float32), np.array([0.01, 0.0, 0.1], np.float32)
+    return [([rates, np.array([4.0, 0.0, 2.0], np.float32), np.array([1.0, 3.0, 0.5], np.float32), decays],
+             {"eta": 0.01, "eps": 1e-8, "rescale_grad": 0.5})]
+
+
+multi_lars = Op(
+    "multi_lars", "lrs weights_sum_sq grads_sum_sq wds", attrs={"eta": REQUIRED, "eps": REQUIRED, "rescale_grad": 1.0},
+    shape=infer.same_shape, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.elementwise, sample=_lars_sample,
+    gradient_hint="elementwise operators",
+    doc="Learning rates scaled by layer (LARS): ``lrs * eta * w / (g * rescale_grad + wds * w + eps)``, with w and g the roots "
+        "of the sums of squares; rates of layers where one of them is zero stay.")
+
+
+@multi_lars.forward("default, default, default, default -> default")
+def _(k: Any, lrs: Any, weights: Any, grads: Any, wds: Any, attrs: Any) -> Any:
+    weight, grad = k.xp.sqrt(weights), k.xp.sqrt(grads)
+    below = grad * attrs["rescale_grad"] + wds * weight + attrs["eps"]
+    moved = (weight > 0) & (grad > 0)
+    return (lrs * k.xp.where(moved, attrs["eta"] * weight / k.xp.where(moved, below, 1), 1)).astype(lrs.dtype, copy=False)
+
+
+def _all_finite(k: Any, *arrays_and_attrs: Any, out: Any = None) -> Any:
+    *arrays, attrs = arrays_and_attrs
+    fine = all(bool(k.xp.isfinite(_stored(store)).all()) for store in arrays)
+    before = 1.0 if out is None or attrs["init_output"] else float(out[0])
+    made = k.xp.asarray([float(fine) * before], np.float32)
+    if out is None:
+        return made
+    out[...] = made
+    return out
+
+
+_ALL_SAID = ("One number, 1 if every value of {} is finite and 0 otherwise.  With ``init_output=False`` an ``out`` that "
+             "holds 0 keeps it.")
+all_finite = Op(
+    "all_finite", "data", attrs={"init_output": True}, shape=lambda shapes, attrs: (1,),
+    dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=cost.none, sample=lambda: [([samples.grid()], {})],
+    gradient_hint="isfinite", doc=_ALL_SAID.format("an array"))
+all_finite.forward(f"{_ANY} -> default", asked=REDUCED)(_all_finite)
+
+
+def _one_number(shapes: Any, attrs: dict[str, Any]) -> Any:
+    _counted(shapes, attrs)
+    return (1,)
+
+
+multi_all_finite = Op(
+    "multi_all_finite", "*data", attrs={"num_arrays": 1, "init_output": True}, shape=_one_number,
+    dtype=lambda dtypes, attrs: np.dtype(np.float32), cost=cost.none, sample=_two(num_arrays=2), gradient_hint="isfinite",
+    doc=_ALL_SAID.format("several arrays"))
+multi_all_finite.forward(f"{_ANY}... -> default", asked=REDUCED)(_all_finite)
+
+
+def _no_outputs(shapes: Any, attrs: dict[str, Any]) -> Any:
+    _counted(shapes, attrs)
+    return []
+
+
+reset_arrays = Op(
+    "reset_arrays", "*data", attrs={"num_arrays": REQUIRED}, shape=_no_outputs, dtype=lambda dtypes, attrs: [], cost=cost.none,
+    mutates=lambda attrs: range(attrs["num_arrays"]), outputs=0, sample=_two(num_arrays=2),
+    doc="Set several arrays to zero, in place; sparse ones then store nothing.")
+
+
+@reset_arrays.forward(f"{_ANY}... -> default")
+def _(k: Any, *arrays_and_attrs: Any) -> Any:
+    for store in arrays_and_attrs[:-1]:
+        if isinstance(store, RowSparse):
+            store.replace(RowSparse(store.data[:0].copy(), store.indices[:0].copy(), store.shape, check=False))
+        elif isinstance(store, CSR):
+            store.replace(CSR(store.data[:0].copy(), store.indices[:0].copy(), k.xp.zeros_like(store.indptr), store.shape,
+                              check=False))
+        else:
+            store[...] = 0
+    return ()

@@ -1,0 +1,237 @@
+"""Diagonals and triangles of matrices, taken out and put in; products of columns."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ShapeError
+from ...core import cost
+from ...core.op import Op
+from ...ops import samples
+from ...ops.linear_algebra.products import real
+from ...ops.shape.shape import fresh
+
+__all__ = ["checked", "matrix_sample", "square", "turn"]
+
+
+def checked(x: Any) -> Any:
+    """The array, if decompositions take its element type."""
+    real([x.dtype], {})
+    return x
+
+
+def square(shape: tuple[int, ...]) -> int:
+    """The size of the square matrices on the last two axes."""
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise ShapeError(f"matrices must be square, got shape {tuple(shape)}.", hint="the last two axes must be equal.")
+    return int(shape[-1])
+
+
+def turn(F: Any, x: Any) -> Any:
+    """The matrices of the last two axes transposed."""
+    return F.SwapAxis(x, dim1=len(x.shape) - 2, dim2=len(x.shape) - 1)
+
+
+def matrix_sample(seed: int = 0, batch: bool = False) -> Any:
+    """A well-conditioned symmetric 3 x 3 matrix, or two."""
+    made = np.random.default_rng(seed).standard_normal((2, 3, 3) if batch else (3, 3)).astype(np.float32) / 2
+    return made @ np.swapaxes(made, -1, -2) + np.eye(3, dtype=np.float32)
+
+
+def _diagonal_length(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    length = square(shapes[0]) - abs(attrs["offset"])
+    if length <= 0:
+        raise ShapeError(f"shape {tuple(shapes[0])} has no diagonal {attrs['offset']}.", hint="0 is the main diagonal.")
+    return (*shapes[0][:-2], length)
+
+
+def _both() -> samples.Samples:
+    return [([matrix_sample(batch=batch)], {"offset": offset}) for batch in (False, True) for offset in (0, 1, -1)]
+
+
+extract = Op("_linalg_extractdiag", "A", attrs={"offset": 0}, shape=_diagonal_length, cost=cost.none, sample=_both,
+             aliases=("linalg_extractdiag",), saves=(), doc="The diagonal ``offset`` of square matrices.")
+
+
+@extract.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return fresh(k.xp, k.xp.diagonal(x, attrs["offset"], -2, -1))
+
+
+extract.gradient(lambda F, g, data, out, attrs, want: F.linalg_makediag(g, offset=attrs["offset"]))
+
+
+def _with_diagonal(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    if not shapes[0]:
+        raise ShapeError("the array must have at least one axis.", hint="give a vector.")
+    size = shapes[0][-1] + abs(attrs["offset"])
+    return (*shapes[0][:-1], size, size)
+
+
+make = Op("_linalg_makediag", "A", attrs={"offset": 0}, shape=_with_diagonal, cost=cost.none, aliases=("linalg_makediag",),
+          sample=lambda: [([samples.grid(2, 3)], {"offset": offset}) for offset in (0, 1, -2)], saves=(),
+          doc="Square matrices with the last axis on their diagonal ``offset`` and zeros elsewhere.")
+
+
+@make.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    out = k.xp.zeros(_with_diagonal([x.shape], attrs), x.dtype)
+    places = np.arange(x.shape[-1])
+    out[..., places + max(0, -attrs["offset"]), places + max(0, attrs["offset"])] = x
+    return out
+
+
+make.gradient(lambda F, g, data, out, attrs, want: F.linalg_extractdiag(g, offset=attrs["offset"]))
+
+
+def _side(attrs: dict[str, Any]) -> bool:
+    """Whether the lower triangle is meant; a nonzero offset decides by itself."""
+    return bool(attrs["lower"]) if attrs["offset"] == 0 else attrs["offset"] < 0
+
+
+def _corner(size: int, attrs: dict[str, Any]) -> Any:
+    """Rows and columns of a triangle: a lower one row by row, an upper one column by column, as MXNet and LAPACK pack them."""
+    if _side(attrs):
+        return np.tril_indices(size, attrs["offset"])
+    columns, rows = np.tril_indices(size, -attrs["offset"])
+    return rows, columns
+
+
+def _triangle_length(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    edge = square(shapes[0]) - abs(attrs["offset"])
+    if edge <= 0:
+        raise ShapeError(f"shape {tuple(shapes[0])} has no triangle beyond {attrs['offset']}.", hint="take a smaller offset.")
+    return (*shapes[0][:-2], edge * (edge + 1) // 2)
+
+
+def _triangles() -> samples.Samples:
+    return [([matrix_sample(batch=batch)], {"offset": offset, "lower": lower})
+            for batch in (False, True) for offset, lower in ((0, True), (0, False), (1, True), (-1, True))]
+
+
+flatten = Op("_linalg_extracttrian", "A", attrs={"offset": 0, "lower": True}, shape=_triangle_length, cost=cost.none,
+             sample=_triangles, aliases=("linalg_extracttrian",), saves=(),
+             doc="The lower (or upper) triangle of square matrices as a vector, row by row.  With ``offset`` above 0 it is "
+                 "the upper triangle from that diagonal on, below 0 the lower one.")
+
+
+@flatten.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return fresh(k.xp, x[(..., *_corner(x.shape[-1], attrs))])
+
+
+flatten.gradient(lambda F, g, data, out, attrs, want: F.linalg_maketrian(g, offset=attrs["offset"], lower=attrs["lower"]))
+
+
+def _triangle_size(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    count = shapes[0][-1] if shapes[0] else 0
+    edge = (math.isqrt(8 * count + 1) - 1) // 2
+    if not edge or edge * (edge + 1) // 2 != count:
+        raise ShapeError(f"a triangle must have 1, 3, 6, 10 … values, got {count}.", hint="n rows have n * (n + 1) / 2 values.")
+    size = edge + abs(attrs["offset"])
+    return (*shapes[0][:-1], size, size)
+
+
+unflatten = Op("_linalg_maketrian", "A", attrs={"offset": 0, "lower": True}, shape=_triangle_size, cost=cost.none,
+               aliases=("linalg_maketrian",),
+               sample=lambda: [([samples.grid(2, 6)], {"offset": offset, "lower": lower})
+                               for offset, lower in ((0, True), (0, False), (1, True), (-1, True))], saves=(),
+               doc="Square matrices with a vector as their triangle, the inverse of linalg_extracttrian.")
+
+
+@unflatten.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    out = k.xp.zeros(_triangle_size([x.shape], attrs), x.dtype)
+    out[(..., *_corner(out.shape[-1], attrs))] = x
+    return out
+
+
+unflatten.gradient(lambda F, g, data, out, attrs, want: F.linalg_extracttrian(
+    g, offset=attrs["offset"], lower=attrs["lower"]))
+
+triangle = Op("_triangle", "A", attrs={"lower": True}, shape=lambda shapes, attrs: square(shapes[0]) and shapes[0],
+              cost=cost.none, sample=lambda: [([matrix_sample(batch=True)], {"lower": lower}) for lower in (True, False)],
+              saves=(), doc="Square matrices with zeros outside their lower (or upper) triangle.")
+
+
+@triangle.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return k.xp.tril(x) if attrs["lower"] else k.xp.triu(x)
+
+
+triangle.gradient(lambda F, g, data, out, attrs, want: F._triangle(g, lower=attrs["lower"]))
+
+mirror = Op("_mirrored", "A", shape=lambda shapes, attrs: square(shapes[0]) and shapes[0], cost=cost.none,
+            sample=lambda: [([matrix_sample(3, batch=True)], {})], saves=(),
+            doc="Symmetric matrices with the lower triangle of the given ones.")
+
+
+@mirror.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return k.xp.tril(x) + k.xp.swapaxes(k.xp.tril(x, -1), -1, -2)
+
+
+mirror.gradient(lambda F, g, data, out, attrs, want: F._triangle(g + turn(F, g)) - F.linalg_makediag(F.linalg_extractdiag(g)))
+
+sums = Op("_linalg_sumlogdiag", "A", shape=lambda shapes, attrs: (square(shapes[0]) and tuple(shapes[0][:-2])) or (1,),
+          dtype=real, cost=cost.matrices(lambda n, _: 2 * n - 1), aliases=("linalg_sumlogdiag",),
+          sample=lambda: [([matrix_sample(batch=batch)], {}) for batch in (False, True)], saves=("A",),
+          doc="The sum of the logarithms of the diagonal of square matrices.")
+
+
+@sums.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    made = k.xp.log(k.xp.diagonal(x, 0, -2, -1)).sum(axis=-1, dtype=x.dtype)
+    return k.xp.asarray(made).reshape(x.shape[:-2] or (1,))
+
+
+@sums.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    diagonal = F.linalg_extractdiag(data)
+    spread = F.broadcast_div(F._view(g, shape=(*tuple(data.shape[:-2]), 1)), diagonal)
+    return F.linalg_makediag(spread)
+
+
+def _khatri_rao_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    if any(len(shape) != 2 or shape[1] != shapes[0][1] for shape in shapes):
+        raise ShapeError(f"shapes {', '.join(map(str, shapes))} are not matrices with as many columns.", hint="transpose one.")
+    return math.prod(shape[0] for shape in shapes), int(shapes[0][1])
+
+
+khatri_rao = Op("khatri_rao", "*args", shape=_khatri_rao_shape, cost=cost.pairs,
+                sample=lambda: [([samples.grid(2, 3), samples.grid(4, 3, seed=1), samples.grid(3, 3, seed=2)], {})],
+                saves=("args",),
+                doc="The Khatri-Rao product: column by column, the Kronecker product of the matrices' columns.")
+
+
+def _apart(shapes: Any, place: int) -> tuple[int, ...]:
+    """A matrix' shape with its rows on an axis of their own among those of all the matrices."""
+    return (*(int(shape[0]) if other == place else 1 for other, shape in enumerate(shapes)), int(shapes[0][1]))
+
+
+@khatri_rao.forward("default... -> default")
+def _(k: Any, *stores: Any) -> Any:
+    shapes = [x.shape for x in stores[:-1]]
+    out = fresh(k.xp, stores[0]).reshape(_apart(shapes, 0))
+    for place, x in enumerate(stores[1:-1], 1):
+        out = out * x.reshape(_apart(shapes, place))
+    return out.reshape(-1, shapes[0][1]) if shapes[0][1] else out.reshape(_khatri_rao_shape(shapes, {}))
+
+
+@khatri_rao.gradient
+def _(F: Any, g: Any, args: Any, out: Any, attrs: Any, want: Any) -> Any:
+    shapes = [tuple(x.shape) for x in args]
+    whole = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
+    views = [F._view(x, shape=_apart(shapes, place)) for place, x in enumerate(args)]
+    made: list[Any] = []
+    for place, shape in enumerate(shapes):
+        part = whole
+        for other, factor in enumerate(views):
+            part = part if other == place else F.broadcast_mul(part, factor)
+        made.append(F._view(F._sum_to(part, shape=_apart(shapes, place)), shape=shape))
+    return made
+
+

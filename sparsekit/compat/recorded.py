@@ -1,0 +1,80 @@
+"""The symbol of what was recorded: ``mx.autograd.get_symbol``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.errors import GradientError, UnsupportedError
+from ..core.arrays import require_arrays
+from ..symbol.compose import make_node
+from ..symbol.mxnet_names import spelling_of
+from ..symbol.node import Entry, SymbolNode
+from ..symbol.symbol import Symbol
+
+__all__ = ["get_symbol"]
+
+#: Operators of arrays that MXNet has under another name: a view in another shape.
+_PUBLIC = {"_view": "Reshape"}
+
+
+def get_symbol(x: Any) -> Symbol:
+    """The symbol that computes ``x`` as it was computed while recording.
+
+    Arrays with ``attach_grad()`` are variables ``var0``, ``var1`` …; other arrays are variables ``null0``, ``null1`` …, a new
+    one each time they were used.  Operators are called ``node_0``, ``node_1`` ….
+
+    Parameters
+    ----------
+    x : NDArray
+
+    Raises
+    ------
+    GradientError
+        If ``x`` was not computed while recording.
+    UnsupportedError
+        If a hybridized block or a function of the user's own was recorded, which no symbol stands for.
+    """
+    require_arrays([x], "x")
+    if x._entry is None:
+        raise GradientError("get_symbol() was called on an array that was not computed while recording.",
+                            hint="compute it inside `with mx.autograd.record():`, from arrays with attach_grad().")
+    made: dict[Any, SymbolNode] = {}
+    counts = {"var": 0, "null": 0, "node_": 0}
+
+    def name(kind: str) -> str:
+        counts[kind] += 1
+        return f"{kind}{counts[kind] - 1}"
+
+    for node in _inputs_first(x._entry[0]):
+        call = node.call
+        if call is None and node.function is None:
+            made[node] = SymbolNode(name("var"))
+            continue
+        if call is None:
+            raise UnsupportedError("A hybridized block or a Function was recorded, and no symbol stands for it.",
+                                   hint="record the block before hybridize(), or export it.")
+        spelling = spelling_of(_PUBLIC.get(call.op.name, call.op.name))
+        ours = {key: theirs for theirs, key in spelling.renamed.items()}
+        given = {ours.get(key, key): value for key, value in call.attrs.items()
+                 if key not in spelling.fixed and _differs(value, call.op.attrs.get(key))}
+        inputs: list[Entry | None] = [
+            (made[source[0]], source[1]) if source is not None else
+            (SymbolNode(name("null")), 0) if call.op.variadic or place < call.op.needed else None
+            for place, source in enumerate(node.inputs)]
+        made[node] = make_node(spelling, "", inputs, given, name("node_"))
+    return Symbol([(made[x._entry[0]], x._entry[1])])
+
+
+def _inputs_first(head: Any) -> list[Any]:
+    """Every node that a node was computed from; a node's number is larger than those of its inputs."""
+    found, waiting = {head}, [head]
+    while waiting:
+        for source in waiting.pop().inputs or ():
+            if source is not None and source[0] not in found:
+                found.add(source[0])
+                waiting.append(source[0])
+    return sorted(found, key=lambda node: node.id)
+
+
+def _differs(value: Any, default: Any) -> bool:
+    return type(value) is not type(default) or bool(value != default)

@@ -1,0 +1,60 @@
+"""What this installation can do, under the names of MXNet's build options: ``mx.runtime``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..base.context import num_gpus
+from ..base.errors import UnknownNameError
+
+__all__ = ["Feature", "Features", "feature_list"]
+
+#: MXNet's build options, in its order.
+_NAMES = (
+    "CUDA", "CUDNN", "NCCL", "CUDA_RTC", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1", "CPU_SSE4_2",
+    "CPU_SSE4A", "CPU_AVX", "CPU_AVX2", "OPENMP", "SSE", "F16C", "JEMALLOC", "BLAS_OPEN", "BLAS_ATLAS", "BLAS_MKL",
+    "BLAS_APPLE", "LAPACK", "MKLDNN", "OPENCV", "CAFFE", "PROFILER", "DIST_KVSTORE", "CXX14", "INT64_TENSOR_SIZE",
+    "SIGNAL_HANDLER", "DEBUG", "TVM_OP",
+)
+
+#: Those that say something of this library: products and decompositions of numpy, the profiler, large arrays.
+_HERE = frozenset({"LAPACK", "PROFILER", "INT64_TENSOR_SIZE"})
+
+
+class Feature(NamedTuple):
+    """One build option of MXNet, and whether what it stands for is here."""
+
+    name: str
+    enabled: bool
+
+    def __repr__(self) -> str:
+        return f"{'✔' if self.enabled else '✖'} {self.name}"
+
+
+def feature_list() -> list[Feature]:
+    """All features; ``CUDA`` is enabled if a GPU can be used."""
+    return [Feature(name, name in _HERE or (name == "CUDA" and num_gpus() > 0)) for name in _NAMES]
+
+
+class Features(dict[str, Feature]):
+    """The features by name.
+
+    Examples
+    --------
+    >>> import sparsekit as mx
+    >>> mx.runtime.Features().is_enabled("PROFILER")
+    True
+    """
+
+    def __init__(self) -> None:
+        super().__init__({feature.name: feature for feature in feature_list()})
+
+    def is_enabled(self, feature_name: str) -> bool:
+        """Whether a feature is here; the case of the name does not matter."""
+        name = feature_name.upper()
+        if name not in self:
+            raise UnknownNameError.of("feature", feature_name, self)
+        return self[name].enabled
+
+    def __repr__(self) -> str:
+        return str(list(self.values()))

@@ -1,0 +1,728 @@
+"""What test scripts take from ``mx.test_utils``: comparisons, random arrays, and checks of symbols by finite differences."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import ndarray as nd
+from ..base.context import Context, current_context, set_default
+from ..base.errors import ArgumentError, DTypeError, ParameterError, ShapeError, StorageTypeError
+from ..ndarray import NDArray
+from ..random import generator
+from ..symbol import Symbol
+from ..symbol import make_loss as _make_loss
+from ..symbol import var as _variable
+
+__all__ = [
+    "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan", "assert_almost_equal_with_err",
+    "assert_exception", "assign_each", "assign_each2", "check_consistency", "check_numeric_gradient", "check_symbolic_backward",
+    "check_symbolic_forward", "collapse_sum_like", "compare_ndarray_tuple", "compare_optimizer", "create_2d_tensor",
+    "create_sparse_array", "create_sparse_array_zd", "create_vector", "current_context", "default_atols", "default_dtype",
+    "default_numeric_eps", "default_rtols", "discard_stderr", "effective_dtype", "environment", "get_atol", "get_etol",
+    "get_identity_mat", "get_identity_mat_batch", "get_rtol", "get_tolerance", "get_tols", "mean_check", "np_reduce",
+    "numeric_grad", "rand_coord_2d", "rand_shape_3d", "rand_shape_nd", "rand_sparse_ndarray", "random_sample",
+    "random_uniform_arrays", "retry", "same", "same_array", "same_symbol_structure", "set_default_context",
+    "shuffle_csr_column_indices", "var_check",
+]
+
+_EXACT = dict.fromkeys(map(np.dtype, ("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64")), 0)
+
+
+def set_default_context(ctx: Context) -> None:
+    """Set the context that arrays of the calling thread are made on outside of ``with`` blocks."""
+    set_default(ctx)
+
+
+# tolerances
+
+
+def default_dtype() -> type[np.float32]:
+    """The element type of arrays if nothing is said: float32."""
+    return np.float32
+
+
+def default_rtols() -> dict[Any, float]:
+    """Relative tolerances by element type."""
+    return {np.dtype(np.float16): 1e-2, np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-5, **_EXACT}
+
+
+def default_atols() -> dict[Any, float]:
+    """Absolute tolerances by element type."""
+    return {np.dtype(np.float16): 1e-1, np.dtype(np.float32): 1e-3, np.dtype(np.float64): 1e-20, **_EXACT}
+
+
+def default_numeric_eps() -> dict[Any, float]:
+    """Steps of finite differences by element type: powers of two."""
+    return {np.dtype(np.float16): 1 / 64, np.dtype(np.float32): 1 / 512, np.dtype(np.float64): 1 / 16384}
+
+
+def effective_dtype(dat: Any) -> Any:
+    """The element type that decides the tolerance."""
+    return np.dtype(dat.dtype)
+
+
+def get_tolerance(dat: Any, tol: Any, default_tol: Mapping[Any, float]) -> float:
+    """A tolerance: the number given, or that of the array's element type."""
+    if isinstance(tol, (int, float)):
+        return tol
+    dtype = effective_dtype(dat)
+    return float((tol or {}).get(dtype, default_tol[dtype]))
+
+
+def get_tols(x: Any, y: Any, rtol: Any, atol: Any) -> tuple[float, float]:
+    """The relative and the absolute tolerance for two arrays: the larger of what each of them has."""
+    pair = [one if hasattr(one, "dtype") else np.array(one) for one in (x, y)]
+    return (max(get_tolerance(one, rtol, default_rtols()) for one in pair),
+            max(get_tolerance(one, atol, default_atols()) for one in pair))
+
+
+def get_rtol(rtol: float | None = None, dtype: Any = np.float64) -> float:
+    """The relative tolerance given, or that of an element type."""
+    return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
+
+
+def get_atol(atol: float | None = None, dtype: Any = np.float64) -> float:
+    """The absolute tolerance given, or that of an element type."""
+    return default_atols()[np.dtype(dtype)] if atol is None else atol
+
+
+def get_etol(etol: float | None = None) -> float:
+    """The share of elements that may differ: what is given, or 0."""
+    return 0 if etol is None else etol
+
+
+# comparisons
+
+
+def _values(one: Any) -> Any:
+    return one.asnumpy() if hasattr(one, "asnumpy") else np.asarray(one)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two arrays of numpy have the same shape and elements."""
+    return np.array_equal(a, b)
+
+
+def almost_equal(a: Any, b: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False,
+                 use_broadcast: bool = True) -> bool:
+    """Whether two arrays of numpy are equal within a tolerance: 1e-5 of ``b``, and 1e-20."""
+    if not use_broadcast:
+        _check_shapes(a, b)
+    return bool(np.allclose(a, b, rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan))
+
+
+def _check_shapes(a: Any, b: Any) -> None:
+    if a.shape != b.shape:
+        raise AssertionError(f"a.shape = {a.shape} and b.shape = {b.shape} are not equal")
+
+
+def assert_almost_equal(a: Any, b: Any, rtol: Any = None, atol: Any = None, names: tuple[str, str] = ("a", "b"),
+                        equal_nan: bool = False, use_broadcast: bool = True, mismatches: tuple[int, int] = (10, 10)) -> None:
+    """Raise AssertionError unless two arrays agree to tolerance.
+
+    Parameters
+    ----------
+    a, b : NDArray, numpy array or number
+    rtol, atol : float or dict, optional
+        Tolerances, or tolerances by element type; by default those of the less precise type.
+    names : tuple of str
+        What the message calls the arrays.
+    equal_nan : bool
+        Whether NaN equals NaN.
+    use_broadcast : bool
+        Whether shapes may broadcast.
+    mismatches : tuple of int
+        How many elements the message shows; the second number has no effect.
+    """
+    if not use_broadcast:
+        _check_shapes(a, b)
+    rtol, atol = get_tols(a, b, rtol, atol)
+    _agree(_values(a), _values(b), rtol, atol, 0, names, equal_nan, mismatches[0])
+
+
+def _agree(left: Any, right: Any, rtol: float, atol: float, share: float, names: tuple[str, str], equal_nan: bool,
+           most: int) -> None:
+    """Raise AssertionError if more than a share of the elements differ, with the largest differences."""
+    equal = np.isclose(left, right, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    wrong = np.count_nonzero(~equal)
+    if wrong <= share * equal.size:
+        return
+    left, right = np.broadcast_arrays(left, right)
+    with np.errstate(all="ignore"):
+        error = np.where(equal, 0, np.abs(left.astype(float) - right) / (atol + rtol * np.abs(right.astype(float)) + 1e-20))
+    worst = np.argsort(-np.nan_to_num(error, nan=np.inf), axis=None)[:min(most, wrong)]
+    lines = [f"at {tuple(map(int, np.unravel_index(place, error.shape)))}: {names[0]}={left.flat[place]:.8g}, "
+             f"{names[1]}={right.flat[place]:.8g}" for place in worst]
+    raise AssertionError(f"{wrong} of {equal.size} elements of {names[0]} and {names[1]} differ by more than rtol={rtol}, "
+                         f"atol={atol}:\n" + "\n".join(lines))
+
+
+def assert_allclose(a: Any, b: Any, rtol: float = 1e-07, atol: float = 0, equal_nan: bool = True) -> None:
+    """Raise AssertionError unless two arrays agree to tolerance, as ``numpy.testing.assert_allclose`` does."""
+    assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+def assert_almost_equal_with_err(a: Any, b: Any, rtol: Any = None, atol: Any = None, etol: float | None = None,
+                                 names: tuple[str, str] = ("a", "b"), equal_nan: bool = False,
+                                 mismatches: tuple[int, int] = (10, 10)) -> None:
+    """As ``assert_almost_equal``, but a share ``etol`` of the elements may differ."""
+    rtol, atol = get_tols(a, b, rtol, atol)
+    _agree(_values(a), _values(b), rtol, atol, get_etol(etol), names, equal_nan, mismatches[0])
+
+
+def assert_almost_equal_ignore_nan(a: Any, b: Any, rtol: Any = None, atol: Any = None,
+                                   names: tuple[str, str] = ("a", "b")) -> None:
+    """As ``assert_almost_equal``, without the elements that are NaN in either array."""
+    left, right = _values(a).copy(), _values(b).copy()
+    unknown = np.isnan(left) | np.isnan(right)
+    left[unknown] = right[unknown] = 0
+    assert_almost_equal(left, right, rtol, atol, names)
+
+
+def assert_exception(f: Callable[..., Any], exception_type: type[BaseException], *args: Any, **kwargs: Any) -> None:
+    """Raise AssertionError unless ``f(*args, **kwargs)`` raises an error of this type."""
+    try:
+        f(*args, **kwargs)
+    except exception_type:
+        return
+    raise AssertionError(f"{getattr(f, '__name__', f)} did not raise {exception_type.__name__}")
+
+
+def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None) -> None:
+    """Raise AssertionError unless two nests of arrays agree; None beside None is equal."""
+    if t1 is None or t2 is None:
+        return
+    if isinstance(t1, tuple):
+        for one, other in zip(t1, t2, strict=False):
+            compare_ndarray_tuple(one, other, rtol, atol)
+    else:
+        assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
+
+
+def compare_optimizer(opt1: Any, opt2: Any, shape: tuple[int, ...], dtype: Any, w_stype: str = "default",
+                      g_stype: str = "default", rtol: float = 1e-4, atol: float = 1e-5, compare_states: bool = True) -> None:
+    """Raise AssertionError unless one step of two optimizers gives the same weight and states.
+
+    The first one works on dense arrays, the second on the storage types given.
+    """
+    pairs = []
+    for stype, density in ((w_stype, 1.0), (g_stype, None)):
+        if stype == "default":
+            other = nd.random.uniform(shape=shape, dtype=dtype)
+        else:
+            other = rand_sparse_ndarray(shape, stype, density=density, dtype=dtype)[0]
+        pairs.append((other.tostype("default").copy(), other))
+    (w1, w2), (g1, g2) = pairs
+    state1, state2 = opt1.create_state_multi_precision(0, w1), opt2.create_state_multi_precision(0, w2)
+    if compare_states:
+        compare_ndarray_tuple(state1, state2)
+    opt1.update_multi_precision(0, w1, g1, state1)
+    opt2.update_multi_precision(0, w2, g2, state2)
+    if compare_states:
+        compare_ndarray_tuple(state1, state2, rtol, atol)
+    assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
+
+
+def same_array(array1: Any, array2: Any) -> bool:
+    """Whether two arrays share their memory; the first one is changed for a moment."""
+    array1 += 1
+    shared = same(array1.asnumpy(), array2.asnumpy())
+    array1 -= 1
+    return shared and same(array1.asnumpy(), array2.asnumpy())
+
+
+def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
+    """Whether two symbols are the same graph of operators, whatever the names."""
+
+    def written(symbol: Symbol) -> list[Any]:
+        nodes = [entry._entries[0][0] for entry in symbol.get_internals()]
+        numbers = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
+        return [(node.written, [(numbers[source], place) for source, place in node.inputs]) for node in numbers]
+
+    return written(sym1) == written(sym2)
+
+
+# arrays
+
+
+def random_uniform_arrays(*shapes: Any, **kwargs: Any) -> list[Any]:
+    """Arrays of numpy with numbers drawn evenly from ``low`` to ``high``."""
+    low, high, dtype = kwargs.pop("low", 0.0), kwargs.pop("high", 1.0), kwargs.pop("dtype", default_dtype())
+    if kwargs:
+        raise ArgumentError(f"Got unexpected argument/s : {', '.join(kwargs)}", hint="low, high and dtype are taken.")
+    return [generator().uniform(low, high, size=shape).astype(dtype) for shape in shapes]
+
+
+def random_sample(population: Any, k: int) -> list[Any]:
+    """``k`` different elements, in a random order."""
+    items = list(population)
+    return [items[place] for place in generator().permutation(len(items))[:k]]
+
+
+def rand_shape_3d(dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
+    """A random shape of at most these sizes."""
+    return tuple(int(generator().integers(not allow_zero_size, size + 1)) for size in (dim0, dim1, dim2))
+
+
+def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
+    """A random shape of so many axes."""
+    return tuple(int(size) for size in generator().integers(not allow_zero_size, dim + 1, size=num_dim))
+
+
+def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
+    """A random place."""
+    return int(generator().integers(x_low, x_high)), int(generator().integers(y_low, y_high))
+
+
+def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> NDArray:
+    """A matrix whose rows are 0, 1, 2 …."""
+    return nd.array(np.repeat(np.arange(rows), columns).reshape(rows, columns), dtype=dtype)
+
+
+def create_vector(size: int, dtype: Any = np.int64) -> NDArray:
+    """The vector 0, 1, 2 …."""
+    return nd.array(np.arange(size), dtype=dtype)
+
+
+def get_identity_mat(size: int) -> Any:
+    """The identity matrix."""
+    return nd.eye(size)
+
+
+def get_identity_mat_batch(size: int) -> Any:
+    """Two identity matrices below one another."""
+    return nd.array(np.stack([np.identity(size)] * 2))
+
+
+def assign_each(the_input: Any, function: Callable[[Any], Any] | None) -> Any:
+    """An array of ``function`` of each element; a copy without one."""
+    the_input = np.asarray(the_input)
+    return the_input.copy() if function is None else np.vectorize(function, otypes=[the_input.dtype])(the_input)
+
+
+def assign_each2(input1: Any, input2: Any, function: Callable[[Any, Any], Any] | None) -> Any:
+    """An array of ``function`` of each pair of elements; a copy of the first array without one."""
+    input1, input2 = np.asarray(input1), np.asarray(input2)
+    if input1.shape != input2.shape:
+        raise ShapeError(f"The shapes {input1.shape} and {input2.shape} differ.", hint="give arrays of one shape.")
+    return input1.copy() if function is None else np.vectorize(function, otypes=[input1.dtype])(input1, input2)
+
+
+def rand_sparse_ndarray(shape: Any, stype: str, density: float | None = None, dtype: Any = None, distribution: str | None = None,
+                        data_init: float | None = None, rsp_indices: Any = None,
+                        modifier_func: Callable[[Any], Any] | None = None, shuffle_csr_indices: bool = False,
+                        ctx: Context | None = None) -> tuple[Any, tuple[Any, ...]]:
+    """A random sparse array with its parts: values and rows, or row starts, columns and values.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    stype : {"csr", "row_sparse"}
+    density : float, optional
+        Share of the elements or rows that are stored; a random one by default.
+    dtype : dtype, optional
+    distribution : {"uniform"}, optional
+        MXNet's ``"powerlaw"`` is refused.
+    data_init : float, optional
+        The value of every element that is stored.
+    rsp_indices : sequence of int, optional
+        The rows that are stored.
+    modifier_func : callable, optional
+        Changes each value.
+    shuffle_csr_indices : bool
+        Has no effect: columns of a csr array are in order.
+    ctx : Context, optional
+    """
+    if distribution not in (None, "uniform"):
+        raise ArgumentError(f"distribution is {distribution!r}.", hint="'uniform' is what is drawn.")
+    draw = generator()
+    density = draw.random() if density is None else density
+    if not 0 <= density <= 1:
+        raise ShapeError(f"density must be between 0 and 1, got {density}.", hint="it is the share of what is stored.")
+    dtype = np.dtype(default_dtype() if dtype is None else dtype)
+
+    def drawn(wanted: tuple[int, ...]) -> Any:
+        values = (draw.random(wanted) if data_init is None else np.full(wanted, data_init)).astype(dtype)
+        return values if modifier_func is None else assign_each(values, modifier_func)
+
+    if stype == "row_sparse":
+        rows = np.asarray(rsp_indices) if rsp_indices is not None else np.flatnonzero(draw.random(shape[0]) < density)
+        values = drawn((len(rows), *shape[1:]))
+        return nd.sparse.row_sparse_array((values, rows), shape=tuple(shape), dtype=dtype, ctx=ctx), (values, rows)
+    if stype != "csr":
+        raise StorageTypeError(f"stype is {stype!r}.", hint="it is 'csr' or 'row_sparse'.")
+    stored = draw.random(tuple(shape)) < density
+    columns = np.nonzero(stored)[1]
+    starts = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+    made = nd.sparse.csr_matrix((drawn((len(columns),)), columns, starts), shape=tuple(shape), dtype=dtype, ctx=ctx)
+    return made, (made.indptr, made.indices, made.data)
+
+
+def create_sparse_array(shape: Any, stype: str, data_init: float | None = None, rsp_indices: Any = None, dtype: Any = None,
+                        modifier_func: Callable[[Any], Any] | None = None, density: float = 0.5,
+                        shuffle_csr_indices: bool = False) -> Any:
+    """A random sparse array; see ``rand_sparse_ndarray``."""
+    rows = None if rsp_indices is None else np.sort(np.asarray(rsp_indices))
+    return rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func)[0]
+
+
+def create_sparse_array_zd(shape: Any, stype: str, density: float, data_init: float | None = None, rsp_indices: Any = None,
+                           dtype: Any = None, modifier_func: Callable[[Any], Any] | None = None,
+                           shuffle_csr_indices: bool = False) -> Any:
+    """As ``create_sparse_array``; a row_sparse array stores the rows of ``rsp_indices`` alone."""
+    density = 0.0 if stype == "row_sparse" else density
+    return create_sparse_array(shape, stype, data_init, rsp_indices, dtype, modifier_func, density)
+
+
+def shuffle_csr_column_indices(csr: Any) -> None:
+    """Shuffle the columns within each row of a scipy matrix; arrays of this library keep them in order."""
+    for start, end in zip(csr.indptr[:-1], csr.indptr[1:], strict=True):
+        generator().shuffle(csr.indices[start:end])
+
+
+def np_reduce(dat: Any, axis: Any, keepdims: bool, numpy_reduce_func: Callable[..., Any]) -> Any:
+    """A reduction of numpy along one axis, several, or all."""
+    axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    places = sorted(place % dat.ndim for place in axes)
+    found = dat
+    for place in reversed(places):
+        found = numpy_reduce_func(found, axis=place)
+    return found.reshape([1 if place in places else size for place, size in enumerate(dat.shape)]) if keepdims else found
+
+
+def collapse_sum_like(a: Any, shape: tuple[int, ...]) -> Any:
+    """The sum of an array over the axes that make it larger than ``shape``, which broadcasts to it."""
+    more = a.ndim - len(shape)
+    axes = (*range(more), *(more + place for place, size in enumerate(shape) if size != a.shape[more + place]))
+    return np.sum(a, axis=axes).reshape(shape)
+
+
+# checks of symbols
+
+
+def _arrays(names: list[str], given: Any, dtype: Any, ctx: Context, what: str) -> dict[str, Any]:
+    """Arrays by name, of arrays in order or by name."""
+    if isinstance(given, Mapping):
+        if set(given) != set(names):
+            raise ParameterError(f"Symbol {what} and keys of the given location do not match: the symbol has {sorted(names)}, "
+                                 f"given were {sorted(given)}.", hint="give a value for each name.")
+        found = {name: given[name] for name in names}
+    else:
+        found = dict(zip(names, given, strict=True))
+    return {name: nd.array(value, ctx, value.dtype if dtype == "asnumpy" else dtype) if isinstance(value, np.ndarray) else value
+            for name, value in found.items()}
+
+
+def _by_name(names: list[str], given: Any) -> dict[str, Any]:
+    return dict(given) if isinstance(given, Mapping) else dict(zip(names, given, strict=False))
+
+
+def check_symbolic_forward(sym: Symbol, location: Any, expected: Any, rtol: Any = None, atol: Any = None, aux_states: Any = None,
+                           ctx: Context | None = None, equal_nan: bool = False, dtype: Any = np.float32) -> list[NDArray]:
+    """Raise AssertionError unless a symbol gives what is expected, and return its outputs.
+
+    Parameters
+    ----------
+    sym : Symbol
+    location : list or dict of arrays
+        The arguments.
+    expected : list or dict of arrays
+        The outputs.
+    rtol, atol : float, optional
+    aux_states : list or dict of arrays, optional
+    ctx : Context, optional
+    equal_nan : bool
+    dtype : dtype or "asnumpy"
+        Element type of the arguments; ``"asnumpy"`` is that of each array.
+    """
+    ctx = ctx or current_context()
+    arguments = _arrays(sym.list_arguments(), location, dtype, ctx, "arguments")
+    states = _arrays(sym.list_auxiliary_states(), aux_states or [], dtype, ctx, "auxiliary states")
+    executor = sym.bind(ctx, arguments, aux_states=states)
+    outputs = executor.forward(is_train=False)
+    for name, output in zip(sym.list_outputs(), outputs, strict=True):
+        wanted = _by_name(sym.list_outputs(), expected)[name]
+        assert_almost_equal(wanted, output, rtol, atol, (f"EXPECTED_{name}", f"FORWARD_{name}"), equal_nan)
+    return list(outputs)
+
+
+def check_symbolic_backward(sym: Symbol, location: Any, out_grads: Any, expected: Any, rtol: Any = None, atol: Any = None,
+                            aux_states: Any = None, grad_req: Any = "write", ctx: Context | None = None,
+                            grad_stypes: Mapping[str, str] | None = None, equal_nan: bool = False,
+                            dtype: Any = np.float32) -> dict[str, NDArray]:
+    """Raise AssertionError unless the gradients of a symbol are what is expected, and return them.
+
+    Parameters
+    ----------
+    sym : Symbol
+    location : list or dict of arrays
+        The arguments.
+    out_grads : list or dict of arrays, optional
+        Head gradients; ones by default.
+    expected : list or dict of arrays
+        The gradients.
+    rtol, atol : float, optional
+    aux_states : list or dict of arrays, optional
+    grad_req : str, list or dict
+        ``"write"``, ``"add"`` (to random numbers) or ``"null"``.
+    ctx : Context, optional
+    grad_stypes : dict, optional
+        Storage types of gradients by name.
+    equal_nan : bool
+    dtype : dtype or "asnumpy"
+    """
+    ctx = ctx or current_context()
+    names = sym.list_arguments()
+    arguments = _arrays(names, location, dtype, ctx, "arguments")
+    states = _arrays(sym.list_auxiliary_states(), aux_states or [], dtype, ctx, "auxiliary states")
+    wanted = {name: _values(value) for name, value in _by_name(names, expected).items()}
+    requests = dict.fromkeys(names, grad_req) if isinstance(grad_req, str) else _by_name(names, grad_req)
+    before = {name: generator().normal(size=value.shape) for name, value in wanted.items()}
+    grads = {}
+    for name, value in before.items():
+        made = nd.array(value, ctx, wanted[name].dtype if dtype == "asnumpy" else dtype)
+        stype = (grad_stypes or {}).get(name) or "default"
+        grads[name] = made if stype == "default" else nd.zeros(value.shape, ctx, made.dtype, stype=stype)
+    executor = sym.bind(ctx, arguments, args_grad=grads, grad_req={name: requests[name] if name in grads else "null"
+                                                                   for name in names}, aux_states=states)
+    executor.forward(is_train=True)
+    heads = None if out_grads is None else [
+        nd.array(value, ctx, value.dtype if dtype == "asnumpy" else dtype) if isinstance(value, np.ndarray) else value
+        for value in _by_name(sym.list_outputs(), out_grads).values()]
+    executor.backward(heads)
+    for name, value in wanted.items():
+        found, labels = grads[name].asnumpy(), (f"EXPECTED_{name}", f"BACKWARD_{name}")
+        if requests[name] == "add":
+            found = found - (before[name] if grads[name].stype == "default" else 0)
+        assert_almost_equal(before[name] if requests[name] == "null" else value, found.astype(grads[name].dtype), rtol, atol,
+                            labels, equal_nan)
+    return grads
+
+
+def numeric_grad(executor: Any, location: Mapping[str, Any], aux_states: Mapping[str, Any] | None = None, eps: float = 1e-4,
+                 use_forward_train: bool = True, dtype: Any = np.float32) -> dict[str, Any]:
+    """Gradients of the sum of an executor's first output by central differences, as arrays of numpy by name."""
+
+    def total(name: str, value: Any) -> float:
+        array = executor.arg_dict[name]
+        array[:] = nd.array(value, dtype=dtype).tostype(array.stype)
+        for key, state in (aux_states or {}).items():
+            executor.aux_dict[key][:] = state
+        return float(executor.forward(is_train=use_forward_train)[0].asnumpy().sum(dtype=np.float64))
+
+    found = {}
+    for name, given in location.items():
+        value = np.array(given)
+        slope = found[name] = np.zeros(value.shape, dtype)
+        for place in np.ndindex(value.shape) if value.dtype.kind == "f" else ():
+            centre = value[place]
+            value[place] = centre + eps / 2
+            above = total(name, value)
+            value[place] = centre - eps / 2
+            slope[place] = (above - total(name, value)) / eps
+            value[place] = centre
+        total(name, value)
+    return found
+
+
+def check_numeric_gradient(sym: Any, location: Any, aux_states: Any = None, numeric_eps: float | None = None, rtol: Any = None,
+                           atol: Any = None, grad_nodes: Any = None, use_forward_train: bool = True, ctx: Context | None = None,
+                           grad_stype_dict: Mapping[str, str] | None = None, dtype: Any = np.float32) -> None:
+    """Raise AssertionError unless the gradients of a symbol are those of central differences.
+
+    The output is multiplied by random weights and summed, so that one number is differentiated.
+
+    Parameters
+    ----------
+    sym : Symbol
+        With one output.
+    location : list or dict of arrays
+        The arguments.
+    aux_states : list or dict of arrays, optional
+    numeric_eps : float, optional
+        The step; by default that of the element type.
+    rtol, atol : float, optional
+    grad_nodes : list of str or dict, optional
+        The arguments whose gradients are compared, with their ``grad_req``; all by default.
+    use_forward_train : bool
+        Whether differences are taken in training mode.
+    ctx : Context, optional
+    grad_stype_dict : dict, optional
+        Storage types of gradients by name.
+    dtype : dtype
+    """
+    if np.dtype(dtype).kind != "f":
+        raise DTypeError(f"dtype is {dtype}.", hint="differences need a float type.")
+    ctx = ctx or current_context()
+    arguments = _arrays(sym.list_arguments(), location, dtype, ctx, "arguments")
+    states = _arrays(sym.list_auxiliary_states(), aux_states or [], dtype, ctx, "auxiliary states")
+    requests = dict.fromkeys(sym.list_arguments(), "write") if grad_nodes is None else (
+        dict(grad_nodes) if isinstance(grad_nodes, Mapping) else dict.fromkeys(grad_nodes, "write"))
+    shape = sym.infer_shape(**{name: array.shape for name, array in arguments.items()})[1][0]
+    weighted = _make_loss(sym * _variable("__random_proj"))
+    values = {name: array.asnumpy() for name, array in arguments.items()}
+    before = {name: generator().normal(0, 0.01, arguments[name].shape) for name in requests}
+    grads = {}
+    for name, value in before.items():
+        stype = (grad_stype_dict or {}).get(name, "default")
+        grads[name] = nd.array(value, ctx, dtype) if stype == "default" else nd.zeros(value.shape, ctx, dtype, stype=stype)
+    arguments["__random_proj"] = nd.array(generator().random(shape) + 0.1, ctx, dtype)
+    executor = weighted.bind(ctx, arguments, args_grad=grads, aux_states=states,
+                             grad_req={name: requests.get(name, "null") for name in arguments})
+    kept = {name: array.asnumpy() for name, array in states.items()}
+    output = executor.forward(is_train=True)[0]
+    executor.backward()
+    computed = {name: grads[name].asnumpy() for name in requests}
+    step = get_tolerance(output, numeric_eps, default_numeric_eps())
+    slopes = numeric_grad(executor, values, kept, step, use_forward_train, dtype)
+    for name, request in requests.items():
+        found = computed[name] - (before[name] if request == "add" and grads[name].stype == "default" else 0)
+        assert_almost_equal(before[name] if request == "null" else slopes[name], found.astype(dtype), rtol, atol,
+                            (f"NUMERICAL_{name}", f"BACKWARD_{name}"))
+
+
+def check_consistency(sym: Any, ctx_list: list[dict[str, Any]], scale: float = 1.0, grad_req: Any = "write",
+                      arg_params: Mapping[str, Any] | None = None, aux_params: Mapping[str, Any] | None = None, rtol: Any = None,
+                      atol: Any = None, raise_on_err: bool = True, ground_truth: Mapping[str, Any] | None = None,
+                      equal_nan: bool = False, use_uniform: bool = False, rand_type: Any = np.float64) -> dict[str, Any]:
+    """Raise AssertionError unless symbols give the same on every context and in every element type, within its tolerance.
+
+    Parameters
+    ----------
+    sym : Symbol or list of Symbol
+    ctx_list : list of dict
+        What ``simple_bind`` is given for each: ``ctx``, shapes, ``type_dict``.
+    scale : float
+        Standard deviation of the arguments.
+    grad_req : str, list or dict
+    arg_params, aux_params : dict, optional
+        Arguments and states, drawn and 0 where they are missing.
+    rtol, atol : float or dict, optional
+    raise_on_err : bool
+        Whether a difference raises or is printed.
+    ground_truth : dict, optional
+        Outputs and gradients by name; by default those of the most precise element type.
+    equal_nan, use_uniform : bool
+    rand_type : dtype
+        What the arguments drawn are rounded to.
+
+    Returns
+    -------
+    dict
+        The outputs and gradients that all were compared with.
+    """
+    symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else list(sym)
+    executors = [one.simple_bind(grad_req=grad_req, **dict(where)) for one, where in zip(symbols, ctx_list, strict=True)]
+    draw: Any = generator()
+    values = {}
+    for name, array in executors[0].arg_dict.items():
+        drawn = draw.uniform(-0.92 * scale, 0.92 * scale, array.shape) if use_uniform else draw.normal(0, scale, array.shape)
+        values[name] = (arg_params or {}).get(name, drawn.astype(rand_type))
+    for executor in executors:
+        for name, array in executor.arg_dict.items():
+            array[:] = values[name]
+        for name, array in executor.aux_dict.items():
+            array[:] = (aux_params or {}).get(name, 0)
+        for array in executor.grad_arrays if grad_req == "add" else ():
+            array[:] = 0
+    results: list[dict[str, Any]] = []
+    for executor in executors:
+        found = dict(zip(symbols[0].list_outputs(), executor.forward(is_train=grad_req != "null"), strict=True))
+        results.append(found)
+    least = min((result.dtype for found in results for result in found.values()), key=lambda dtype: np.dtype(dtype).itemsize)
+    if grad_req != "null":
+        heads = [output.astype(least).asnumpy() for output in results[0].values()]
+        for executor, found in zip(executors, results, strict=True):
+            executor.backward([nd.array(head, executor._ctx, output.dtype)
+                               for head, output in zip(heads, found.values(), strict=True)])
+            found.update({name: grad for name, grad in executor.grad_dict.items() if grad is not None})
+    truth = dict(ground_truth or max(results, key=lambda found: next(iter(found.values())).dtype.itemsize))
+    for place, found in enumerate(results):
+        for name in truth:
+            try:
+                assert_almost_equal(found[name], truth[name], rtol, atol, (f"{name} of {place}", "the most precise"), equal_nan)
+            except AssertionError as error:
+                if raise_on_err:
+                    raise
+                print(error)
+    return truth
+
+
+# random numbers, the environment
+
+
+def mean_check(generator: Callable[[int], Any], mu: float, sigma: float, nsamples: int = 1_000_000) -> bool:
+    """Whether the mean of samples lies within three of its standard deviations of ``mu``."""
+    return bool(abs(np.mean(_values(generator(nsamples))) - mu) < 3 * sigma / np.sqrt(nsamples))
+
+
+def var_check(generator: Callable[[int], Any], sigma: float, nsamples: int = 1_000_000) -> bool:
+    """Whether the variance of normal samples lies within three of its standard deviations of ``sigma`` squared."""
+    spread = np.sqrt(2 * sigma ** 4 / (nsamples - 1))
+    return bool(abs(np.var(_values(generator(nsamples)), ddof=1) - sigma ** 2) < 3 * spread)
+
+
+def retry(n: int) -> Callable[[Any], Any]:
+    """A decorator: up to ``n`` runs of a test by chance, until one raises no AssertionError."""
+    if n < 1:
+        raise ArgumentError(f"n must be at least 1, got {n}.", hint="it counts the runs.")
+
+    def decorated(test: Callable[..., Any]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def wrapper(*args: Any, **kwargs: Any) -> None:
+            for run in range(n):
+                try:
+                    test(*args, **kwargs)
+                    return
+                except AssertionError:
+                    if run == n - 1:
+                        raise
+
+        return wrapper
+
+    return decorated
+
+
+@contextlib.contextmanager
+def environment(*args: Any) -> Iterator[None]:
+    """``with environment(name, value):`` or ``with environment({name: value}):`` sets environment variables; None removes."""
+    wanted = dict(args[0]) if len(args) == 1 else {args[0]: args[1]}
+    before = {name: os.environ.get(name) for name in wanted}
+
+    def put(values: Mapping[str, str | None]) -> None:
+        for name, value in values.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    put(wanted)
+    try:
+        yield
+    finally:
+        put(before)
+
+
+@contextlib.contextmanager
+def discard_stderr() -> Iterator[None]:
+    """What is written to the process's stderr inside the block is lost."""
+    try:
+        number = sys.stderr.fileno()
+    except (AttributeError, OSError):  # stderr is no file, but an object of the test runner
+        yield
+        return
+    kept = os.dup(number)
+    try:
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), number)
+        yield
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)

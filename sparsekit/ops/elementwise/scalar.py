@@ -1,0 +1,136 @@
+"""Elementwise operators of an array and a number; the storage type stays where zero stays zero."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core import infer
+from ...core.op import REQUIRED, Op
+from .. import samples
+from ..limits import filled
+from .binary import divide, modulo, power
+from .unary import on_data
+
+__all__ = ["with_scalar"]
+
+
+def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str, *, keeps: Any = None,
+                values: tuple[float, ...] = (0.5, 2.0, -1.0), low: float = -2.0, saves: tuple[str, ...] = ()) -> None:
+    """Declare an operator of an array and the attribute ``scalar``.
+
+    Parameters
+    ----------
+    keeps : None, True or tuple
+        For which scalars zero stays zero, so that the storage type is kept: never, always, or those.
+    """
+    op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(*values, low=low), doc=doc,
+            saves=saves)
+
+    def of(xp: Any, values: Any, attrs: Any) -> Any:
+        return function(xp, values, _fitting(attrs["scalar"], values.dtype))
+
+    @op.forward("default -> default")
+    def _(k: Any, x: Any, attrs: Any, out: Any = None) -> Any:
+        result = of(k.xp, x, attrs)
+        return result if result.dtype == x.dtype else result.astype(x.dtype)
+
+    if keeps is not None:
+        when = {} if keeps is True else {"scalar": keeps}
+        for stype in ("row_sparse", "csr"):
+            @op.forward(f"{stype} -> {stype}", **when)
+            def _(k: Any, x: Any, attrs: Any) -> Any:
+                return on_data(x, of(k.xp, x.data, attrs).astype(x.dtype, copy=False))
+
+    if keeps is not True:
+        @op.forward("row_sparse|csr -> default")
+        def _(k: Any, x: Any, attrs: Any) -> Any:
+            return filled(k, x, name, lambda values: of(k.xp, values, attrs).astype(x.dtype, copy=False))
+
+    op.gradient(gradient)
+
+
+def _fitting(scalar: Any, dtype: Any) -> Any:
+    """Convert an integral scalar to int for integer arrays; numpy raises if the type cannot hold it.
+
+    Calls are cached by their attributes, where 2, 2.0 and True are one key, and a float would round large integers.
+    """
+    whole = dtype.kind in "iu" and isinstance(scalar, (int, float)) and float(scalar).is_integer()
+    return int(scalar) if whole else scalar
+
+
+class Beyond:
+    """The scalars on one side of zero, as a printable condition of a rule row."""
+
+    def __init__(self, side: str) -> None:
+        self.side = side
+
+    def __contains__(self, value: Any) -> bool:
+        if not isinstance(value, numbers.Real):
+            return False  # not a number: the operator's shape rule raises
+        number: Any = value
+        return bool({"positive": number > 0, "negative": number < 0, "not negative": number >= 0,
+                     "not positive": number <= 0, "nonzero": number != 0}[self.side])
+
+    def __repr__(self) -> str:
+        return self.side
+
+
+def _whole(x: Any, s: Any) -> bool:
+    """Whether both are integers."""
+    return x.dtype.kind in "iu" and isinstance(s, int)
+
+
+def _power(xp: Any, x: Any, s: Any) -> Any:
+    return power(xp, x, np.asarray(s)) if x.dtype.kind != "f" else xp.power(x, s)
+
+
+def _passes(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return g
+
+
+def _flat(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return F.zeros_like(g)
+
+
+with_scalar("_plus_scalar", lambda xp, x, s: x + s, _passes, "``data + scalar``.", keeps=(0,))
+with_scalar("_minus_scalar", lambda xp, x, s: x - s, _passes, "``data - scalar``.", keeps=(0,))
+with_scalar("_rminus_scalar", lambda xp, x, s: s - x,
+            lambda F, g, data, out, attrs, want: F.negative(g), "``scalar - data``.", keeps=(0,))
+with_scalar("_mul_scalar", lambda xp, x, s: x * s,
+            lambda F, g, data, out, attrs, want: F._mul_scalar(g, scalar=attrs["scalar"]), "``data * scalar``.", keeps=True)
+with_scalar("_div_scalar", lambda xp, x, s: divide(xp, x, xp.asarray(s, x.dtype)) if _whole(x, s) else x / s,
+            lambda F, g, data, out, attrs, want: F._div_scalar(g, scalar=attrs["scalar"]), "``data / scalar``.",
+            keeps=Beyond("nonzero"))
+with_scalar("_rdiv_scalar", lambda xp, x, s: divide(xp, xp.asarray(s, x.dtype), x) if _whole(x, s) else s / x,
+            lambda F, g, data, out, attrs, want: F.negative(g * out / data), "``scalar / data``.", low=0.5, saves=("data", "out"))
+with_scalar("_mod_scalar", modulo,
+            lambda F, g, data, out, attrs, want: g if data.dtype.kind == "f" else F.zeros_like(g),
+            "``data % scalar``, with the divisor's sign; zero for a scalar of zero.",
+            keeps=Beyond("nonzero"), saves=("data",))
+with_scalar("_rmod_scalar", lambda xp, x, s: modulo(xp, s, x),
+            lambda F, g, data, out, attrs, want: F.zeros_like(g) if data.dtype.kind != "f" else F.negative(
+                g * F.floor(F._rdiv_scalar(data, scalar=attrs["scalar"]))),
+            "``scalar % data``.", low=0.5, saves=("data",))
+with_scalar("_power_scalar", _power,
+            lambda F, g, data, out, attrs, want: g * F._power_scalar(data, scalar=attrs["scalar"] - 1) * attrs["scalar"],
+            "``data ** scalar``.", keeps=Beyond("positive"), low=0.5, saves=("data",))
+with_scalar("_rpower_scalar", lambda xp, x, s: power(xp, xp.asarray(s, x.dtype), x),
+            lambda F, g, data, out, attrs, want: g * out * float(np.log(attrs["scalar"])), "``scalar ** data``.",
+            values=(0.5, 2.0), saves=("out",))
+with_scalar("_maximum_scalar", lambda xp, x, s: xp.maximum(x, s),
+            lambda F, g, data, out, attrs, want: g * F._greater_equal_scalar(data, scalar=attrs["scalar"]),
+            "Larger of data and scalar.", keeps=Beyond("not positive"), saves=("data",))
+with_scalar("_minimum_scalar", lambda xp, x, s: xp.minimum(x, s),
+            lambda F, g, data, out, attrs, want: g * F._lesser_equal_scalar(data, scalar=attrs["scalar"]),
+            "Smaller of data and scalar.", keeps=Beyond("not negative"), saves=("data",))
+
+with_scalar("_equal_scalar", lambda xp, x, s: x == s, _flat, "1 where ``data == scalar``.", keeps=Beyond("nonzero"))
+with_scalar("_not_equal_scalar", lambda xp, x, s: x != s, _flat, "1 where ``data != scalar``.", keeps=(0,))
+with_scalar("_greater_scalar", lambda xp, x, s: x > s, _flat, "1 where ``data > scalar``.", keeps=Beyond("not negative"))
+with_scalar("_greater_equal_scalar", lambda xp, x, s: x >= s, _flat, "1 where ``data >= scalar``.", keeps=Beyond("positive"))
+with_scalar("_lesser_scalar", lambda xp, x, s: x < s, _flat, "1 where ``data < scalar``.", keeps=Beyond("not positive"))
+with_scalar("_lesser_equal_scalar", lambda xp, x, s: x <= s, _flat, "1 where ``data <= scalar``.", keeps=Beyond("negative"))

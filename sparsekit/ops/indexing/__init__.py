@@ -1,0 +1,1 @@
+"""Operators that read or write elements at places: slices, take, gather, scatter, sequences."""

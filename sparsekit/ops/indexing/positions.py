@@ -1,0 +1,143 @@
+"""The conversion of arrays of positions, common to all operators, modes and storage types.
+
+A fraction is cut off: 2.7 is 2, and -0.5 is 0.  NaN raises in every mode.  A number outside the axis
+is brought to the nearest end (``"clip"``: infinity and 1e20 name the last entry), wrapped round (``"wrap"``; infinity has no
+remainder and raises), or refused (``"raise"``).  A GPU is not waited for: there NaN names entry 0, and nothing raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.config import config
+from ...base.errors import RowIndexError
+from ...core import indices
+from ...storage.check import on_host
+
+__all__ = ["CLIP", "MODES", "inside", "whole"]
+
+MODES = ("clip", "wrap", "raise")
+
+
+class _Unasked(str):
+    """The default of ``mode``: equal to an explicit mode, but a distinct object, so that clipping by default can warn."""
+
+    __slots__ = ()
+
+
+#: Clips, as ``"clip"`` does, and warns of what it clips.
+CLIP = _Unasked("clip")
+
+_HINT = "give positions from 0 to {last}; an operator with a mode clips or wraps them silently with mode='clip' or 'wrap'."
+
+
+def _refused(what: str, value: Any) -> RowIndexError:
+    return RowIndexError(f"{what}: positions must be integers, got {value}.",
+                         hint="look for the origin of the "
+                         "NaN or infinity, for instance a division by zero.")
+
+
+def whole(xp: Any, values: Any, what: str) -> Any:
+    """The numbers as int64, fractions cut off; a number beyond int64 becomes its nearest end.
+
+    Raises
+    ------
+    RowIndexError
+        If one is NaN.
+    """
+    if values.dtype.kind != "f":
+        return values.astype(np.int64, copy=False)
+    with np.errstate(invalid="ignore"):
+        made = values.astype(np.int64)
+    if xp is np and made.size and not np.abs(values).max() < 2.0**63:
+        if np.isnan(values).any():
+            raise _refused(what, "NaN")
+        ends = np.iinfo(np.int64)
+        made = np.where(values >= 2.0**63, ends.max, np.where(values < -(2.0**63), ends.min, made))
+    return made
+
+
+def inside(k: Any, values: Any, size: int, mode: str, what: str) -> Any:
+    """Positions as int64 within ``0 … size - 1``, by clipping, wrapping or raising.
+
+    Costs one pass over the positions where all are inside.
+
+    Parameters
+    ----------
+    mode : {"clip", "wrap", "raise"} or CLIP
+        ``CLIP`` warns of clipped positions as ``config.indices`` says.
+    what : str
+        Operator and kind of position, for messages: ``"take: the index"``.
+
+    Raises
+    ------
+    RowIndexError
+        If a position is NaN, or infinite and wrapped; if the axis has no entries; if one is outside and ``mode`` is
+        ``"raise"``, or ``CLIP`` under ``config.indices = "error"``.
+    """
+    if not size and values.size:
+        raise RowIndexError(f"{what}: the axis must have at least one entry.", hint="take from an array with entries.")
+    if k.device == "gpu":
+        return _inside_on_device(k.xp, values, size, mode, what)
+    found = values if values.dtype == np.int64 else _or_low(values)
+    if not found.size:
+        return found
+    unsigned = found.reshape(-1).view(np.uint64)  # in an unsigned view, where negative numbers exceed any size
+    return found if unsigned[unsigned.argmax()] < size else _brought_inside(values, size, mode, what)
+
+
+def _or_low(values: Any) -> Any:
+    """The numbers as int64; NaN and numbers beyond int64 become negative."""
+    made = values.astype(np.int64)
+    if values.dtype.kind == "f" and not _BECOMES_LOW:
+        made[~(np.abs(values) < 2.0**63)] = -1
+    return made
+
+
+with np.errstate(invalid="ignore"):
+    #: Whether this processor converts out-of-range floats to the smallest integer; others give 0 or the nearest end.
+    _BECOMES_LOW = bool((np.array([np.nan, np.inf, 1e20]).astype(np.int64) < 0).all())
+
+
+def _brought_inside(values: Any, size: int, mode: str, what: str) -> Any:
+    """The result of ``inside`` if at least one position is outside or NaN."""
+    floats = values.dtype.kind == "f"
+    cut = np.trunc(values.astype(np.float64)) if floats else values.astype(np.int64)
+    if floats and np.isnan(cut).any():
+        raise _refused(what, "NaN")
+    outside = (cut < 0) | (cut >= size)
+    if mode == "raise":
+        raise RowIndexError(f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis.",
+                            hint="mode='clip' and mode='wrap' bring indices inside.")
+    if mode == "wrap":
+        if floats and np.isinf(cut).any():
+            raise _refused(what, "infinity")
+        return np.mod(cut, size).astype(np.int64)
+    if mode is CLIP and outside.any():
+        problem = f"{what} {_shown(cut[outside][0])} is outside the {size} entries of the axis and names the nearest one"
+        indices.notice(what, problem, _HINT.format(last=size - 1))
+    made = np.where(cut >= size, 0, cut).astype(np.int64)
+    return np.where(cut >= size, size - 1, np.maximum(made, 0))
+
+
+def _shown(number: Any) -> str:
+    """A number as a message has it: a whole one up to 18 digits in full."""
+    return str(int(number)) if abs(float(number)) < 1e18 else f"{float(number):g}"
+
+
+def _inside_on_device(xp: Any, values: Any, size: int, mode: str, what: str) -> Any:
+    """The same on a GPU, which is synchronized only if errors are raised."""
+    if mode == "raise" or config.indices == "error":
+        found = inside(_HOST, on_host(values), size, mode, what)
+        return xp.asarray(found)
+    found = values.astype(np.int64)
+    return found % max(size, 1) if mode == "wrap" else xp.clip(found, 0, max(size - 1, 0))
+
+
+class _Host:
+    device = "cpu"
+
+
+_HOST = _Host()

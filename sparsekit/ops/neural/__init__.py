@@ -1,0 +1,1 @@
+"""Layers' operators: fully connected, activations, dropout, normalization, softmax, outputs with losses."""

@@ -1,0 +1,357 @@
+"""Layers: FullyConnected, Activation, LeakyReLU, Dropout."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ShapeError, SparsekitError, UnknownNameError, expected
+from ...base.rng import generator
+from ...core import cost, hooks, infer
+from ...core.op import REQUIRED, Op
+from .. import samples
+from ..elementwise.unary import _sigmoid, _softplus, from_scipy, on_data
+from ..limits import check_gradient
+from .softmax import LARGE, along, checked_axis, floating, wide
+
+__all__ = ["ACTIVATIONS", "fully_connected"]
+
+
+def _fc_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    data, weight = shapes[:2]
+    if len(weight) != 2 or weight[0] != attrs["num_hidden"]:
+        raise ShapeError(f"weight has shape {weight}; num_hidden={attrs['num_hidden']} needs ({attrs['num_hidden']}, inputs).",
+                         hint="the weight of FullyConnected is (num_hidden, inputs).")
+    inner = math.prod(data[1:]) if attrs["flatten"] else data[-1]
+    if inner != weight[1]:
+        raise ShapeError(f"data of shape {data} gives {inner} inputs, but weight has shape {weight}.",
+                         hint="weight is (num_hidden, inputs).")
+    if (len(shapes) > 2) == bool(attrs["no_bias"]):
+        raise SparsekitError(f"bias was {'given' if attrs['no_bias'] else 'not given'}, and no_bias={attrs['no_bias']}.",
+                             hint="no_bias=True goes without the array bias.")
+    if len(shapes) > 2 and tuple(shapes[2]) not in ((attrs["num_hidden"],), (attrs["num_hidden"], 1)):
+        raise ShapeError(f"bias has shape {shapes[2]}, not ({attrs['num_hidden']},).", hint="one bias an output.")
+    return (data[0], attrs["num_hidden"]) if attrs["flatten"] else (*data[:-1], attrs["num_hidden"])
+
+
+fully_connected = Op(
+    "FullyConnected", "data weight bias?", attrs={"num_hidden": REQUIRED, "no_bias": False, "flatten": True}, shape=_fc_shape,
+    cost=cost.fully_connected, unlimited=True,
+    sample=lambda: [([samples.grid(), samples.grid(3, 5, seed=1), samples.grid(1, 3, seed=2)[0]], {"num_hidden": 3}),
+                    ([samples.grid(), samples.grid(3, 5, seed=1)], {"num_hidden": 3, "no_bias": True})],
+    saves=("data", "weight", "bias"),
+    doc="""``data · weightᵀ + bias``: data (batch, inputs), weight (num_hidden, inputs), bias (num_hidden,).
+
+Beyond MXNet, csr data has a kernel of its own.  The gradient of the weight is then dense; a weight of shape
+(inputs, units) with ``dot`` is what makes a row_sparse gradient possible, as ``gluon.nn.Dense`` does for
+``weight_grad_stype='row_sparse'``.""")
+
+
+def _flattened(x: Any, attrs: dict[str, Any]) -> Any:
+    return x.reshape(x.shape[0], -1) if attrs["flatten"] and x.ndim != 2 else x
+
+
+@fully_connected.forward("default, default, default? -> default")
+def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+    bias, attrs = (rest[0], rest[1]) if len(rest) == 2 else (None, rest[0])
+    return biased(k.xp.matmul(_flattened(x, attrs), weight.T), bias)
+
+
+def biased(out: Any, bias: Any) -> Any:
+    """The result with the bias added, if there is one, of shape (n,) or (n, 1)."""
+    if bias is None:
+        return out
+    if bias.dtype != out.dtype:
+        out = out.astype(np.result_type(out.dtype, bias.dtype), copy=False)
+    out += bias if bias.ndim == 1 else bias.reshape(-1)
+    return out
+
+
+@fully_connected.forward("csr, default, default? -> default")
+def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+    bias = rest[0] if len(rest) == 2 else None
+    turned = k.xp.empty((weight.shape[0], x.shape[0]), np.result_type(x.dtype, weight.dtype))
+    k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
+    return biased(k.xp.ascontiguousarray(turned.T), bias)
+
+
+@fully_connected.forward("default, row_sparse, default? -> default")
+def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+    bias, attrs = (rest[0], rest[1]) if len(rest) == 2 else (None, rest[0])
+    x = _flattened(x, attrs)
+    out = k.xp.zeros((*x.shape[:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
+    out[..., weight.indices] = k.xp.matmul(x, weight.data.T)
+    return biased(out, bias)
+
+
+@fully_connected.gradient
+def _(F: Any, g: Any, data: Any, weight: Any, bias: Any, out: Any, attrs: Any, want: Any) -> Any:
+    flat = data
+    if data.stype == "default" and len(data.shape) != 2:
+        inner = weight.shape[1]
+        flat = F.Reshape(data, shape=(-1, inner))
+        g = F.Reshape(g, shape=(-1, attrs["num_hidden"]))
+    if want[0]:
+        check_gradient("FullyConnected", data)
+    given = want[0] and F.dot(g, weight, forward_stype="default")
+    if given is not None and flat is not data:
+        given = F.Reshape(given, shape=tuple(data.shape))
+    return (given, want[1] and F.dot(g, flat, transpose_a=True, forward_stype="default", out=want[1].out
+                                     if want[1].stype in (None, "default") else None),
+            want[2] and _bias_gradient(F, g, bias))
+
+
+def _bias_gradient(F: Any, g: Any, bias: Any) -> Any:
+    made = F.sum(g, axis=0)
+    return made if len(bias.shape) == 1 else F._view(made, shape=tuple(bias.shape))
+
+
+ACTIVATIONS = ("relu", "sigmoid", "log_sigmoid", "tanh", "softrelu", "softsign")
+
+activation = Op("Activation", "data", attrs={"act_type": REQUIRED}, shape=infer.unchanged,
+                sample=lambda: [([samples.grid()], {"act_type": kind}) for kind in ACTIVATIONS],
+                doc="The activation function named by ``act_type``: " + ", ".join(ACTIVATIONS) + ".")
+
+
+def _activate(xp: Any, x: Any, kind: str) -> Any:
+    if kind == "relu":
+        return xp.maximum(x, 0)
+    if kind == "sigmoid":
+        return _sigmoid(xp, x)
+    if kind == "tanh":
+        return xp.tanh(x)
+    if kind == "softrelu":
+        return _softplus(xp, x)
+    if kind == "log_sigmoid":
+        return -_softplus(xp, -x)
+    if kind == "softsign":
+        return x / (1 + xp.abs(x))
+    raise UnknownNameError.of("activation", kind, ACTIVATIONS)
+
+
+@activation.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    if x.dtype.kind != "f":
+        floating("Activation", x)
+    return _activate(k.xp, x, attrs["act_type"])
+
+
+for _stype in ("row_sparse", "csr"):
+    @activation.forward(f"{_stype} -> {_stype}", act_type=("relu", "tanh", "softsign"))
+    def _(k: Any, x: Any, attrs: Any) -> Any:
+        floating("Activation", x)
+        return on_data(x, _activate(k.xp, x.data, attrs["act_type"]))
+
+
+def _plain(F: Any, array: Any) -> Any:
+    return array if array.stype == "default" else F.cast_storage(array, stype="default")
+
+
+@activation.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    kind = attrs["act_type"]
+    if kind == "relu":
+        return F._relu_backward(g, out)
+    if kind == "sigmoid":
+        return F._sigmoid_backward(g, out)
+    if kind == "tanh":
+        return g * (F.square(_plain(F, out)) * -1.0 + 1)
+    if kind == "softrelu":
+        return F._softrelu_backward(g, data)
+    if kind == "log_sigmoid":
+        return g * F.sigmoid(F.negative(data))
+    return g / F.square(F.abs(_plain(F, data)) + 1)
+
+
+RECTIFIERS = ("leaky", "prelu", "elu", "selu", "gelu", "rrelu")
+
+#: Klambauer et al. 2017, "Self-normalizing neural networks", https://arxiv.org/abs/1706.02515.
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
+
+def _leaky_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    kind, data = attrs["act_type"], shapes[0]
+    if kind not in RECTIFIERS:
+        raise UnknownNameError.of("act_type of LeakyReLU", kind, RECTIFIERS)
+    if (kind == "prelu") != (len(shapes) > 1):
+        raise SparsekitError(f"act_type={kind!r} {'needs the array gamma' if kind == 'prelu' else 'takes no gamma'}.",
+                             hint="only act_type='prelu' learns its slopes, and they are gamma.")
+    if len(shapes) > 1:
+        _slope_shape(data, tuple(shapes[1]))
+    return [data, data] if kind == "rrelu" else data
+
+
+def _slope_shape(data: tuple[int, ...], gamma: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape in which gamma, one slope or one a channel, meets the data."""
+    if math.prod(gamma) == 1:
+        return (1,) * len(data)
+    if len(gamma) == 1 and len(data) > 1 and gamma[0] == data[1]:
+        return along(1, data)
+    if len(gamma) == len(data) and all(size in (1, whole) for size, whole in zip(gamma, data, strict=True)):
+        return gamma
+    raise ShapeError(f"gamma of shape {gamma} does not fit data of shape {data}.",
+                     hint="gamma holds one slope, or one for each place of axis 1.")
+
+
+leaky_relu = Op(
+    "LeakyReLU", "data gamma?", attrs={"act_type": "leaky", "slope": 0.25, "lower_bound": 0.125, "upper_bound": 0.334},
+    shape=_leaky_shape, outputs=lambda attrs: 2 if attrs["act_type"] == "rrelu" else 1, visible=1,
+    dtype=lambda dtypes, attrs: dtypes[0], random=True,
+    sample=lambda: [*(([samples.grid()], {"act_type": kind}) for kind in RECTIFIERS if kind not in ("prelu", "rrelu")),
+                    ([samples.grid(), samples.grid(1, 5, seed=1)[0]], {"act_type": "prelu"}),
+                    ([samples.grid(), np.full(1, 0.5, np.float32)], {"act_type": "prelu"})],
+    doc="""Rectifiers that let something of a negative value through, by ``act_type``.
+
+``leaky``: ``slope * x``; ``prelu``: ``gamma * x``, one slope or one a channel, learnt; ``elu``: ``slope * (exp(x) - 1)``;
+``selu``: the same, scaled so that it normalizes itself; ``gelu``: ``x`` times the normal distribution function of ``x``,
+for positive values too; ``rrelu``: a slope drawn for each value from lower_bound to upper_bound while training, and
+their mean otherwise.""")
+
+
+@leaky_relu.forward("default, default? -> default...")
+def _(k: Any, x: Any, *rest: Any) -> Any:
+    attrs, xp = rest[-1], k.xp
+    kind, given = attrs["act_type"], x.dtype
+    floating("LeakyReLU", x)
+    x = wide(x)
+    if kind == "gelu":
+        return _gelu(k, x).astype(given, copy=False)
+    if kind in ("elu", "selu"):
+        made = xp.expm1(xp.minimum(x, 0)) * x.dtype.type(attrs["slope"] if kind == "elu" else SELU_ALPHA)
+        made = xp.where(x > 0, x, made) * x.dtype.type(1 if kind == "elu" else SELU_SCALE)
+        return made.astype(given, copy=False)
+    slope = rest[0].reshape(_slope_shape(x.shape, rest[0].shape)) if kind == "prelu" else _slopes(xp, x, attrs)
+    made = x * slope
+    made = xp.maximum(x, made, out=made) if kind == "leaky" and 0 <= slope <= 1 else xp.where(x > 0, x, made)
+    made = made.astype(given, copy=False)
+    return (made, slope.astype(given, copy=False)) if kind == "rrelu" else made
+
+
+def _compiled(k: Any, *arrays: Any) -> bool:
+    return bool(k.device == "cpu" and arrays[0].size >= LARGE
+                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
+
+
+_erfc = from_scipy("erfc")
+
+
+def _normal(xp: Any, x: Any) -> Any:
+    """The normal distribution function."""
+    return x.dtype.type(0.5) * _erfc(xp, x * x.dtype.type(-math.sqrt(0.5)))  # 1 + erf would cancel far below zero
+
+
+def _gelu(k: Any, x: Any) -> Any:
+    if not _compiled(k, x):
+        return x * _normal(k.xp, x)
+    out = np.empty_like(x)
+    k.gelu(x.reshape(-1), out.reshape(-1))
+    return out
+
+
+gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=samples.pair(), saves=("g", "data"),
+                   doc="The gradient of gelu: ``g`` times the distribution function and ``data`` times the density at ``data``.")
+
+
+@gelu_backward.forward("default, default -> default")
+def _(k: Any, g: Any, x: Any, attrs: Any, out: Any = None) -> Any:
+    if not _compiled(k, g, x):
+        g, x, given = wide(g), wide(x), np.result_type(g, x)
+        bell = k.xp.exp(x * x * x.dtype.type(-0.5)) * x.dtype.type(1 / math.sqrt(2 * math.pi))
+        return (g * (_normal(k.xp, x) + x * bell)).astype(given, copy=False)
+    out = np.empty_like(x) if out is None else out
+    k.gelu_backward(g.reshape(-1), x.reshape(-1), out.reshape(-1))
+    return out
+
+
+@gelu_backward.gradient
+def _(F: Any, g: Any, above: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    bell = F.exp(F.square(data) * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return (want[0] and F._gelu_backward(g, data),
+            want[1] and g * above * bell * (F.square(data) * -1.0 + 2.0))
+
+
+def _slopes(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+    if attrs["act_type"] == "leaky":
+        return x.dtype.type(attrs["slope"])
+    low, high = attrs["lower_bound"], attrs["upper_bound"]
+    if not hooks.state.training:
+        return xp.full(x.shape, (low + high) / 2, x.dtype)
+    return xp.asarray(generator().uniform(low, high, x.shape).astype(x.dtype))
+
+
+@leaky_relu.gradient
+def _(F: Any, g: Any, data: Any, gamma: Any, out: Any, attrs: Any, want: Any) -> Any:
+    kind = attrs["act_type"]
+    if kind == "gelu":
+        return F._gelu_backward(g, _plain(F, data), out=want[0] and want[0].out)
+    above = F._relu_backward(g, data)
+    below = g - above
+    if kind == "prelu":
+        return _learnt_slope_gradients(F, above, below, data, gamma, want)
+    if kind == "leaky":
+        return above + below * attrs["slope"]
+    if kind == "rrelu":
+        return above + F._masked(below, out[1])
+    if kind == "elu":
+        return above + below * (out + attrs["slope"])
+    return above * SELU_SCALE + below * (out + SELU_SCALE * SELU_ALPHA)
+
+
+def _learnt_slope_gradients(F: Any, above: Any, below: Any, data: Any, gamma: Any, want: Any) -> Any:
+    shape = _slope_shape(tuple(data.shape), tuple(gamma.shape))
+    given = want[0] and above + F.broadcast_mul(below, F.Reshape(gamma, shape=shape))
+    axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
+    summed = want[1] and F.elemwise_mul(below, data)
+    if summed is not None and axes:
+        summed = F.sum(summed, axis=axes)
+    return given, want[1] and F.Reshape(summed, shape=tuple(gamma.shape))
+
+
+masked = Op("_masked", "data mask", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], nondifferentiable=(1,),
+            sample=samples.pair(), saves=("mask",), doc="The data times a mask of its shape, through which no gradient flows.")
+masked.forward("default, default -> default")(lambda k, x, mask, attrs: (x * mask).astype(x.dtype, copy=False))
+masked.gradient(lambda F, g, data, mask, out, attrs, want: (F._masked(g, mask), None))
+
+DROPOUT_MODES = ("training", "always")
+
+
+def _dropout_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    if not 0 <= attrs["p"] <= 1:
+        raise SparsekitError(expected("p", "from 0 to 1", attrs["p"]), hint="p is the share of elements that are dropped.")
+    if attrs["mode"] not in DROPOUT_MODES:
+        raise UnknownNameError.of("mode of Dropout", attrs["mode"], DROPOUT_MODES)
+    for axis in attrs["axes"]:
+        checked_axis(axis, len(shapes[0]))
+    return [shapes[0], shapes[0]]
+
+
+dropout = Op("Dropout", "data", attrs={"p": 0.5, "mode": "training", "axes": (), "cudnn_off": False}, shape=_dropout_shape,
+             outputs=2, visible=1, random=True,
+             sample=lambda: [([samples.grid()], {}), ([samples.grid()], {"p": 0.2, "mode": "always"})], saves=("out",),
+             doc="""Zeros in the place of a share ``p`` of the values, the rest divided by ``1 - p``: while training, or always.
+
+Along ``axes`` one decision holds for all values.  Otherwise, the data as they are.""")
+
+
+@dropout.forward("default -> default, default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    floating("Dropout", x)
+    if not attrs["p"] or not (hooks.state.training or attrs["mode"] == "always"):
+        return x.copy(), k.xp.broadcast_to(k.xp.ones((), x.dtype), x.shape)
+    mask = _kept(k.xp, x, attrs)
+    return x * mask, mask
+
+
+def _kept(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+    """Zero, or one over the share kept, for each value."""
+    keep = 1 - attrs["p"]
+    axes = {axis % x.ndim for axis in attrs["axes"]}
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape))
+    mask = (generator().random(shape, np.float32) < keep).astype(x.dtype)
+    mask *= x.dtype.type(1 / keep if keep else 0)
+    return xp.broadcast_to(xp.asarray(mask), x.shape)
+
+
+dropout.gradient(lambda F, g, data, out, attrs, want: F._masked(g, out[1]))

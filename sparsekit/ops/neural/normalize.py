@@ -1,0 +1,417 @@
+"""Normalization: BatchNorm, LayerNorm, InstanceNorm, GroupNorm, L2Normalization, LRN.
+
+The first four are one computation: the mean and the variance over some axes of a view of the data, and a
+scale and an offset that vary along one axis of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.errors import ShapeError, SparsekitError, UnknownNameError, expected
+from ...core import cost, hooks, infer
+from ...core.op import REQUIRED, Op
+from .. import samples
+from .softmax import LARGE, along, checked_axis, floating, wide
+
+__all__ = ["View"]
+
+
+class View(NamedTuple):
+    """How an operator views its data: the shape, the axes of the statistics, and the axis of gamma and beta."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    place: int
+
+
+def _batch_view(shape: Any, attrs: dict[str, Any]) -> View:
+    place = checked_axis(attrs["axis"], len(shape))
+    return View(shape, tuple(axis for axis in range(len(shape)) if axis != place), place)
+
+
+def _layer_view(shape: Any, attrs: dict[str, Any]) -> View:
+    place = checked_axis(attrs["axis"], len(shape))
+    return View(shape, (place,), place)
+
+
+def _instance_view(shape: Any, attrs: dict[str, Any]) -> View:
+    if len(shape) < 3:
+        raise ShapeError(f"the data has shape {shape}, fewer than three axes.", hint="it is (batch, channels, space, …).")
+    return View(shape, tuple(range(2, len(shape))), 1)
+
+
+def _group_view(shape: Any, attrs: dict[str, Any]) -> View:
+    groups = attrs["num_groups"]
+    if len(shape) < 3:
+        raise ShapeError(f"the data has shape {shape}, fewer than three axes.", hint="it is (batch, channels, space, …).")
+    if groups < 1 or shape[1] % groups:
+        raise ShapeError(f"num_groups must divide the number of channels, {shape[1]}, got {groups}.",
+                         hint="num_groups=1 is one group.")
+    return View((shape[0], groups, shape[1] // groups, *shape[2:]), tuple(range(2, len(shape) + 1)), 1)
+
+
+def _check_vectors(view: View, shapes: Any, names: tuple[str, ...]) -> None:
+    size = view.shape[view.place]
+    for name, shape in zip(names, shapes[1:], strict=False):
+        if tuple(shape) != (size,):
+            raise ShapeError(f"{name} has shape {shape}, not ({size},).", hint="one value for each channel or group.")
+
+
+def _centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """The data less their mean over some axes, the mean, and the variance."""
+    mean = x.mean(axis=axes, keepdims=True)
+    out = x - mean
+    return out, mean, xp.square(out).mean(axis=axes, keepdims=True)
+
+
+def _scaled(out: Any, share: Any, gamma: Any, beta: Any, view: View) -> Any:
+    """``out * share * gamma + beta``, in the place of ``out``."""
+    vector = along(view.place, view.shape)
+    out *= share if gamma is None else share * gamma.reshape(vector)
+    out += beta.reshape(vector)
+    return out
+
+
+backward = Op(
+    "_normalize_backward", "g data gamma mean share constant?", attrs={"view": REQUIRED, "fix_gamma": False}, outputs=3,
+    cost=cost.each(13),
+    shape=lambda shapes, attrs: [
+shapes[1], shapes[2], shapes[2]], dtype=lambda dtypes, attrs: [dtypes[1], dtypes[2], dtypes[2]],
+    sample=lambda: [([samples.grid(seed=2), samples.grid(), np.arange(1, 6, dtype=np.float32),
+                      np.zeros((1, 5), np.float32), np.ones((1, 5), np.float32)],
+                     {"view": ((4, 5), (0,), 1)})],
+    doc="""Gradients of a normalization for data, gamma and beta.
+
+``mean`` and ``share`` (one over the deviation) are those of the forward pass; ``constant`` is 1 where they do not
+depend on the data, as with global statistics.""")
+
+
+@backward.forward("default, default, default, default, default, default? -> default, default, default")
+def _(k: Any, g: Any, data: Any, gamma: Any, mean: Any, share: Any, *rest: Any) -> Any:
+    attrs, view = rest[-1], View(*rest[-1]["view"])
+    vector = along(view.place, view.shape)
+    others = tuple(axis for axis in range(len(view.shape)) if axis != view.place)
+    x, above = wide(data).reshape(view.shape), wide(g).reshape(view.shape)
+    if len(rest) < 2 and not attrs["fix_gamma"] and x.size >= LARGE and _by_rows(k, view, x, above, gamma):
+        return _fused_gradients(k, above, x, gamma, mean, share, data.shape)
+    standard = (x - mean) * share
+    scale, offset = (above * standard).sum(axis=others), above.sum(axis=others)
+    if attrs["fix_gamma"]:
+        scale[...] = 0
+    else:
+        above = above * gamma.reshape(vector)
+    made = above
+    if len(rest) < 2 or not rest[0][0]:
+        made = above - above.mean(axis=view.axes, keepdims=True)
+        made -= standard * (above * standard).mean(axis=view.axes, keepdims=True)
+    made = made * share
+    return (made.reshape(data.shape).astype(data.dtype, copy=False), scale.astype(gamma.dtype, copy=False),
+            offset.astype(gamma.dtype, copy=False))
+
+
+def _by_rows(k: Any, view: View, *arrays: Any) -> bool:
+    """Whether a compiled kernel may normalize these along their last axis."""
+    last = len(view.shape) - 1
+    return bool(k.device == "cpu" and view.axes == (last,) == (view.place,)
+                and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
+
+
+def _fused_gradients(k: Any, above: Any, x: Any, gamma: Any, mean: Any, share: Any, shape: Any) -> tuple[Any, Any, Any]:
+    matrix = (-1, x.shape[-1])
+    out, scale, offset = np.empty_like(x), np.zeros_like(gamma), np.zeros_like(gamma)
+    k.layer_norm_backward_rows(above.reshape(matrix), x.reshape(matrix), gamma, mean.reshape(-1), share.reshape(-1),
+                               out.reshape(matrix), scale, offset)
+    return out.reshape(shape), scale, offset
+
+
+def _first(g: Any) -> Any:
+    """The gradient of the result itself; none flows through the statistics."""
+    return g[0] if isinstance(g, tuple) else g
+
+
+def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, attrs: dict[str, Any]) -> Op:
+    """Declare a normalization of each sample; the mean and the deviation are outputs, seen if ``output_mean_var``."""
+    def shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+        view = view_of(shapes[0], attrs)
+        _check_vectors(view, shapes, ("gamma", "beta"))
+        statistics = _statistics_shape(name, shapes[0], view)
+        return [shapes[0], statistics, statistics]
+
+    op = Op(name, inputs, attrs=attrs, shape=shape, dtype=lambda dtypes, attrs: [dtypes[0]] * 3, outputs=3, sample=sample,
+            doc=doc, visible=lambda attrs: 3 if attrs.get("output_mean_var") else 1, cost=cost.each(7),
+            saves=("data", "gamma", "out"))
+
+    @op.forward("default, default, default -> default...")
+    def _(k: Any, data: Any, gamma: Any, beta: Any, attrs: Any) -> Any:
+        floating(name, data, gamma, beta)
+        view = view_of(data.shape, attrs)
+        x = wide(data)
+        if k.device == "cpu" and view.axes == (x.ndim - 1,) == (view.place,) and x.size >= LARGE and x.flags.c_contiguous:
+            out, mean, deviation = _fused(k, x, gamma, beta, attrs["eps"])
+        else:
+            out, mean, variance = _centred(k.xp, x.reshape(view.shape), view.axes)
+            deviation = k.xp.sqrt(variance + x.dtype.type(attrs["eps"]))
+            out = _scaled(out, 1 / deviation, gamma, beta, view)
+        statistics = _statistics_shape(name, data.shape, view)
+        return tuple(part.reshape(shape).astype(data.dtype, copy=False) for part, shape in (
+            (out, data.shape), (mean, statistics), (deviation, statistics)))
+
+    @op.gradient
+    def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, out: Any, attrs: Any, want: Any) -> Any:
+        g = _first(g)
+        if g is None:
+            return None, None, None
+        view = view_of(tuple(data.shape), attrs)
+        kept = tuple(1 if axis in view.axes else size for axis, size in enumerate(view.shape))
+        mean, deviation = (F.Reshape(part, shape=kept) for part in out[1:])
+        return tuple(F._normalize_backward(g, data, gamma, mean, F.reciprocal(deviation), view=tuple(view)))
+
+    return op
+
+
+def _statistics_shape(name: str, shape: Any, view: View) -> tuple[int, ...]:
+    """A group's statistics are (batch, groups); a layer's keep the axis, as 1."""
+    if name == "LayerNorm":
+        return tuple(1 if axis in view.axes else size for axis, size in enumerate(shape))
+    return tuple(view.shape[:2])
+
+
+def _fused(k: Any, x: Any, gamma: Any, beta: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    """Layer normalization along the last axis, one pass a row."""
+    rows = x.reshape(-1, x.shape[-1])
+    out, mean, deviation = np.empty_like(rows), np.empty(len(rows), x.dtype), np.empty(len(rows), x.dtype)
+    k.layer_norm_rows(rows, gamma.astype(x.dtype, copy=False), beta.astype(x.dtype, copy=False), epsilon, out, mean, deviation)
+    return out, mean, deviation
+
+
+def _vectors(size: int) -> list[Any]:
+    return [np.linspace(0.5, 1.5, size, dtype=np.float32), np.linspace(-1, 1, size, dtype=np.float32)]
+
+
+def _cube() -> Any:
+    return np.random.default_rng(7).uniform(-2, 2, (2, 3, 4)).astype(np.float32)
+
+
+layer_norm = _each_its_own(
+    "LayerNorm", "data gamma beta", _layer_view, lambda: [([_cube(), *_vectors(4)], {}), ([_cube(), *_vectors(3)], {"axis": 1})],
+    """``(data - mean) / sqrt(variance + eps) * gamma + beta``, with mean and variance along ``axis``.
+
+With ``output_mean_var=True`` the mean and the deviation come too; no gradient flows through them.""",
+    {"axis": -1, "eps": 1e-5, "output_mean_var": False})
+
+_each_its_own("InstanceNorm", "data gamma beta", _instance_view, lambda: [([_cube(), *_vectors(3)], {})],
+              "Normalizes each channel of each sample of data (batch, channels, space, …); gamma and beta (channels,).",
+              {"eps": 1e-3})
+
+group_norm = _each_its_own(
+    "GroupNorm", "data gamma beta", _group_view, lambda: [([_cube(), *_vectors(3)], {"num_groups": 3}),
+                                                          ([_cube(), *_vectors(1)], {})],
+    """Normalizes each group of channels of each sample; gamma and beta have a value for each group, as in MXNet 1.9.1.
+
+With ``output_mean_var=True`` the mean and the deviation (batch, num_groups) come too.""",
+    {"num_groups": 1, "eps": 1e-5, "output_mean_var": False})
+
+
+def _batch_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    view = _batch_view(shapes[0], attrs)
+    _check_vectors(view, shapes, ("gamma", "beta", "moving_mean", "moving_var"))
+    if attrs["eps"] < 0:
+        raise SparsekitError(expected("eps", "at least 0", attrs["eps"]),
+                             hint="eps avoids a division by zero; it is 1e-3 by default.")
+    return [shapes[0], shapes[1], shapes[1], (1,)]
+
+
+def _batch_dtypes(dtypes: Any, attrs: dict[str, Any]) -> Any:
+    inner = np.dtype(np.float32) if dtypes[0] == np.float16 else dtypes[0]
+    return [dtypes[0], inner, inner, inner]
+
+
+def _batch_cost(attrs: dict[str, Any], inputs: Any, outputs: Any) -> tuple[int, int]:
+    """As each normalization; the moving statistics need not be computed."""
+    return cost.each(4 if attrs["use_global_stats"] else 7)(attrs, inputs, outputs)
+
+
+batch_norm = Op(
+    "BatchNorm", "data gamma beta moving_mean moving_var",
+    attrs={"eps": 1e-3, "momentum": 0.9, "fix_gamma": True, "use_global_stats": False, "output_mean_var": False, "axis": 1,
+           "cudnn_off": False, "min_calib_range": None, "max_calib_range": None},
+    mutates=(3, 4), nondifferentiable=(3, 4), shape=_batch_shape, dtype=_batch_dtypes, outputs=4, cost=_batch_cost,
+    visible=lambda attrs: 3 if attrs["output_mean_var"] else 1, aliases=("BatchNorm_v1",),
+    sample=lambda: [([samples.grid(), *_vectors(5), np.zeros(5, np.float32), np.ones(5, np.float32)], {"fix_gamma": fixed})
+                    for fixed in (True, False)], saves=("data", "gamma", "out"),
+    doc="""Normalizes each channel by its mean and variance over the batch while training, by the moving ones otherwise.
+
+Training moves ``moving_mean`` and ``moving_var`` towards the batch's, by ``1 - momentum``, when the operator runs
+(MXNet waits for the backward pass).  ``fix_gamma=True``, the default, takes gamma for 1 and gives it a zero gradient
+(MXNet also overwrites it).  ``output_mean_var=True`` gives the mean and one over the deviation as well.  The gradient
+is that of the statistics that were used.""")
+
+
+@batch_norm.forward("default, default, default, default, default -> default...")
+def _(k: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, attrs: Any) -> Any:
+    floating("BatchNorm", data, gamma, beta, moving_mean, moving_var)
+    view, x = _batch_view(data.shape, attrs), wide(data)
+    vector = along(view.place, view.shape)
+    own = hooks.state.training and not attrs["use_global_stats"]
+    if own:
+        out, mean, variance = _centred(k.xp, x, view.axes)
+        for moving, batch in ((moving_mean, mean), (moving_var, variance)):
+            moving *= moving.dtype.type(attrs["momentum"])
+            moving += (batch.reshape(-1) * (1 - attrs["momentum"])).astype(moving.dtype, copy=False)
+    else:
+        mean, variance = (part.reshape(vector).astype(x.dtype, copy=False) for part in (moving_mean, moving_var))
+        out = x - mean
+    share = 1 / k.xp.sqrt(variance + x.dtype.type(attrs["eps"]))
+    out = _scaled(out, share, None if attrs["fix_gamma"] else gamma.astype(x.dtype, copy=False),
+                  beta.astype(x.dtype, copy=False), view)
+    return (out.astype(data.dtype, copy=False), mean.reshape(-1).copy(), share.reshape(-1),
+            k.xp.full(1, not own, x.dtype))
+
+
+@batch_norm.gradient
+def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, out: Any, attrs: Any,
+      want: Any) -> Any:
+    g = _first(g)
+    if g is None:
+        return None, None, None, None, None
+    view = _batch_view(tuple(data.shape), attrs)
+    vector = along(view.place, view.shape)
+    mean, share = (F.Reshape(part, shape=vector) for part in out[1:3])
+    made = F._normalize_backward(g, data, gamma, mean, share, out[3], view=tuple(view), fix_gamma=attrs["fix_gamma"])
+    return (*made, None, None)
+
+
+LENGTH_MODES = ("instance", "channel", "spatial")
+
+
+def _length_axes(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, ...]:
+    mode = attrs["mode"]
+    if mode not in LENGTH_MODES:
+        raise UnknownNameError.of("mode of L2Normalization", mode, LENGTH_MODES)
+    if mode != "instance" and len(shape) < 3:
+        raise ShapeError(f"mode={mode!r} needs at least three axes; the data has shape {shape}.",
+                         hint="mode='instance' takes any number of axes.")
+    everything = tuple(range(1, len(shape)))
+    return {"instance": everything, "channel": (1,), "spatial": everything[1:]}[mode]
+
+
+def _length_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    _length_axes(shapes[0], attrs)
+    return shapes[0]
+
+
+lengths = Op("L2Normalization", "data", attrs={"eps": 1e-10, "mode": "instance"}, shape=_length_shape, cost=cost.each(3),
+             sample=lambda: [([_cube()], {"mode": mode}) for mode in LENGTH_MODES],
+             doc="""The data over its Euclidean length, ``sqrt(sum(data**2) + eps)``.
+
+The length is that of each sample (``instance``), of each place over axis 1 (``channel``), or of each channel (``spatial``).""")
+
+
+@lengths.forward("default -> default")
+def _(k: Any, data: Any, attrs: Any) -> Any:
+    floating("L2Normalization", data)
+    x = wide(data)
+    axes = _length_axes(x.shape, attrs)
+    squares = k.xp.square(x)
+    total = squares.sum(axis=axes, keepdims=True) if axes else squares
+    return (x / k.xp.sqrt(total + x.dtype.type(attrs["eps"]))).astype(data.dtype, copy=False)
+
+
+@lengths.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    axes = _length_axes(tuple(data.shape), attrs)
+
+    def total(array: Any) -> Any:
+        return F.sum(array, axis=axes, keepdims=True) if axes else array
+
+    share = F.rsqrt(total(F.square(data)) + attrs["eps"])
+    return F.broadcast_mul(g - F.broadcast_mul(out, total(g * out)), share)
+
+
+window = Op("_channel_window_sum", "data", attrs={"size": REQUIRED}, shape=infer.unchanged, cost=cost.each(2),
+            sample=lambda: [([_cube()], {"size": 3})], saves=(), doc="Sums over a window of axis 1, centred on each place.")
+
+
+@window.forward("default -> default")
+def _window_sum(k: Any, x: Any, attrs: Any) -> Any:
+    half, channels = attrs["size"] // 2, x.shape[1]
+    sums = k.xp.concatenate([k.xp.zeros_like(x[:, :1]), k.xp.cumsum(x, axis=1, dtype=x.dtype)], axis=1)
+    places = k.xp.arange(channels)
+    made = sums[:, k.xp.minimum(places + half + 1, channels)] - sums[:, k.xp.maximum(places - half, 0)]
+    return k.xp.ascontiguousarray(made)
+
+
+window.gradient(lambda F, g, data, out, attrs, want: F._channel_window_sum(g, size=attrs["size"]))
+
+
+def _response_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    if len(shapes[0]) < 2 or attrs["nsize"] < 1:
+        raise ShapeError(f"LRN with nsize={attrs['nsize']} of data of shape {shapes[0]} has no window.",
+                         hint="axis 1 holds the channels, and nsize, odd, is a number of them.")
+    return shapes[0]
+
+
+response = Op("LRN", "data", attrs={"alpha": 1e-4, "beta": 0.75, "knorm": 2.0, "nsize": REQUIRED}, shape=_response_shape,
+              cost=cost.each(7), sample=lambda: [([_cube()], {"nsize": 3, "alpha": 0.5})],
+              doc="Local response normalization: over ``(knorm + alpha / nsize * squares)**beta``, summed nsize channels wide.")
+
+
+def _response(F: Any, data: Any, attrs: dict[str, Any]) -> Any:
+    return F._channel_window_sum(F.square(data), size=attrs["nsize"]) * (attrs["alpha"] / attrs["nsize"]) + attrs["knorm"]
+
+
+@response.forward("default -> default")
+def _(k: Any, data: Any, attrs: Any) -> Any:
+    floating("LRN", data)
+    x = wide(data)
+    total = _window_sum(k, x * x, {"size": attrs["nsize"]})
+    base = total * x.dtype.type(attrs["alpha"] / attrs["nsize"]) + x.dtype.type(attrs["knorm"])
+    return (x * base ** x.dtype.type(-attrs["beta"])).astype(data.dtype, copy=False)
+
+
+@response.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    base = _response(F, data, attrs)
+    share = F._power_scalar(base, scalar=-attrs["beta"])
+    mixed = F._channel_window_sum(g * out / base, size=attrs["nsize"])
+    return g * share - data * mixed * (2 * attrs["alpha"] * attrs["beta"] / attrs["nsize"])
+
+
+def _average_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    data, average = shapes
+    if len(data) != 2 or tuple(average) != tuple(data[1:]):
+        raise ShapeError(f"data of shape {tuple(data)} and moving_avg of shape {tuple(average)} do not fit.",
+                         hint="data is (batch, units), and moving_avg has one number a unit.")
+    return [data, average]
+
+
+sparse_activation = Op(
+    "IdentityAttachKLSparseReg", "data moving_avg", attrs={"sparseness_target": 0.1, "penalty": 0.001, "momentum": 0.9},
+    mutates=(1,), nondifferentiable=(1,), shape=_average_shape, outputs=2, visible=1,
+    dtype=lambda dtypes, attrs: [dtypes[0]] * 2,
+    sample=lambda: [([1 / (1 + np.exp(-samples.grid())), np.full(5, 0.5, np.float32)], {"penalty": 0.5})], saves=("out",),
+    doc="""The data itself, activations between 0 and 1, whose gradient keeps most of them small.
+
+To the gradient from above it adds that of ``penalty`` times the Kullback-Leibler divergence of each unit's activation,
+averaged over the batch, from ``sparseness_target``: ``penalty * ((1 - target) / (1 - average) - target / average)``.
+Training moves ``moving_avg``, one number a unit, towards the batch's averages by ``1 - momentum`` when the operator runs
+(MXNet waits for the backward pass, and takes no arrays but from a Symbol).""")
+
+
+@sparse_activation.forward("default, default -> default...")
+def _(k: Any, data: Any, average: Any, attrs: Any) -> Any:
+    floating("IdentityAttachKLSparseReg", data, average)
+    if hooks.state.training:
+        average *= average.dtype.type(attrs["momentum"])
+        average += (wide(data).mean(axis=0) * (1 - attrs["momentum"])).astype(average.dtype, copy=False)
+    return data.copy(), average.astype(data.dtype)
+
+
+@sparse_activation.gradient
+def _(F: Any, g: Any, data: Any, moving: Any, out: Any, attrs: Any, want: Any) -> Any:
+    target, average = attrs["sparseness_target"], F.Reshape(out[1], shape=(1, -1))
+    slope = F._rdiv_scalar(F._rminus_scalar(average, scalar=1.0), scalar=1 - target) - F._rdiv_scalar(average, scalar=target)
+    return F.broadcast_add(_first(g), slope * attrs["penalty"]), None

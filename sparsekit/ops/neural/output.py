@@ -1,0 +1,285 @@
+"""Losses as operators, and output layers, whose gradient is that of a loss and ignores the head gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ShapeError, UnknownNameError
+from ...core import cost, infer
+from ...core.op import SHAPE_ONLY, Op
+from .. import samples
+from ..elementwise.unary import _sigmoid, on_data
+from .softmax import along, floating, softmax_along, wide
+
+__all__ = ["regression"]
+
+
+def first_dtype(dtypes: Any, attrs: dict[str, Any]) -> Any:
+    """The data's element type."""
+    return dtypes[0]
+
+
+def _regression_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    data, label = shapes
+    if data[:1] != label[:1] or math.prod(data) != math.prod(label):
+        raise ShapeError(f"label of shape {label} does not fit data of shape {data}.", hint="one label for each output.")
+    return data
+
+
+def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., Any], doc: str,
+               count: cost.Cost = cost.none) -> Op:
+    """Declare a regression output: ``gradient(F, out, label)`` times grad_scale over the outputs of a sample."""
+    op = Op(name, "data label", attrs={"grad_scale": 1.0}, shape=_regression_shape, dtype=first_dtype, nondifferentiable=(1,),
+            sample=samples.pair(), cost=count, doc=doc)
+
+    @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
+    def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+        floating(name, x)
+        return forward(k.xp, x)
+
+    @op.gradient
+    def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+        outputs = max(1, math.prod(label.shape[1:]))
+        label = label if tuple(label.shape) == tuple(out.shape) else F.Reshape(label, shape=tuple(out.shape))
+        return gradient(F, out, label) * (attrs["grad_scale"] / outputs), None
+
+    return op
+
+
+def _side(F: Any, out: Any, label: Any) -> Any:
+    """1 where the output is above the label, else -1, also where they agree, as in MXNet."""
+    return F._greater_scalar(F.elemwise_sub(out, label), scalar=0.0) * 2.0 - 1.0
+
+
+regression("LinearRegressionOutput", lambda xp, x: x.copy(), lambda F, out, label: F.elemwise_sub(out, label),
+           "The data itself; the gradient is that of half the squared error, ``data - label``.")
+regression("LogisticRegressionOutput", _sigmoid, lambda F, out, label: F.elemwise_sub(out, label),
+           "The logistic function; the gradient is that of the cross entropy, ``out - label``.", cost.elementwise)
+regression("MAERegressionOutput", lambda xp, x: x.copy(), _side,
+           "The data itself; the gradient is that of the absolute error: 1 above the label, -1 elsewhere.")
+
+NORMALIZATIONS = ("null", "batch", "valid")
+
+
+def _checked_normalization(attrs: dict[str, Any]) -> None:
+    if attrs["normalization"] not in NORMALIZATIONS:
+        raise UnknownNameError.of("normalization", attrs["normalization"], NORMALIZATIONS)
+
+
+def _rows(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[tuple[int, ...], int]:
+    """The shape and the axis that the softmax is taken over."""
+    if attrs["multi_output"]:
+        return shape, 1
+    if attrs["preserve_shape"]:
+        return shape, len(shape) - 1
+    return (shape[0], math.prod(shape[1:])), 1
+
+
+def _softmax_output_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    data, label = shapes
+    _checked_normalization(attrs)
+    if len(data) < 2:
+        raise ShapeError(f"data must have an axis for the classes, got shape {data}.", hint="data is (batch, classes, …).")
+    view, axis = _rows(data, attrs)
+    fitting = [view[:axis] + view[axis + 1:], data]
+    if attrs["multi_output"]:
+        fitting.append((data[0], 1, *data[2:]))
+    if tuple(label) not in fitting:
+        raise ShapeError(f"label has shape {label}; data of shape {data} takes {' or '.join(map(str, fitting))}.",
+                         hint="preserve_shape=True has the classes on the last axis, multi_output=True on axis 1.")
+    return data
+
+
+SOFTMAX_OUTPUT = {"grad_scale": 1.0, "ignore_label": -1.0, "multi_output": False, "use_ignore": False,
+                  "preserve_shape": False, "normalization": "null", "out_grad": False, "smooth_alpha": 0.0}
+
+softmax_output = Op(
+    "SoftmaxOutput", "data label", attrs=SOFTMAX_OUTPUT, shape=_softmax_output_shape, dtype=first_dtype, nondifferentiable=(1,),
+    aliases=("Softmax",), cost=cost.each(5), sample=lambda: [([samples.grid(), np.array([1, 0, 4, 2], np.float32)], {})],
+    saves=("label", "out"),
+    doc="""Softmax of the data; the gradient is that of the cross entropy with the label, ``out - label``.
+
+The classes are on axis 1, with everything behind it (the default), on axis 1 only (``multi_output=True``) or on the
+last axis (``preserve_shape=True``).  A label is a class for each softmax, or an array of probabilities of the data's
+shape.  The gradient is scaled by ``grad_scale`` and, for classes, divided by the number of labels
+(``normalization='batch'``) or of those that are not ``ignore_label`` (``'valid'``); ``use_ignore=True`` leaves out
+the samples with that label, and for a label outside the classes nothing is subtracted.  ``smooth_alpha`` goes from the class to
+all others.  ``out_grad=True`` multiplies by the gradient from above (MXNet multiplies by the output).""")
+
+
+@softmax_output.forward("default, default -> default")
+def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+    floating("SoftmaxOutput", x)
+    view, axis = _rows(x.shape, attrs)
+    return softmax_along(k, wide(x).reshape(view), axis).reshape(x.shape).astype(x.dtype, copy=False)
+
+
+@softmax_output.gradient
+def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+    made = F._softmax_output_backward(out, label, **attrs)
+    return F.elemwise_mul(made, g) if attrs["out_grad"] else made, None
+
+
+softmax_output_backward = Op("_softmax_output_backward", "result label", attrs=SOFTMAX_OUTPUT, shape=infer.unchanged,
+                             dtype=first_dtype, sample=softmax_output.sample,
+                             doc="The gradient of SoftmaxOutput, from its output.")
+
+
+@softmax_output_backward.forward("default, default -> default")
+def _(k: Any, result: Any, label: Any, attrs: Any) -> Any:
+    xp, kind = k.xp, result.dtype
+    if result.shape == label.shape:
+        return ((wide(result) - label) * attrs["grad_scale"]).astype(kind, copy=False)
+    view, axis = _rows(result.shape, attrs)
+    label = label.reshape((*view[:axis], 1, *view[axis + 1:]))
+    hit = label.astype(np.int64) == xp.arange(view[axis]).reshape(along(axis, view))
+    alpha = attrs["smooth_alpha"]
+    wanted = xp.where(hit, 1 - alpha, alpha / max(1, view[axis] - 1)) * xp.any(hit, axis=axis, keepdims=True) if alpha else hit
+    made = wide(result).reshape(view) - wanted
+    valid = label != attrs["ignore_label"]
+    if attrs["use_ignore"]:
+        made = made * valid
+    return (made * (attrs["grad_scale"] / _divisor(view, valid, attrs))).reshape(result.shape).astype(kind, copy=False)
+
+
+def _divisor(view: tuple[int, ...], valid: Any, attrs: dict[str, Any]) -> float:
+    """What the gradient is divided by; the places of one sample share it in the multi-output form."""
+    if attrs["normalization"] == "valid":
+        return max(1, int(valid.sum()))
+    batch = (view[0] if attrs["multi_output"] else valid.size) if attrs["normalization"] == "batch" else 1
+    return max(1, batch * (math.prod(view[2:]) if attrs["multi_output"] else 1))
+
+
+def _svm_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    data, label = shapes
+    if len(data) != 2 or tuple(label) != data[:1]:
+        raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
+                         hint="data is (batch, classes) and label (batch,).")
+    return data
+
+
+SVM_OUTPUT = {"margin": 1.0, "regularization_coefficient": 1.0, "use_linear": False}
+
+svm_output = Op("SVMOutput", "data label", attrs=SVM_OUTPUT, shape=_svm_shape, dtype=first_dtype, nondifferentiable=(1,),
+                cost=cost.none, sample=softmax_output.sample, saves=("data", "label"),
+                doc="""The data itself; the gradient is that of the hinge loss of a support vector machine.
+
+The loss is squared, or with ``use_linear=True`` as it is: each score should be ``margin`` above zero for the label's
+class and below for the others.""")
+svm_output.gradient(lambda F, g, data, label, out, attrs, want: (F._svm_output_backward(data, label, **attrs), None))
+
+
+@svm_output.forward("default, default -> default")
+def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+    floating("SVMOutput", x)
+    return x.copy()
+
+
+svm_output_backward = Op("_svm_output_backward", "data label", attrs=SVM_OUTPUT, shape=infer.unchanged, dtype=first_dtype,
+                         sample=softmax_output.sample, doc="The gradient of SVMOutput, from its data.")
+
+
+@svm_output_backward.forward("default, default -> default")
+def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+    hit = label.astype(np.int64)[:, None] == k.xp.arange(x.shape[1])
+    side = k.xp.where(hit, -1, 1).astype(x.dtype)
+    short = attrs["margin"] + side * x
+    slope = (short > 0) if attrs["use_linear"] else 2 * k.xp.maximum(short, 0)
+    return (side * slope * attrs["regularization_coefficient"]).astype(x.dtype, copy=False)
+
+
+def _make_loss_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    _checked_normalization(attrs)
+    return shapes[0]
+
+
+loss = Op("MakeLoss", "data", attrs={"grad_scale": 1.0, "valid_thresh": 0.0, "normalization": "null"}, shape=_make_loss_shape,
+          cost=cost.none, sample=samples.one(), saves=("data",),
+          doc="""The data itself, as a loss: its gradient is ``grad_scale`` whatever comes from above.
+
+It is divided by the batch size (``normalization='batch'``) or by the number of values above ``valid_thresh`` (``'valid'``).""")
+
+
+@loss.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    floating("MakeLoss", x)
+    return x.copy()
+
+
+for _stype in ("row_sparse", "csr"):
+    @loss.forward(f"{_stype} -> {_stype}")
+    def _(k: Any, x: Any, attrs: Any) -> Any:
+        floating("MakeLoss", x)
+        return on_data(x, x.data.copy())
+
+
+@loss.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return F._make_loss_backward(data, **attrs)
+
+
+loss_backward = Op("_make_loss_backward", "data", attrs=dict(loss.attrs), shape=infer.unchanged, sample=samples.one(),
+                   doc="The gradient of MakeLoss.")
+
+
+@loss_backward.forward("* -> default", asked=SHAPE_ONLY)
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    divisor = 1
+    if attrs["normalization"] == "batch":
+        divisor = x.shape[0]
+    elif attrs["normalization"] == "valid":
+        stored = getattr(x, "data", x) if hasattr(x, "indices") else x
+        absent = math.prod(x.shape) - stored.size if attrs["valid_thresh"] < 0 else 0
+        divisor = int((stored > attrs["valid_thresh"]).sum()) + absent
+    return k.xp.full(x.shape, attrs["grad_scale"] / max(1, divisor), x.dtype)
+
+
+sigmoid_cross_entropy = Op(
+    "_sigmoid_cross_entropy", "data label", shape=infer.same_shape, dtype=first_dtype, sample=samples.pair(),
+    saves=("data", "label"),
+    doc="""Cross entropy of a yes-or-no label and a logit, elementwise: ``log(1 + exp(data)) - data * label``.
+
+Computed as ``max(data, 0) - data * label + log(1 + exp(-|data|))``, which never overflows.  The gradient for
+the logit is ``sigmoid(data) - label``.  One operator, where MXNet composes eight.""")
+
+
+@sigmoid_cross_entropy.forward("default, default -> default")
+def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+    floating("the sigmoid cross entropy", x)
+    label = label.astype(x.dtype, copy=False)
+    out = k.xp.maximum(x, 0)
+    out -= x * label
+    out += k.xp.log1p(k.xp.exp(-k.xp.abs(x)))  # last, since it may be smaller than a digit of the others
+    return out
+
+
+@sigmoid_cross_entropy.gradient
+def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
+            want[1] and F.negative(F.elemwise_mul(g, data)))
+
+
+sigmoid_cross_entropy_backward = Op(
+    "_sigmoid_cross_entropy_backward", "g data label", shape=infer.same_shape, dtype=lambda dtypes, attrs: dtypes[1],
+    sample=lambda: [([samples.grid(seed=2), samples.grid(), samples.grid(seed=1)], {})], saves=("g", "data", "label"),
+    doc="``g * (sigmoid(data) - label)``: the gradient of the cross entropy for its logit.")
+
+
+@sigmoid_cross_entropy_backward.forward("default, default, default -> default")
+def _(k: Any, g: Any, x: Any, label: Any, attrs: Any) -> Any:
+    floating("the gradient of the sigmoid cross entropy", x)
+    out = _sigmoid(k.xp, x)
+    out -= label.astype(out.dtype, copy=False)
+    out *= g
+    return out
+
+
+@sigmoid_cross_entropy_backward.gradient
+def _(F: Any, g: Any, given: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
+            want[1] and F._sigmoid_backward(F.elemwise_mul(g, given), F.sigmoid(data)),
+            want[2] and F.negative(F.elemwise_mul(g, given)))

@@ -1,0 +1,1 @@
+"""The recurrent layers, in one operator."""

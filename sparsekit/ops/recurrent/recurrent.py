@@ -1,0 +1,341 @@
+"""The computation of a recurrent network, layer by layer: packed parameters, forward pass and backward pass.
+
+The inputs of all steps are multiplied at once, and so are the gradients of the weights; a step multiplies the state
+before it only, and one kernel does the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["MODES", "Held", "Pass", "Sizes", "Start", "Weights", "backward", "forward", "held_in", "held_size",
+           "parameter_count", "parameters_in"]
+
+#: Number of gates of each kind of network.
+MODES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+
+
+class Sizes(NamedTuple):
+    """The sizes of a network: its ``hidden`` units, and the ``width`` of the states, which a projection changes."""
+
+    mode: str
+    inputs: int
+    hidden: int
+    width: int
+    layers: int
+    directions: int
+    projects: bool
+    dropout: bool
+
+    @property
+    def sums(self) -> int:
+        """Sums that one step of one layer computes for one sample."""
+        return MODES[self.mode] * self.hidden
+
+    def inputs_of(self, layer: int) -> int:
+        """Number of inputs of a layer."""
+        return self.inputs if layer == 0 else self.width * self.directions
+
+
+class Weights(NamedTuple):
+    """The parameters of one direction of one layer, or their gradients."""
+
+    inputs: Any
+    recurrent: Any
+    projection: Any
+    bias_inputs: Any
+    bias_recurrent: Any
+
+
+class Held(NamedTuple):
+    """Arrays that the forward pass of one direction of one layer saves for the backward pass, each (steps, batch, …)."""
+
+    gates: Any
+    states: Any
+    cells: Any
+    hidden: Any
+    extra: Any
+
+
+class Start(NamedTuple):
+    """States before the first step, or the gradients of those behind the last, of one direction of one layer."""
+
+    state: Any
+    cell: Any
+
+
+class Pass(NamedTuple):
+    """Data common to all layers: kernels, sizes, bounds of the cell, and which samples each step is for."""
+
+    k: Any
+    sizes: Sizes
+    bounds: Any
+    stop: bool
+    active: Any
+
+    def functions(self, dtype: Any) -> tuple[Any, Any]:
+        """Sigmoid and tanh of an element type."""
+        single = dtype == np.float32
+        return ((self.k.single_sigmoid, self.k.single_tanh) if single else (self.k.double_sigmoid, self.k.double_tanh))
+
+
+def _cut(flat: Any, shapes: Iterator[Any]) -> Iterator[Any]:
+    """Consecutive pieces of a vector as arrays of these shapes; None for None."""
+    start = 0
+    for shape in shapes:
+        if shape is None:
+            yield None
+            continue
+        stop = start + math.prod(shape)
+        yield flat[start:stop].reshape(shape)
+        start = stop
+
+
+def _weight_shapes(sizes: Sizes) -> Iterator[Any]:
+    """Shapes in their order: the weights of all layers and directions, then the biases of all."""
+    for layer in range(sizes.layers):
+        for _ in range(sizes.directions):
+            yield sizes.sums, sizes.inputs_of(layer)
+            yield sizes.sums, sizes.width
+            yield (sizes.width, sizes.hidden) if sizes.projects else None
+    for _ in range(2 * sizes.layers * sizes.directions):
+        yield (sizes.sums,)
+
+
+def _by_layer(sizes: Sizes, shapes_of: Any) -> int:
+    """The elements of all shapes; every layer after the first adds equally many, so up to 2**62 layers are counted at once."""
+    one, two = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
+                for count in (1, 2))
+    return int(one + (sizes.layers - 1) * (two - one))
+
+
+def parameter_count(sizes: Sizes) -> int:
+    """Length of the vector of all parameters."""
+    return _by_layer(sizes, _weight_shapes)
+
+
+def parameters_in(sizes: Sizes, flat: Any) -> list[Weights]:
+    """The parameters, as views of their vector, of each layer and direction."""
+    pieces = list(_cut(flat, _weight_shapes(sizes)))
+    count = sizes.layers * sizes.directions
+    biases = pieces[3 * count:]
+    return [Weights(*pieces[3 * place: 3 * place + 3], *biases[2 * place: 2 * place + 2]) for place in range(count)]
+
+
+def _held_shapes(sizes: Sizes, steps: int, batch: int) -> Iterator[Any]:
+    def of(width: int, needed: bool = True) -> Any:
+        return (steps, batch, width) if needed else None
+
+    for _ in range(sizes.layers * sizes.directions):
+        yield of(sizes.sums)
+        yield of(sizes.width)
+        yield of(sizes.hidden, sizes.mode == "lstm")
+        yield of(sizes.hidden, sizes.projects)
+        yield of(sizes.hidden, sizes.mode == "gru")
+    for _ in range(sizes.layers - 1):
+        yield of(sizes.width * sizes.directions, sizes.dropout)
+
+
+def held_size(sizes: Sizes, steps: int, batch: int) -> int:
+    """Length of the vector that the forward pass leaves for the backward pass."""
+    return _by_layer(sizes, lambda some: _held_shapes(some, steps, batch))
+
+
+def held_in(sizes: Sizes, flat: Any, steps: int, batch: int) -> tuple[list[Held], list[Any]]:
+    """What is held, as views of its vector: of each layer and direction, and the dropout masks between layers."""
+    pieces = list(_cut(flat, _held_shapes(sizes, steps, batch)))
+    count = sizes.layers * sizes.directions
+    return [Held(*pieces[5 * place: 5 * place + 5]) for place in range(count)], pieces[5 * count:]
+
+
+def _order(direction: int, steps: int) -> range:
+    return range(steps) if direction == 0 else range(steps - 1, -1, -1)
+
+
+def _rows(array: Any) -> Any:
+    """All steps of all samples as rows of one matrix."""
+    return array.reshape(-1, array.shape[-1])
+
+
+# Forward
+
+
+def forward(run: Pass, data: Any, weights: Sequence[Weights], starts: Sequence[Start], held: Sequence[Held],
+            masks: Sequence[Any]) -> tuple[Any, list[Start]]:
+    """The output of the last layer and the last states of each layer and direction; ``held`` is filled."""
+    xp, sizes, ends = run.k.xp, run.sizes, []
+    for layer in range(sizes.layers):
+        if layer and masks[layer - 1] is not None:
+            data = data * masks[layer - 1]
+        outputs = []
+        for direction in range(sizes.directions):
+            place = layer * sizes.directions + direction
+            order = _order(direction, data.shape[0])
+            ends.append(_forward_layer(run, data, weights[place], starts[place], held[place], order))
+            outputs.append(_masked(run, held[place].states))
+        data = outputs[0] if len(outputs) == 1 else xp.concatenate(outputs, axis=2)
+    return data, ends
+
+
+def _masked(run: Pass, states: Any) -> Any:
+    """Zeros where a sample has ended; the states themselves where none does."""
+    return states if run.active is None else states * run.active[:, :, None]
+
+
+def _forward_layer(run: Pass, data: Any, weights: Weights, start: Start, held: Held, order: range) -> Start:
+    xp, batch = run.k.xp, data.shape[1]
+    xp.matmul(_rows(data), weights.inputs.T, out=_rows(held.gates))
+    recurrent = xp.empty((batch, run.sizes.sums), data.dtype)
+    step, turned = _stepper(run, weights, held, recurrent), weights.recurrent.T
+    state, cell = start
+    for time in order:
+        xp.matmul(state, turned, out=recurrent)
+        step(time, state, cell)
+        if run.active is not None:
+            _hold(~run.active[time], (held.states[time], state), *([] if cell is None else [(held.cells[time], cell)]))
+        state, cell = held.states[time], None if cell is None else held.cells[time]
+    return Start(state, cell)
+
+
+def _hold(ended: Any, *pairs: tuple[Any, Any]) -> None:
+    """Give samples that have ended the values that they had."""
+    for now, before in pairs:
+        now[ended] = before[ended]
+
+
+def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Any) -> Any:
+    """A function of the time and the states before it that computes the states of that time."""
+    k, mode = run.k, run.sizes.mode
+    sigmoid, tanh = run.functions(recurrent.dtype)
+    bias = weights.bias_inputs + weights.bias_recurrent
+    if mode == "gru":
+        return lambda time, state, cell: k.gru_forward(
+            sigmoid, tanh, held.gates[time], recurrent, weights.bias_inputs, weights.bias_recurrent, state, held.extra[time],
+            held.states[time])
+    if mode != "lstm":
+        return lambda time, state, cell: k.elman_forward(
+            tanh, held.gates[time], recurrent, bias, mode == "rnn_relu", held.states[time])
+    hidden = held.states if weights.projection is None else held.hidden
+
+    def step(time: int, state: Any, cell: Any) -> None:
+        k.lstm_forward(sigmoid, tanh, held.gates[time], recurrent, bias, cell, run.bounds, run.stop, held.cells[time],
+                       hidden[time])
+        if weights.projection is not None:
+            k.xp.matmul(hidden[time], weights.projection.T, out=held.states[time])
+
+    return step
+
+
+# Backward
+
+
+def backward(run: Pass, given: Any, ends: Sequence[Start], data: Any, weights: Sequence[Weights], starts: Sequence[Start],
+             held: Sequence[Held], masks: Sequence[Any], made: Sequence[Weights], first: bool) -> tuple[Any, list[Start]]:
+    """The gradients of the data (None unless ``first``) and of the first states; ``made`` is filled with the weights'.
+
+    ``given`` and ``ends`` are the gradients of what ``forward`` gives; those of ``ends`` are overwritten.
+    """
+    sizes = run.sizes
+    begins: list[Start] = [ends[0]] * len(ends)
+    for layer in range(sizes.layers - 1, -1, -1):
+        below = None
+        inputs = data if layer == 0 else _inputs(run, layer, held, masks)
+        for direction in range(sizes.directions):
+            place = layer * sizes.directions + direction
+            above = _masked(run, given[:, :, direction * sizes.width: (direction + 1) * sizes.width])
+            changes, begins[place] = _backward_steps(
+                run, above, ends[place], weights[place], starts[place], held[place], direction, made[place])
+            _weight_gradients(run, changes, inputs, starts[place], held[place], direction, made[place])
+            if layer or first:
+                share = run.k.xp.matmul(_rows(changes[0]), weights[place].inputs).reshape(inputs.shape)
+                below = share if below is None else below + share
+        given = below
+        if layer and masks[layer - 1] is not None:
+            given *= masks[layer - 1]
+    return given, begins
+
+
+def _inputs(run: Pass, layer: int, held: Sequence[Held], masks: Sequence[Any]) -> Any:
+    """What a layer above the first was computed from."""
+    start = (layer - 1) * run.sizes.directions
+    below = [_masked(run, one.states) for one in held[start: start + run.sizes.directions]]
+    data = below[0] if len(below) == 1 else run.k.xp.concatenate(below, axis=2)
+    return data if masks[layer - 1] is None else data * masks[layer - 1]
+
+
+def _backward_steps(run: Pass, above: Any, end: Start, weights: Weights, start: Start, held: Held, direction: int,
+                    made: Weights) -> tuple[tuple[Any, Any], Start]:
+    """The gradients of the sums, of inputs and of states, and those of the first states; latest step first."""
+    xp, order = run.k.xp, _order(direction, above.shape[0])
+    change = xp.empty_like(held.gates)
+    recurrent = xp.empty_like(held.gates) if held.extra is not None else change
+    totals = xp.empty(above.shape, held.gates.dtype) if weights.projection is not None else None
+    back = _unstepper(run, weights, held, change, recurrent)
+    state, cell = end
+    for place in range(len(order) - 1, -1, -1):
+        time = order[place]
+        before = (start if place == 0 else Start(held.states[order[place - 1]],
+                                                 None if cell is None else held.cells[order[place - 1]]))
+        state = state + above[time]
+        if totals is not None:
+            totals[time] = state
+        kept = None if run.active is None else (~run.active[time], state.copy(), None if cell is None else cell.copy())
+        passed = back(time, state, cell, before)
+        if kept is not None:
+            change[time][kept[0]] = recurrent[time][kept[0]] = 0
+        state = xp.matmul(recurrent[time], weights.recurrent)
+        if passed is not None:
+            state += passed
+        if kept is not None:
+            _hold(kept[0], (state, kept[1]), *([] if cell is None else [(cell, kept[2])]))
+            if totals is not None:
+                totals[time][kept[0]] = 0
+    if totals is not None:
+        xp.matmul(_rows(totals).T, _rows(held.hidden), out=made.projection)
+    return (change, recurrent), Start(state, cell)
+
+
+def _unstepper(run: Pass, weights: Weights, held: Held, change: Any, recurrent: Any) -> Any:
+    """A function of the time, the gradients of its states and the states before it; it fills the gradients of the sums.
+
+    What it gives back is the part of the state's gradient that goes to the state before past all weights, or None.
+    """
+    k, mode = run.k, run.sizes.mode
+    tanh = run.functions(change.dtype)[1]
+
+    def lstm(time: int, state: Any, cell: Any, before: Start) -> None:
+        hidden = state if weights.projection is None else k.xp.matmul(state, weights.projection)
+        k.lstm_backward(tanh, hidden, cell, held.gates[time], before.cell, held.cells[time], run.bounds, change[time])
+
+    def gru(time: int, state: Any, cell: Any, before: Start) -> Any:
+        k.gru_backward(state, held.gates[time], before.state, held.extra[time], change[time], recurrent[time])
+        return state
+
+    def elman(time: int, state: Any, cell: Any, before: Start) -> None:
+        k.elman_backward(state, held.states[time], mode == "rnn_relu", change[time])
+
+    return {"lstm": lstm, "gru": gru}.get(mode, elman)
+
+
+def _weight_gradients(run: Pass, changes: tuple[Any, Any], inputs: Any, start: Start, held: Held, direction: int,
+                      made: Weights) -> None:
+    """One product over all steps for each weight."""
+    xp = run.k.xp
+    change, recurrent = changes
+    befores = xp.empty_like(held.states)
+    befores[0 if direction == 0 else -1] = start.state
+    if direction == 0:
+        befores[1:] = held.states[:-1]
+    else:
+        befores[:-1] = held.states[1:]
+    xp.matmul(_rows(change).T, _rows(inputs), out=made.inputs)
+    xp.matmul(_rows(recurrent).T, _rows(befores), out=made.recurrent)
+    _rows(change).sum(axis=0, out=made.bias_inputs)
+    if recurrent is change:
+        made.bias_recurrent[...] = made.bias_inputs
+    else:
+        _rows(recurrent).sum(axis=0, out=made.bias_recurrent)

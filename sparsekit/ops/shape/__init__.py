@@ -1,0 +1,1 @@
+"""Operators that change or return the shape: reshaping, transposing, joining, repeating, splitting."""

@@ -1,0 +1,232 @@
+"""Shapes: reshape, transpose, and rows kept of a row-sparse array."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ShapeError, expected
+from ...core import cost, infer
+from ...core.op import REQUIRED, SHAPE_ONLY, Call, Op
+from ...storage import RowSparse
+from .. import samples
+from ..indexing.positions import whole
+
+__all__ = ["reshape", "target_shape"]
+
+
+def target_shape(shape: tuple[int, ...], wanted: Any, reverse: bool = False) -> tuple[int, ...]:
+    """The shape that MXNet's codes stand for, read from the left, or from the right with ``reverse``.
+
+    0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, -4 splits one
+    into the two sizes that follow it, of which one may be -1.
+
+    Raises
+    ------
+    ShapeError
+        If the codes do not fit, or the sizes do not multiply to the same count.
+    """
+    try:
+        codes = [int(code) for code in (wanted if isinstance(wanted, (tuple, list)) else (wanted,))]
+    except (TypeError, ValueError, OverflowError):
+        raise ShapeError(expected("shape", "a tuple of integers", wanted), hint="shape=(2, -1), for example.") from None
+    if reverse:
+        return tuple(reversed(target_shape(tuple(reversed(shape)), list(reversed(codes)))))
+    try:
+        sizes = _decoded(list(shape), codes)
+    except (IndexError, ValueError, ZeroDivisionError):
+        sizes = [-1, -1]
+    total = math.prod(shape)
+    if sizes.count(-1) == 1:
+        rest = math.prod(size for size in sizes if size != -1)
+        if rest and total % rest == 0:
+            sizes[sizes.index(-1)] = total // rest
+    if any(size < 0 for size in sizes) or math.prod(sizes) != total:
+        raise ShapeError(f"{total} elements of shape {shape} do not make the shape {tuple(codes)}.",
+                         hint="one size may be -1 (computed), 0 copies the size at that place.")
+    return tuple(sizes)
+
+
+def _decoded(shape: list[int], codes: list[int]) -> list[int]:
+    """Sizes for the codes, with -1 where one is to be computed."""
+    sizes: list[int] = []
+    at = place = 0
+    while place < len(codes):
+        code = codes[place]
+        if code == -2:
+            sizes += shape[at:]
+            at = len(shape)
+        elif code == -3:
+            sizes.append(shape[at] * shape[at + 1])
+            at += 2
+        elif code == -4:
+            first, second = codes[place + 1: place + 3]
+            first = shape[at] // second if first == -1 else first
+            sizes += [first, shape[at] // first if second == -1 else second]
+            if sizes[-2] * sizes[-1] != shape[at]:
+                raise ValueError
+            at, place = at + 1, place + 2
+        else:
+            sizes.append(shape[at] if code == 0 else code)
+            at += 1
+        place += 1
+    return sizes
+
+
+reshape = Op("Reshape", "data", attrs={"shape": REQUIRED, "reverse": False},
+             shape=lambda shapes, attrs: target_shape(tuple(shapes[0]), attrs["shape"], attrs["reverse"]), aliases=("reshape",),
+             cost=cost.none,
+             sample=lambda: [([samples.grid()], {"shape": (5, -1)}), ([samples.grid()], {"shape": (-4, 2, -1, -2)}),
+                             ([samples.grid()], {"shape": (-1, 0), "reverse": True})], saves=("data",),
+             doc="""A copy of the elements in another shape; ``NDArray.reshape`` shares memory instead.
+
+In ``shape``, 0 copies a size, -1 is computed, -2 copies all that remain, -3 multiplies the next two, and -4
+splits one into the two sizes that follow, of which one may be -1.  ``reverse=True`` reads from the right.""")
+
+
+@reshape.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return x.reshape(target_shape(x.shape, attrs["shape"], attrs["reverse"])).copy()
+
+
+reshape.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
+
+
+def _part(ndim: int, begin: int | None, end: int | None) -> tuple[int, int]:
+    """Where a run of axes begins and ends; None is an end of the shape, negative counts from there."""
+    low = 0 if begin is None else begin + ndim if begin < 0 else begin
+    high = ndim if end is None else end + ndim if end < 0 else end
+    if not 0 <= low <= high <= ndim:
+        raise ShapeError(f"axes {begin} to {end} are out of range for {ndim} dimensions.",
+                         hint="they run from 0 to the number of axes.")
+    return low, high
+
+
+def _likeness(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    left, right = tuple(shapes[0]), tuple(shapes[1])
+    low, high = _part(len(left), attrs["lhs_begin"], attrs["lhs_end"])
+    start, stop = _part(len(right), attrs["rhs_begin"], attrs["rhs_end"])
+    made = left[:low] + right[start:stop] + left[high:]
+    if math.prod(made) != math.prod(left):
+        raise ShapeError(f"{math.prod(left)} elements of shape {left} do not make the shape {made}.",
+                         hint="both must hold the same number of elements.")
+    return made
+
+reshape_like = Op("reshape_like", "lhs rhs", attrs={"lhs_begin": None, "lhs_end": None, "rhs_begin": None, "rhs_end": None},
+                  shape=_likeness, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none, sample=samples.pair((4, 5), (5, 4)),
+                  nondifferentiable=(1,), saves=("lhs",),
+                  doc="A copy of the elements of ``lhs`` in the shape of ``rhs``, or with the axes from ``lhs_begin`` up to, "
+                      "not including, ``lhs_end`` replaced by those from ``rhs_begin`` to ``rhs_end`` of ``rhs``.")
+
+
+@reshape_like.forward("default, * -> default", asked=SHAPE_ONLY)
+def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
+    return x.reshape(_likeness([x.shape, like.shape], attrs)).copy()
+
+
+reshape_like.gradient(lambda F, g, lhs, rhs, out, attrs, want: (F._view(g, shape=tuple(lhs.shape)), None))
+
+flatten = Op("Flatten", "data", aliases=("flatten",), cost=cost.none, sample=samples.one(),
+             shape=lambda shapes, attrs: (shapes[0][0], math.prod(shapes[0][1:])), saves=("data",),
+             doc="A matrix with the first axis kept and all others in one.")
+
+
+@flatten.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return x.reshape(x.shape[0], math.prod(x.shape[1:])).copy()
+
+
+@flatten.forward("csr -> csr")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return x.copy()
+
+
+flatten.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
+
+
+def _order(ndim: int, axes: Any) -> tuple[int, ...]:
+    """The axes in their new order, as numbers from 0."""
+    if axes in (None, ()):
+        return tuple(reversed(range(ndim)))
+    named = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    made = tuple(int(axis) + ndim if axis < 0 else int(axis) for axis in named)
+    if sorted(made) != list(range(ndim)):
+        raise ShapeError(f"axes must be a permutation of the {ndim} axes, got {named}.", hint="name every axis once.")
+    return made
+
+
+def _transposed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(shapes[0][axis] for axis in _order(len(shapes[0]), attrs["axes"]))
+
+
+def _written_out(call: Call, shapes: Sequence[Any]) -> Call:
+    """The call with the order of the axes written out for arrays that are not matrices, which cannot be csr."""
+    if call.attrs["axes"] or shapes[0] is None or len(shapes[0]) == 2:
+        return call
+    return call.op.bind({**call.attrs, "axes": tuple(reversed(range(len(shapes[0]))))})
+
+
+transpose = Op("transpose", "data", attrs={"axes": ()}, shape=_transposed, cost=cost.none, settle=_written_out,
+               sample=lambda: [([samples.grid()], {}), ([np.ones((2, 3, 4), np.float32)], {"axes": (-1, 0, 1)})], saves=(),
+               doc="A copy with the axes reversed, or in the order ``axes``.")
+
+
+@transpose.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return k.xp.array(x.transpose(_order(x.ndim, attrs["axes"])), order="C")
+
+
+transpose.gradient(lambda F, g, data, out, attrs, want: F.transpose(
+    g, axes=tuple(int(axis) for axis in np.argsort(_order(len(g.shape), attrs["axes"])))))
+
+
+def _expanded(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    shape, axis = tuple(shapes[0]), int(attrs["axis"])
+    if not -len(shape) - 1 <= axis <= len(shape):
+        raise ShapeError(f"axis {axis} is out of range for a result of {len(shape) + 1} dimensions.",
+                         hint=f"axes run from {-len(shape) - 1} to {len(shape)}.")
+    place = axis if axis >= 0 else axis + len(shape) + 1
+    return (*shape[:place], 1, *shape[place:])
+
+expand_dims = Op("expand_dims", "data", attrs={"axis": REQUIRED}, cost=cost.none, shape=_expanded,
+                 sample=lambda: [([samples.grid()], {"axis": 1})], saves=("data",), doc="A copy with a new axis of size 1.")
+
+
+@expand_dims.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return x.reshape(_expanded([x.shape], attrs)).copy()
+
+
+expand_dims.gradient(lambda F, g, data, out, attrs, want: F._view(g, shape=tuple(data.shape)))
+
+
+retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambda dtypes, attrs: dtypes[0], cost=cost.none,
+            nondifferentiable=(1,), aliases=("sparse_retain", "retain"),
+            sample=lambda: [([samples.grid(), np.array([0, 3], np.int64)], {})], saves=("indices",),
+            doc="Only the given rows of a row_sparse array; all others become absent.")
+
+
+def _distinct(k: Any, rows: Any) -> Any:
+    """The distinct numbers, ascending; no sort where they ascend already."""
+    if len(rows) and (rows[1:] >= rows[:-1]).all():
+        new = k.xp.ones(len(rows), bool)
+        new[1:] = rows[1:] != rows[:-1]
+        return rows[new]
+    return k.xp.unique(rows)
+
+
+@retain.forward("row_sparse, default -> row_sparse")
+def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
+    rows, stored = _distinct(k, whole(k.xp, wanted, "retain: the row")), x.indices
+    places = rows if len(stored) == x.shape[0] else k.xp.searchsorted(stored, rows)
+    inside = (places >= 0) & (places < len(stored))
+    rows, places = rows[inside], places[inside]
+    there = stored[places] == rows
+    return RowSparse(x.data.take(places[there], axis=0), rows[there].astype(stored.dtype, copy=False), x.shape, check=False)
+
+
+retain.gradient(lambda F, g, data, indices, out, attrs, want: (
+    F._sparse_retain(F.cast_storage(g, stype="row_sparse"), indices), None))

@@ -1,0 +1,1 @@
+"""Operators of sparse arrays: conversion, products, embedding, and the sparse rule rows of other operators."""

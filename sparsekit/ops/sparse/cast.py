@@ -1,0 +1,68 @@
+"""Changing storage type and element type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import UnknownNameError
+from ...core import cost, hooks, infer
+from ...core.op import REQUIRED, Op
+from ...storage import within_memory
+from ...storage.convert import STYPES
+from .. import samples
+from ..elementwise.unary import on_data
+from ..limits import check_room
+
+__all__ = ["cast", "cast_storage"]
+
+cast_storage = Op(
+    "cast_storage", "data", attrs={"stype": REQUIRED}, shape=infer.unchanged, lane="convert", cost=cost.none,
+    sample=lambda: [([samples.grid()], {"stype": stype}) for stype in STYPES], saves=(),
+    doc="""The same values in another storage type.
+
+Every pair converts, csr ↔ row_sparse too, which MXNet could not.  A conversion to sparse stores exactly the
+nonzero values (csr) or the rows with a nonzero value (row_sparse).""")
+
+for _source in STYPES:
+    for _target in STYPES:
+        @cast_storage.forward(f"{_source} -> {_target}", stype=_target)
+        def _(k: Any, x: Any, attrs: Any) -> Any:
+            if hooks.state.lane == "backward" and attrs["stype"] == "default" and hasattr(x, "stype"):
+                check_room("a gradient", x.shape, x.dtype)  # an implicit conversion
+            made = within_memory(x, attrs["stype"], k.xp)
+            return x.copy() if made is x else made
+
+
+@cast_storage.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return g
+
+
+def check_stype(stype: Any) -> str:
+    """``stype`` if it names a storage type, else the named error."""
+    if not isinstance(stype, str) or stype not in STYPES:
+        raise UnknownNameError.of("storage type", stype, STYPES)
+    return str(stype)
+
+
+cast = Op("Cast", "data", attrs={"dtype": REQUIRED}, dtype=infer.fixed, shape=infer.unchanged, aliases=("cast",),
+          cost=cost.none, saves=("data",), doc="The same values in another element type; the storage type stays.",
+          sample=lambda: [([samples.grid()], {"dtype": "float64"})])
+
+
+@cast.forward("default -> default")
+def _(k: Any, x: Any, attrs: Any) -> Any:
+    return x.astype(np.dtype(attrs["dtype"]))
+
+
+for _stype in ("row_sparse", "csr"):
+    @cast.forward(f"{_stype} -> {_stype}")
+    def _(k: Any, x: Any, attrs: Any) -> Any:
+        return on_data(x, x.data.astype(np.dtype(attrs["dtype"])))
+
+
+@cast.gradient
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    return F.Cast(g, dtype=data.dtype.name)

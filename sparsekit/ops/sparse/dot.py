@@ -1,0 +1,248 @@
+"""The dot product, in every storage type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ShapeError
+from ...core import cost, infer
+from ...core.op import Op
+from ...storage import CSR, RowSparse, convert
+from .. import samples
+from ..limits import check_gradient
+
+__all__ = ["dot"]
+
+dot = Op(
+    "dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b": False, "forward_stype": None}, sparse_output="forward_stype",
+    shape=infer.dot, sample=samples.matmul, cost=cost.dot, unlimited=True, saves=("lhs", "rhs"),
+    doc="""Dot product of two arrays: the last axis of ``lhs`` meets the first axis of ``rhs``.
+
+With a csr operand both are matrices.  ``forward_stype`` asks for the storage type of the result where
+several are possible: csrᵀ · default gives row_sparse unless ``'default'`` is asked for, and default · csr
+gives csr unless ``'default'`` is asked for.
+
+The row_sparse result of csrᵀ · default stores a row for every column that occurs in the csr matrix, also
+where the row comes out zero: this is the gradient of a weight under sparse input, and only those rows need
+updating.""")
+
+_ANY_HINT = (None, "default")
+
+
+def _transpose_if(array: Any, turn: bool, left: bool) -> Any:
+    """The operand of a dense product, transposed as the attribute says."""
+    if not turn or array.ndim == 1:
+        return array
+    return array.T if array.ndim == 2 else np.moveaxis(array, 0 if left else -1, -1 if left else 0)
+
+
+@dot.forward("default, default -> default", forward_stype=_ANY_HINT)
+def dense_product(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    """The dot product of dense arrays."""
+    left, right = _transpose_if(left, attrs["transpose_a"], True), _transpose_if(right, attrs["transpose_b"], False)
+    if left.ndim == right.ndim == 2:
+        return k.xp.matmul(left, right, out=out)
+    return _filled(k.xp.tensordot(left, right, axes=(-1, 0)), out)
+
+
+def _filled(result: Any, out: Any) -> Any:
+    result = result.reshape(1) if result.ndim == 0 else result
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _empty(k: Any, out: Any, shape: tuple[int, ...], left: Any, right: Any) -> Any:
+    return out if out is not None else k.xp.empty(shape, _joint(left, right))
+
+
+def _joint(left: Any, right: Any) -> Any:
+    """The joint element type of two types; cached, since numpy takes longer than a small product."""
+    return left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
+
+
+def _zeros(k: Any, out: Any, shape: tuple[int, ...], left: Any, right: Any) -> Any:
+    if out is None:
+        return k.xp.zeros(shape, _joint(left, right))
+    out.fill(0)
+    return out
+
+
+def _contiguous(array: Any, turn: bool = False) -> Any:
+    if array.ndim != 2:
+        raise ShapeError(f"dot with a csr operand takes matrices; the other operand has shape {tuple(array.shape)}.",
+                         hint="reshape a vector to (n, 1).")
+    array = array.T if turn else array
+    return array if array.flags.c_contiguous else array.copy(order="C")
+
+
+@dot.forward("csr, default -> default", transpose_a=False, forward_stype=_ANY_HINT)
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    if right.ndim == 1:
+        column = k.xp.empty((left.shape[0], 1), np.result_type(left.dtype, right.dtype))
+        k.csr_dot_dense(left.data, left.indices, left.indptr, _contiguous(right.reshape(-1, 1)), column)
+        return _filled(column.reshape(-1), out)
+    right = _contiguous(right, attrs["transpose_b"])
+    out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
+    k.csr_dot_dense(left.data, left.indices, left.indptr, right, out)
+    return out
+
+
+@dot.forward("csr, default -> row_sparse", transpose_a=True, forward_stype=(None, "row_sparse"))
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    right = _contiguous(right, attrs["transpose_b"])
+    columns, starts, places = k.group_columns(left.indices)
+    data = _empty(k, None, (columns.shape[0], right.shape[1]), left, right)
+    k.csr_transposed_dot_grouped(left.data, left.indptr, starts, places, right, data)
+    return RowSparse(data, columns, (left.shape[1], right.shape[1]), check=False)
+
+
+@dot.forward("csr, default -> default", transpose_a=True, forward_stype="default")
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    right = _contiguous(right, attrs["transpose_b"])
+    out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
+    k.csr_transposed_dot_dense(left.data, left.indices, left.indptr, right, out)
+    return out
+
+
+@dot.forward("csr, row_sparse -> default", transpose_a=False, transpose_b=False, forward_stype=_ANY_HINT)
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
+    data, ranks, indptr = left.data, left.indices, left.indptr
+    if right.indices.shape[0] < right.shape[0]:
+        ranks = k.row_ranks(left.indices, right.indices, right.shape[0])
+        data, ranks, indptr = k.csr_drop_absent(data, ranks, indptr)
+    k.csr_dot_dense(data, ranks, indptr, k.xp.ascontiguousarray(right.data), out)
+    return out
+
+
+@dot.forward("csr, row_sparse -> row_sparse", transpose_a=True, transpose_b=False, forward_stype=(None, "row_sparse"))
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    columns, ranks = k.unique_with_rank(left.indices)
+    data = _zeros(k, None, (columns.shape[0], right.shape[1]), left, right)
+    k.csr_transposed_dot_row_sparse(left.data, ranks, left.indptr, right.data, right.indices, data)
+    return RowSparse(data, columns, (left.shape[1], right.shape[1]), check=False)
+
+
+@dot.forward("csr, row_sparse -> default", transpose_a=True, transpose_b=False, forward_stype="default")
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
+    k.csr_transposed_dot_row_sparse(left.data, left.indices, left.indptr, right.data, right.indices, out)
+    return out
+
+
+@dot.forward("default, csr -> csr", transpose_a=False, transpose_b=False, forward_stype=(None, "csr"))
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    columns, ranks = k.unique_with_rank(right.indices)
+    rows, width = left.shape[0], columns.shape[0]
+    data = _zeros(k, None, (rows, width), left, right)
+    k.dense_dot_csr(_contiguous(left), right.data, ranks, right.indptr, data)
+    indptr = k.xp.arange(0, rows * width + 1, max(width, 1), dtype=np.int64) if width else k.xp.zeros(rows + 1, np.int64)
+    return CSR(data.reshape(-1), k.xp.tile(columns, rows), indptr, (rows, right.shape[1]), check=False)
+
+
+@dot.forward("default, csr -> default", transpose_b=False, forward_stype="default")
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    left = _contiguous(left, attrs["transpose_a"])
+    out = _zeros(k, out, (left.shape[0], right.shape[1]), left, right)
+    k.dense_dot_csr(left, right.data, right.indices, right.indptr, out)
+    return out
+
+
+@dot.forward("default, csr -> default", transpose_b=True, forward_stype="default")
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    left = _contiguous(left, attrs["transpose_a"])
+    out = _empty(k, out, (left.shape[0], right.shape[0]), left, right)
+    k.dense_dot_csr_transposed(left, right.data, right.indices, right.indptr, out)
+    return out
+
+
+@dot.forward("default, csr -> csr", transpose_a=False, transpose_b=True, forward_stype=(None, "csr"))
+def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    out = _empty(k, None, (left.shape[0], right.shape[0]), left, right)
+    k.dense_dot_csr_transposed(_contiguous(left), right.data, right.indices, right.indptr, out)
+    return convert(out, "csr", k.xp)
+
+
+@dot.forward("default, row_sparse -> default", transpose_b=False, forward_stype=_ANY_HINT)
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    left = _transpose_if(left, attrs["transpose_a"], True)
+    return _filled(k.xp.tensordot(left[..., right.indices], right.data, axes=(-1, 0)), out)
+
+
+@dot.forward("row_sparse, default -> default", transpose_a=True, forward_stype=_ANY_HINT)
+def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+    right = _transpose_if(right, attrs["transpose_b"], False)
+    return _filled(k.xp.tensordot(_transpose_if(left.data, True, True), right[left.indices], axes=(-1, 0)), out)
+
+
+@dot.gradient
+def _(F: Any, g: Any, lhs: Any, rhs: Any, out: Any, attrs: Any, want: Any) -> Any:
+    turn_left, turn_right = attrs["transpose_a"], attrs["transpose_b"]
+    return want[0] and _left_gradient(F, g, lhs, rhs, turn_left, turn_right, want[0]), want[1] and _right_gradient(
+        F, g, lhs, rhs, turn_left, turn_right, want[1])
+
+
+def _plain(F: Any, array: Any) -> Any:
+    return array if array.stype == "default" else F.cast_storage(array, stype="default")
+
+
+def _left_gradient(F: Any, g: Any, lhs: Any, rhs: Any, turn_left: bool, turn_right: bool, want: Any) -> Any:
+    """∂/∂lhs: g · rhsᵀ, or its transpose if lhs was transposed; dense."""
+    check_gradient("dot", lhs)
+    g = _plain(F, g)
+    if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
+        return F._dot_left_gradient(g, lhs, rhs, transpose_a=turn_left, transpose_b=turn_right)
+    if turn_left:
+        return F.dot(rhs, g, transpose_a=turn_right, transpose_b=True, forward_stype="default")
+    return F.dot(g, rhs, transpose_b=not turn_right, forward_stype="default")
+
+
+def _right_gradient(F: Any, g: Any, lhs: Any, rhs: Any, turn_left: bool, turn_right: bool, want: Any) -> Any:
+    """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side."""
+    g = _plain(F, g)
+    if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
+        return F._dot_right_gradient(g, lhs, rhs, transpose_a=turn_left, transpose_b=turn_right)
+    if turn_right:
+        return F.dot(g, lhs, transpose_a=True, transpose_b=turn_left, forward_stype="default")
+    hint = want.stype if want.stype != "csr" else None
+    if lhs.stype != "csr":
+        hint = "default"
+    return F.dot(lhs, g, transpose_a=not turn_left, forward_stype=hint, out=want.out if hint == "default" else None)
+
+
+def _declare_high_rank(side: str, einsum: Any) -> None:
+    """Gradients of products with vectors or more than two axes, by one general contraction."""
+    op = Op(f"_dot_{side}_gradient", "g lhs rhs", attrs={"transpose_a": False, "transpose_b": False}, cost=cost.dot_gradient,
+            dtype=lambda dtypes, attrs: infer.same([dtypes[0], dtypes[2 if side == "left" else 1]], attrs),
+            shape=lambda shapes, attrs: shapes[1 if side == "left" else 2],
+            sample=lambda: [([np.ones((4,), np.float32), samples.grid(), samples.grid(1, 5)[0]], {})],
+            doc=f"Gradient of a dot product for its {side} side, for any number of axes.")
+
+    @op.forward("default, default, default -> default")
+    def _(k: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
+        return einsum(k.xp, g, left, right, attrs)
+
+
+def _left_any_rank(xp: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
+    turned = _transpose_if(right, attrs["transpose_b"], False)
+    left_turned = _transpose_if(left, attrs["transpose_a"], True)
+    rest = turned.reshape(turned.shape[0], -1)
+    made = g.reshape(-1, rest.shape[1]) @ rest.T
+    made = made.reshape(left_turned.shape)
+    return xp.moveaxis(made, -1, 0).copy() if attrs["transpose_a"] else made
+
+
+def _right_any_rank(xp: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
+    left_turned = _transpose_if(left, attrs["transpose_a"], True)
+    turned = _transpose_if(right, attrs["transpose_b"], False)
+    made = left_turned.reshape(-1, left_turned.shape[-1]).T @ g.reshape(-1, max(1, turned.size // max(1, turned.shape[0])))
+    made = made.reshape(turned.shape)
+    return xp.moveaxis(made, 0, -1).copy() if attrs["transpose_b"] else made
+
+
+_declare_high_rank("left", _left_any_rank)
+_declare_high_rank("right", _right_any_rank)

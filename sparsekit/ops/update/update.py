@@ -1,0 +1,296 @@
+"""Optimizer steps as operators that write to their weights and states, so that updates show in a profile.
+
+This module declares steps, and runs them on each kind of weight, gradient and state.
+Families: ``update_momentum``, ``update_adaptive``, ``update_precision`` (float16 weights with a float32 copy)
+and ``compat.ops.multi_update`` (lists of weights in one call).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...base.errors import DTypeError, StorageTypeError
+from ...core import cost, infer
+from ...core.op import REQUIRED, Op
+from ...storage import RowSparse, densify
+from .. import samples
+from ..limits import dense_inside
+
+__all__ = [
+    "STORES",
+    "Update",
+    "UpdateRule",
+    "apply_step",
+    "declare",
+    "example",
+    "first_type",
+    "numbers_of",
+    "rows_for",
+    "rows_of",
+    "state_of",
+]
+
+#: Storage types of weights, gradients and states.
+STORES = "default|row_sparse"
+
+_RULE = """
+
+With a row_sparse gradient and ``lazy_update=True`` only the rows that the gradient stores change, of the
+weight{states}: absent rows get no weight decay and their states rest.  ``lazy_update=False`` treats absent rows as
+zeros, which gives the dense result, and so does any step whose states have another storage type than the weight.
+Everything is computed on stored rows alone where that is the same.
+
+``g`` is the gradient times ``rescale_grad``; ``clip_gradient`` bounds its absolute value, and is off when negative.
+{order}  The result is the new weight; the weight itself is written where ``out`` is the weight.{written}"""
+
+
+class UpdateRule(NamedTuple):
+    """The kernel of an update of one weight, and its numbers.
+
+    Attributes
+    ----------
+    kernel : str
+    numbers : callable
+        ``numbers(dtype, attrs)`` gives the array of numbers that the kernel takes.
+    idle : callable
+        ``idle(attrs)``: whether a gradient of zero changes nothing.
+    flat : bool
+        Whether all elements are alike; otherwise rows are.
+    """
+
+    kernel: str
+    numbers: Callable[[Any, dict[str, Any]], Any]
+    idle: Callable[[dict[str, Any]], bool]
+    flat: bool = True
+
+
+class Update(Op):
+    """The record of an operator whose results are new weights, which its kernel writes in place.
+
+    Attributes
+    ----------
+    step : UpdateRule, optional
+        What the kernel runs for each weight.
+    group : int
+        Arrays a weight: with several weights, each is the first of so many inputs.
+    counter : str
+        Attribute that says how many weights there are then.
+    """
+
+    step: UpdateRule
+    group: int
+    counter: str
+
+    def __init__(self, name: str, inputs: str, *, step: UpdateRule | None = None, group: int = 0, counter: str = "num_weights",
+                 **declared: Any) -> None:
+        super().__init__(name, inputs, **declared)
+        self.group, self.counter = group, counter
+        if step is not None:
+            self.step = step
+
+    def weights(self, attrs: dict[str, Any]) -> range:
+        """Places of the weights among the inputs, one a result."""
+        return range(0, self.group * attrs[self.counter], self.group) if self.group else range(1)
+
+
+def first_type(dtypes: Any, attrs: dict[str, Any]) -> Any:
+    """The weight's element type."""
+    return dtypes[0]
+
+
+def example(states: int, signs: str = "", **attrs: Any) -> Callable[[], Any]:
+    """Samples of a step: weight, gradient and states, of which those marked ``+`` are positive; with few states lazy and not.
+    """
+
+    def make() -> Any:
+        arrays = [samples.grid(seed=seed) for seed in range(2 + states)]
+        for place, sign in enumerate(signs):
+            arrays[2 + place] = np.abs(arrays[2 + place]) + np.float32(0.5) if sign == "+" else arrays[2 + place]
+        return [(arrays, {"wd": 0.01, "rescale_grad": 0.5, "lazy_update": lazy, **attrs})
+                for lazy in (True, False) if lazy or states < 2]
+
+    return make
+
+
+def numbers_of(function: Callable[..., Any], bound: str = "clip_gradient") -> Callable[[Any, dict[str, Any]], Any]:
+    """A function of a type and attributes that gives the numbers a step takes, as an array that is kept.
+
+    ``function`` gets the attributes that its parameters name, and gives the numbers behind factor and bound.
+    """
+    code: Any = function.__code__
+    names = ("rescale_grad", bound, *code.co_varnames[: code.co_argcount])
+    values_of = operator.itemgetter(*names)
+
+    @functools.lru_cache(maxsize=256)
+    def pack(kind: str, values: tuple[Any, ...]) -> Any:
+        try:
+            # rounded first: 1 - beta of the rounded beta, so that the two add up to 1, as MXNet has them
+            rescale, limit, *others = np.array(values, kind).tolist()
+        except (TypeError, ValueError):
+            rescale = None
+        if rescale is None or None in values:
+            raise DTypeError(f"An optimizer step takes numbers for {', '.join(names)}, not {values!r}.")
+        return np.array([rescale, limit if limit >= 0 else math.inf, *function(*others)], kind)
+
+    return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
+
+
+def rows_of(store: Any, what: str = "weight") -> Any:
+    """The values of an array, to be written in place; a row_sparse one must hold all rows."""
+    if isinstance(store, RowSparse):
+        if store.data.shape[0] != store.shape[0]:
+            raise StorageTypeError(f"The row_sparse {what} stores {store.data.shape[0]} of its {store.shape[0]} rows.",
+                                   hint="a weight must hold every row; initializers make such weights.")
+        return store.data
+    return store
+
+
+def state_of(k: Any, store: Any) -> Any:
+    """The values of a state; a row_sparse one gets its missing rows as zeros first."""
+    if isinstance(store, RowSparse):
+        if store.data.shape[0] != store.shape[0]:
+            store.replace(RowSparse(densify(store, k.xp), k.xp.arange(store.shape[0]), store.shape, check=False))
+        return store.data
+    return store
+
+
+def _check_types(weight: Any, others: Any) -> None:
+    dtype = weight.dtype
+    if dtype.kind != "f":
+        raise DTypeError(f"An optimizer step takes floating-point weights, not {dtype}.", hint="cast it with astype('float32').")
+    for other in others:
+        if other.dtype != dtype:
+            raise DTypeError(f"The weight is {dtype} and its gradient or a state is {other.dtype}.",
+                             hint="they must be of one type; mp_ steps keep a float32 copy of a float16 weight.")
+
+
+def apply_step(k: Any, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any,
+               lazy: bool | None = None) -> None:
+    """Run a step on a weight and its states, in place.
+
+    Parameters
+    ----------
+    weight, states : store
+        Dense, or row_sparse.
+    grad : store
+    lazy : bool, optional
+        Skip rows that a row_sparse gradient does not store; by default as ``attrs`` say.  As in MXNet, it needs
+        states of the weight's storage type: a step on others is the dense one.
+    """
+    values, grown = rows_of(weight), [state_of(k, state) for state in states]
+    _check_types(values, (grad, *grown))
+    lazy = (attrs["lazy_update"] if lazy is None else lazy) and all(
+        isinstance(state, RowSparse) == isinstance(weight, RowSparse) for state in states)
+    if values.dtype.itemsize < 4 or not all(array.flags.c_contiguous for array in (values, *grown)):
+        _through_copies(k, step, attrs, values, grad, grown, lazy)
+        return
+    kernel, numbers = getattr(k, step.kernel), step.numbers(values.dtype, attrs)
+    if not isinstance(grad, RowSparse) and step.flat:
+        k.update_dense(kernel, values.reshape(1, -1), grad.reshape(1, -1), numbers, [state.reshape(1, -1) for state in grown])
+        return
+    table, grown = _table(values), [_table(state) for state in grown]
+    if not isinstance(grad, RowSparse):
+        k.update_rows(kernel, table, _table(grad), k.xp.arange(table.shape[0]), numbers, grown)
+        return
+    k.update_rows(kernel, table, _table(grad.data), grad.indices, numbers, grown)
+    if not lazy and not step.idle(attrs):
+        k.update_other_rows(kernel, table, grad.indices, numbers, grown)
+
+
+def _table(array: Any) -> Any:
+    """The array as (rows, width)."""
+    return array if array.ndim == 2 else array.reshape(array.shape[0], math.prod(array.shape[1:]))
+
+
+def _through_copies(k: Any, step: UpdateRule, attrs: dict[str, Any], values: Any, grad: Any, states: Any, lazy: bool) -> None:
+    """``apply_step`` on copies that a kernel can take: float16 as float32, strided as contiguous."""
+    rows: Any = slice(None)
+    if isinstance(grad, RowSparse):
+        rows, grad = (grad.indices, grad.data) if lazy or step.idle(attrs) else (
+            rows, dense_inside(k, grad, step.kernel))
+    dtype = np.dtype(np.float32) if values.dtype.itemsize < 4 else values.dtype
+    held = [k.xp.array(array[rows], dtype, order="C") for array in (values, *states)]
+    apply_step(k, step, attrs, held[0], k.xp.ascontiguousarray(grad, dtype), held[1:], True)
+    for array, new in zip((values, *states), held, strict=True):
+        array[rows] = new  # beyond 65,504 is infinite, as in any float16 operation
+
+
+def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: Callable[..., Any], formula: str, *,
+            signs: str = "", order: str = "", idle: Callable[[dict[str, Any]], bool] | None = None, flat: bool = True,
+            shape: Any = infer.same_shape, bound: str = "clip_gradient", sample: Any = None,
+            aliases: tuple[str, ...] = ()) -> Update:
+    """Declare a step ``name(weight, grad, *states, **attrs)`` that the kernel ``step`` computes.
+
+    Parameters
+    ----------
+    states : str
+        Their names.
+    attrs : dict
+        Attributes, ``lazy_update`` among them.
+    numbers : callable
+        The numbers the kernel takes after factor and bound, from the attributes its parameters name.
+    formula : str
+        First sentence of the documentation.
+    signs : str
+        Which states of the sample are positive.
+    order : str
+        Said in the documentation about weight decay.
+    idle : callable, optional
+        Whether, with these attributes, a gradient of zero changes nothing.
+    flat : bool
+        Whether all elements are alike; otherwise rows are.
+    """
+    count, chosen = len(states.split()), UpdateRule(step, numbers_of(numbers, bound), idle or _never, flat)
+    made = Update(
+        name, " ".join(["weight grad", states]).strip(), attrs=attrs, shape=shape, dtype=first_type, lane="update",
+        cost=cost.update, mutates=(0, *range(2, 2 + count)), aliases=aliases,
+        sample=sample or example(count, signs, **{key: 0.1 if key == "lr" else 2
+                                                  for key, value in attrs.items() if value is REQUIRED}),
+        doc=formula + _RULE.format(states=" and the states" if states else "", order=order,
+                                   written=f"  {states.replace(' ', ', ')} are always written." if states else ""),
+        step=chosen)
+
+    def run(k: Any, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
+        *arrays, given = arrays_and_attrs
+        apply_step(k, chosen, given, weight, grad, arrays)
+        return weight
+
+    if flat:
+        made.forward(", ".join(["default"] * (2 + count)) + " -> default")(_all_dense(chosen, run))
+    rows_for(made, 1 + count, run)
+    return made
+
+
+def _all_dense(step: UpdateRule, run: Callable[..., Any]) -> Callable[..., Any]:
+    """A fast path of ``run`` for small dense arrays, of which a network has many."""
+    kernel, numbers = step.kernel, step.numbers
+
+    def run_dense(k: Any, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:
+        dtype = weight.dtype
+        if dtype.char not in "fd" or grad.dtype is not dtype or not weight.flags.c_contiguous:
+            return run(k, weight, grad, *states_and_attrs)
+        *states, attrs = states_and_attrs
+        for state in states:
+            if state.dtype is not dtype or not state.flags.c_contiguous:
+                return run(k, weight, grad, *states_and_attrs)
+        k.update_dense(getattr(k, kernel), weight.reshape(1, -1), grad.reshape(1, -1), numbers(dtype, attrs),
+                       [state.reshape(1, -1) for state in states])
+        return weight
+
+    return run_dense
+
+
+def rows_for(made: Update, others: int, run: Callable[..., Any], last: str = "") -> None:
+    """Declare a step's rows: a dense or row_sparse weight, with that many arrays of either kind, and ``last``."""
+    for stype in ("default", "row_sparse"):
+        made.forward(", ".join([stype, *[STORES] * others, *[last] * bool(last)]) + f" -> {stype}")(run)
+
+
+def _never(attrs: dict[str, Any]) -> bool:
+    return False

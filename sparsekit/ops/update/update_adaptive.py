@@ -1,0 +1,272 @@
+"""Optimizer steps with a learning rate of each element, and the two phases of LAMB."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import ShapeError
+from ...core import cost, infer
+from ...core.op import REQUIRED, Op
+from ...storage import RowSparse
+from ..limits import dense_inside
+from .update import (
+    STORES,
+    Update,
+    UpdateRule,
+    apply_step,
+    declare,
+    example,
+    first_type,
+    numbers_of,
+    rows_for,
+    rows_of,
+    state_of,
+)
+from .update_momentum import sgd_update
+
+__all__ = ["adam_update", "adamw_update", "lamb_update_phase1", "lamb_update_phase2"]
+
+_TAIL = {"wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0}
+_LAZY, _ALL = {**_TAIL, "lazy_update": True}, {**_TAIL, "lazy_update": False}
+_BETAS = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
+_DECAYED = "Weight decay is added to ``g`` before that: ``g + wd * weight`` is what is bounded and averaged."
+
+
+def _moments(beta1: float, beta2: float) -> tuple[float, ...]:
+    return beta1, 1 - beta1, beta2, 1 - beta2
+
+
+adam_update = declare(
+    "adam_update", "mean var", "adam_step", {"lr": REQUIRED, **_BETAS, **_LAZY},
+    lambda lr, wd, epsilon, beta1, beta2: (lr, wd, epsilon, *_moments(beta1, beta2)),
+    "Adam: mean and var are moving means of ``g`` and ``g * g``; ``weight -= lr * mean / (sqrt(var) + epsilon)``, "
+    "without bias correction, which belongs in ``lr``.", signs=" +", order=_DECAYED)
+
+adamax_update = declare(
+    "adamax_update", "mean var", "adamax_step", {"lr": REQUIRED, "beta1": 0.9, "beta2": 0.999, **_ALL},
+    lambda lr, wd, beta1, beta2: (lr, wd, beta1, 1 - beta1, beta2),
+    "Adam by the largest gradient: ``var = max(beta2 * var, |g|); weight -= lr * mean / var``; elements whose gradient was "
+    "always zero rest.", signs=" +", order=_DECAYED)
+
+nadam_update = declare(
+    "nadam_update", "mean var", "nadam_step",
+    {"lr": REQUIRED, **_BETAS, "t": REQUIRED, "momentum": REQUIRED, "next_momentum": REQUIRED, "schedule": REQUIRED, **_ALL},
+    lambda lr, wd, epsilon, beta1, beta2, t, momentum, next_momentum, schedule: (
+        lr * (1 - momentum) / (1 - schedule), lr * next_momentum / (1 - schedule * next_momentum), wd, epsilon,
+        1 / (1 - beta2**t), *_moments(beta1, beta2)),
+    "Adam with Nesterov's momentum at step ``t``: ``weight -= lr * ((1 - momentum) * g / (1 - schedule) + next_momentum * "
+    "mean / (1 - schedule * next_momentum)) / (sqrt(var / (1 - beta2**t)) + epsilon)``; ``schedule`` is the product of all "
+    "momenta so far.", signs=" +", order=_DECAYED,
+    sample=example(2, " +", lr=0.1, t=2, momentum=0.45, next_momentum=0.46, schedule=0.2))
+
+adagrad_update = declare(
+    "_sparse_adagrad_update", "history", "adagrad_step", {"lr": REQUIRED, "epsilon": 1e-7, **_LAZY},
+    lambda lr, wd, epsilon: (lr, wd, epsilon),
+    "AdaGrad: ``history += g * g; weight -= lr * (g / sqrt(history + epsilon) + wd * weight)``.", signs="+",
+    idle=lambda attrs: bool(attrs["wd"] == 0), aliases=("adagrad_update",))
+
+
+def _one_a_row(shapes: Any, attrs: dict[str, Any]) -> Any:
+    weight = infer.same_shape(shapes[:2], attrs)
+    if len(weight) != 2 or tuple(shapes[2]) != (weight[0], 1):
+        raise ShapeError(f"the weight has shape {tuple(weight)} and the history {tuple(shapes[2])}.",
+                         hint="the weight has two dimensions, and the history one number a row: (rows, 1).")
+    return weight
+
+
+def _group_sample() -> Any:
+    return [([*arrays[:2], arrays[2][:, :1].copy()], {name: value for name, value in attrs.items() if name != "wd"})
+            for arrays, attrs in example(1, "+", lr=0.1)()]
+
+
+group_adagrad_update = declare(
+    "_contrib_group_adagrad_update", "history", "group_adagrad_step",
+    {"lr": REQUIRED, "rescale_grad": 1.0, "clip_gradient": -1.0, "epsilon": 1e-5, "lazy_update": True},
+    lambda lr, epsilon: (lr, epsilon),
+    "AdaGrad with one rate a row: ``history += mean(g * g, axis=1); weight -= lr * g / sqrt(history + epsilon)``.  There is "
+    "no weight decay.", idle=lambda attrs: True, flat=False, shape=_one_a_row, sample=_group_sample)
+
+_CLIPPED = {**_ALL, "clip_weights": -1.0}
+_CLIPPED = {name: _CLIPPED[name] for name in ("wd", "rescale_grad", "clip_gradient", "clip_weights", "lazy_update")}
+
+
+def _limit(bound: float) -> float:
+    return bound if bound >= 0 else math.inf
+
+
+rmsprop_update = declare(
+    "rmsprop_update", "n", "rmsprop_step", {"lr": REQUIRED, "gamma1": 0.95, "epsilon": 1e-8, **_CLIPPED},
+    lambda lr, wd, epsilon, gamma1, clip_weights: (lr, wd, epsilon, gamma1, 1 - gamma1, _limit(clip_weights)),
+    "RMSProp (Tieleman and Hinton): n is the moving mean of ``g * g``; ``weight -= lr * g / sqrt(n + epsilon)``; "
+    "``clip_weights`` then bounds the weight.", signs="+", order=_DECAYED)
+
+rmspropalex_update = declare(
+    "rmspropalex_update", "n g delta", "centered_rmsprop_step",
+    {"lr": REQUIRED, "gamma1": 0.95, "gamma2": 0.9, "epsilon": 1e-8, **_CLIPPED},
+    lambda lr, wd, epsilon, gamma1, gamma2, clip_weights: (
+        lr, wd, epsilon, gamma1, 1 - gamma1, _limit(clip_weights), gamma2),
+    "RMSProp (Graves): n and the state g are moving means of ``g * g`` and ``g``; ``delta = gamma2 * delta - lr * g / "
+    "sqrt(n - g * g + epsilon); weight += delta``; ``clip_weights`` then bounds the weight.", order=_DECAYED,
+    sample=lambda: [([weight, grad, np.abs(square) + 5, mean, delta], attrs)
+                    for (weight, grad, square, mean, delta), attrs in example(3, lr=0.1)()])
+
+ftrl_update = declare(
+    "ftrl_update", "z n", "ftrl_step", {"lr": REQUIRED, "lamda1": 0.01, "beta": 1.0, **_LAZY},
+    lambda lr, wd, lamda1, beta: (lr, wd, lamda1, beta),
+    "Follow the regularized leader: ``z += g - (sqrt(n + g * g) - sqrt(n)) * weight / lr; n += g * g``; ``weight = "
+    "(sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd)``, zero where ``|z| <= lamda1``.\n\nMXNet leaves absent rows "
+    "alone only where the weight is row_sparse too; here ``lazy_update`` says.", signs=" +")
+
+ftml_update = declare(
+    "ftml_update", "d v z", "ftml_step",
+    {"lr": REQUIRED, "beta1": 0.6, "beta2": 0.999, "epsilon": 1e-8, "t": REQUIRED, "wd": 0.0, "rescale_grad": 1.0,
+     "clip_grad": -1.0, "lazy_update": False},
+    lambda lr, wd, epsilon, t, beta1, beta2: (
+        (1 - beta1**t) / lr, 1 / (1 - beta2**t), wd, epsilon, *_moments(beta1, beta2)),
+    "Follow the moving leader, at step ``t``: v is the moving mean of ``g * g``, ``d = (1 - beta1**t) / lr * (sqrt(v / (1 - "
+    "beta2**t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d - beta1 * d_before) * weight; weight = -z / d``.",
+    signs="++", order=_DECAYED, bound="clip_grad")
+
+adadelta_update = declare(
+    "adadelta_update", "acc_g acc_delta", "adadelta_step", {"rho": 0.9, "epsilon": 1e-5, **_ALL},
+    lambda wd, epsilon, rho: (wd, epsilon, rho, 1 - rho),
+    "AdaDelta: acc_g and acc_delta are moving means of ``g * g`` and ``delta * delta``; ``delta = sqrt(acc_delta + epsilon) / "
+    "sqrt(acc_g + epsilon) * g; weight -= delta + wd * weight``.", signs="++")
+
+
+# AdamW: the factor of the gradient is an array; the step is skipped if it is zero, infinite or nan
+
+
+def rescaled_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    """Shape of the weight; the last input is the gradient's factor, one number."""
+    if math.prod(shapes[-1]) != 1:
+        raise ShapeError(f"rescale_grad must be one number, got shape {tuple(shapes[-1])}.", hint="it is one number.")
+    return infer.same_shape(shapes[:-1], attrs)
+
+
+def _rescaled_sample(states: int, signs: str) -> Any:
+    def make() -> Any:
+        found = []
+        for arrays, attrs in example(states, signs, lr=0.1, eta=0.5)():
+            del attrs["rescale_grad"]
+            found.append(([*arrays, np.array([0.5], np.float32)], attrs))
+        return found
+
+    return make
+
+
+_ADAMW = {"lr": REQUIRED, "eta": REQUIRED, **_BETAS, "wd": 0.0, "clip_gradient": -1.0, "lazy_update": False}
+_ADAMW_STEP = UpdateRule(
+    "adamw_step", numbers_of(lambda lr, eta, wd, epsilon, beta1, beta2: (
+        eta * lr, eta * wd, epsilon, *_moments(beta1, beta2))), lambda attrs: False)
+
+adamw_update = Update(
+    "_contrib_adamw_update", "weight grad mean var rescale_grad", attrs=_ADAMW, shape=rescaled_shape, dtype=first_type,
+    lane="update", cost=cost.update, mutates=(0, 2, 3), aliases=("_adamw_update",), sample=_rescaled_sample(2, " +"),
+    doc="Adam with weight decay apart: mean and var as Adam's; ``weight -= eta * (lr * mean / (sqrt(var) + epsilon) + wd * "
+        "weight)``.\n\n``g`` is the gradient times ``rescale_grad``, an array of one number; where that is zero, infinite or "
+        "nan nothing changes.  ``clip_gradient`` bounds ``g``.  With a row_sparse gradient, ``lazy_update=True`` changes only "
+        "the rows it stores; otherwise absent rows are zeros.", step=_ADAMW_STEP)
+
+
+def adamw_attrs(attrs: dict[str, Any], rescale: Any) -> dict[str, Any] | None:
+    """The attributes with the factor; None if the step is skipped."""
+    factor = float(rescale.reshape(-1)[0])
+    return {**attrs, "rescale_grad": factor} if factor != 0 and math.isfinite(factor) else None
+
+
+def _adamw(k: Any, weight: Any, grad: Any, mean: Any, var: Any, rescale: Any, attrs: Any) -> Any:
+    given = adamw_attrs(attrs, rescale)
+    if given is not None:
+        apply_step(k, _ADAMW_STEP, given, weight, grad, (mean, var))
+    return weight
+
+
+rows_for(adamw_update, 3, _adamw, "default")
+
+
+# LAMB: the first phase makes the step, the caller its and the weight's norm, the second phase takes it
+
+_LAMB = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6, "t": REQUIRED, "bias_correction": True, "wd": REQUIRED,
+         "rescale_grad": 1.0, "clip_gradient": -1.0, "lazy_update": False}
+_LAMB_STEP = UpdateRule(
+    "lamb_step", numbers_of(lambda wd, epsilon, t, bias_correction, beta1, beta2: (
+        *((1 / (1 - beta1**t), 1 / (1 - beta2**t)) if bias_correction else (1.0, 1.0)), wd, epsilon,
+        *_moments(beta1, beta2))), lambda attrs: False)
+
+lamb_update_phase1 = Op(
+    "lamb_update_phase1", "weight grad mean var", attrs=_LAMB, shape=infer.same_shape, dtype=first_type, lane="update",
+    cost=cost.update, mutates=(2, 3), asked="the result is the step of a weight that is dense",
+    sample=lambda: [(arrays, {**attrs, "lazy_update": lazy})
+                    for arrays, attrs in example(2, " +", t=2)() for lazy in (True, False)],
+    doc="First phase of LAMB, its step: ``mean / (1 - beta1**t) / (sqrt(var / (1 - beta2**t)) + epsilon) + wd * weight``, "
+        "with mean and var as Adam's of the gradient times ``rescale_grad``, which ``clip_gradient`` bounds where it is not "
+        "negative; without ``bias_correction`` not divided.\n\nWith a row_sparse gradient and "
+        "``lazy_update=True`` the step is row_sparse, and absent rows of mean and var rest; otherwise absent rows are zeros.")
+
+
+def lamb_phase1(k: Any, weight: Any, grad: Any, mean: Any, var: Any, attrs: dict[str, Any]) -> Any:
+    """The step of LAMB; mean and var are written."""
+    partial = isinstance(weight, RowSparse) and weight.data.shape[0] != weight.shape[0]
+    values = dense_inside(k, weight, "lamb_update_phase1") if partial else rows_of(weight)
+    if not (isinstance(grad, RowSparse) and attrs["lazy_update"]):
+        out = k.xp.empty(values.shape, values.dtype)
+        apply_step(k, _LAMB_STEP, attrs, values, dense_inside(k, grad, "lamb_update_phase1"), (out, mean, var))
+        return out
+    rows, states = grad.indices, [state_of(k, state) for state in (mean, var)]
+    parts = [k.xp.ascontiguousarray(array[rows]) for array in (values, values, *states)]
+    apply_step(k, _LAMB_STEP, attrs, parts[0], grad.data, parts[1:])
+    for state, part in zip(states, parts[2:], strict=True):
+        state[rows] = part
+    return RowSparse(parts[1], rows.copy(), weight.shape, check=False)
+
+
+lamb_update_phase1.forward(f"{STORES}, row_sparse, {STORES}, {STORES} -> row_sparse", lazy_update=True)(lamb_phase1)
+lamb_update_phase1.forward(", ".join([STORES] * 4) + " -> default")(lamb_phase1)
+
+_RATIO = """
+
+``r1`` and ``r2`` are the norms of the weight and of the step ``g``, arrays of one number; the rate is ``lr * r1 / r2``,
+or ``lr`` where one of them is zero.  ``lower_bound`` and ``upper_bound`` bound ``r1`` where they are not negative."""
+
+
+def _ratio_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    for place in (2, 3):
+        if math.prod(shapes[place]) != 1:
+            raise ShapeError(f"r{place - 1} must be one number, got shape {tuple(shapes[place])}.",
+                             hint="it is one number, the norm.")
+    return infer.same_shape([*shapes[:2], *shapes[4:]], attrs)
+
+
+def _ratio_sample(copies: int = 0) -> Any:
+    def make() -> Any:
+        arrays = example(copies)()[0][0]
+        norms = [np.array([value], np.float32) for value in (2.0, 4.0)]
+        return [([*arrays[:2], *norms, *arrays[2:]], {"lr": 0.1, "lower_bound": lower, "upper_bound": upper})
+                for lower, upper in ((-1.0, -1.0), (3.0, -1.0), (-1.0, 1.0))]
+
+    return make
+
+
+lamb_update_phase2 = Update(
+    "lamb_update_phase2", "weight g r1 r2", attrs={"lr": REQUIRED, "lower_bound": -1.0, "upper_bound": -1.0},
+    shape=_ratio_shape, dtype=first_type, lane="update", cost=cost.update, mutates=(0,), sample=_ratio_sample(),
+    doc="Second phase of LAMB: ``weight -= lr * r1 / r2 * g``." + _RATIO)
+
+
+def lamb_phase2(k: Any, weight: Any, step: Any, norm: Any, step_norm: Any, attrs: dict[str, Any]) -> Any:
+    """Write the weight."""
+    first, second = (float(array.reshape(-1)[0]) for array in (norm, step_norm))
+    first = max(first, attrs["lower_bound"]) if attrs["lower_bound"] >= 0 else first
+    first = min(first, attrs["upper_bound"]) if attrs["upper_bound"] >= 0 else first
+    rate = attrs["lr"] * (1.0 if first == 0 or second == 0 else first / second)
+    plain = {"lr": rate, "wd": 0.0, "rescale_grad": 1.0, "clip_gradient": -1.0, "lazy_update": True}
+    apply_step(k, sgd_update.step, plain, weight, step, ())
+    return weight
+
+
+for _weight in ("default", "row_sparse"):
+    lamb_update_phase2.forward(f"{_weight}, {STORES}, default, default -> {_weight}")(lamb_phase2)

@@ -1,0 +1,131 @@
+"""Optimizer steps of float16 weights that are computed on a float32 copy of them, ``weight32``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...base.errors import DTypeError
+from ...core import cost, infer
+from ...core.op import Op
+from ...storage import RowSparse
+from .update import STORES, Update, UpdateRule, apply_step, first_type, rows_for, rows_of
+from .update_adaptive import (
+    adamw_attrs,
+    adamw_update,
+    lamb_phase1,
+    lamb_phase2,
+    lamb_update_phase1,
+    lamb_update_phase2,
+    rescaled_shape,
+)
+from .update_momentum import nag_mom_update, sgd_mom_update, sgd_update
+
+__all__ = ["mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "step_precisely"]
+
+_SAID = ", computed on ``weight32``, a float32 copy of the float16 weight, which gets the result too."
+
+
+def _widened(grad: Any, dtype: Any) -> Any:
+    """The gradient in the type of the copy."""
+    if isinstance(grad, RowSparse):
+        return RowSparse(grad.data.astype(dtype, copy=False), grad.indices, grad.shape, check=False)
+    return grad.astype(dtype, copy=False)
+
+
+def _copied(weight: Any, copy: Any, rows: Any) -> None:
+    """Give the weight the values of its copy."""
+    values, exact = rows_of(weight), rows_of(copy, "float32 copy of the weight")
+    values[rows] = exact[rows]  # beyond 65,504 is infinite, as in any float16 operation
+
+
+def step_precisely(k: Any, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any, copy: Any) -> None:
+    """Run a step on the copy of a weight, and give the weight the result."""
+    if copy.dtype.itemsize < weight.dtype.itemsize:
+        raise DTypeError(f"weight32 is {copy.dtype}, less precise than the {weight.dtype} weight.", hint="it is a float32 copy.")
+    apply_step(k, step, attrs, copy, _widened(grad, copy.dtype), states)
+    few = isinstance(grad, RowSparse) and (attrs["lazy_update"] or step.idle(attrs))
+    _copied(weight, copy, grad.indices if few else slice(None))
+
+
+def _halved(plain: Op, states: int) -> Any:
+    """Samples of a step as float16 weight and gradient, with the float32 copy behind the states."""
+
+    def make() -> Any:
+        return [([arrays[0].astype(np.float16), arrays[1].astype(np.float16), *arrays[2:2 + states], arrays[0],
+                  *arrays[2 + states:]], attrs) for arrays, attrs in plain.sample()]
+
+    return make
+
+
+def _declare(plain: Update, states: str) -> Update:
+    count = len(states.split())
+    made = Update(
+        f"mp_{plain.name}", " ".join(["weight grad", states, "weight32"]), attrs=plain.attrs, shape=infer.same_shape,
+        dtype=first_type, lane="update", cost=cost.update, mutates=(0, *range(2, 3 + count)), sample=_halved(plain, count),
+        doc=f"``{plain.name}``{_SAID}\n\n{plain.doc}", step=plain.step)
+
+    def run(k: Any, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
+        *arrays, copy, attrs = arrays_and_attrs
+        step_precisely(k, made.step, attrs, weight, grad, arrays, copy)
+        return weight
+
+    rows_for(made, 2 + count, run)
+    return made
+
+
+mp_sgd_update = _declare(sgd_update, "")
+mp_sgd_mom_update = _declare(sgd_mom_update, "mom")
+mp_nag_mom_update = _declare(nag_mom_update, "mom")
+
+mp_adamw_update = Update(
+    "_contrib_mp_adamw_update", "weight grad mean var weight32 rescale_grad", attrs=adamw_update.attrs, shape=rescaled_shape,
+    dtype=first_type, lane="update", cost=cost.update, mutates=(0, 2, 3, 4), aliases=("_mp_adamw_update",),
+    sample=_halved(adamw_update, 2), doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}", step=adamw_update.step)
+
+
+def _adamw(k: Any, weight: Any, grad: Any, mean: Any, var: Any, copy: Any, rescale: Any, attrs: Any) -> Any:
+    given = adamw_attrs(attrs, rescale)
+    if given is not None:
+        step_precisely(k, mp_adamw_update.step, given, weight, grad, (mean, var), copy)
+    return weight
+
+
+rows_for(mp_adamw_update, 4, _adamw, "default")
+
+mp_lamb_update_phase1 = Op(
+    "mp_lamb_update_phase1", "weight grad mean var weight32", attrs=lamb_update_phase1.attrs, shape=infer.same_shape,
+    dtype=lambda dtypes, attrs: dtypes[4], lane="update", cost=cost.update, mutates=(2, 3), asked=lamb_update_phase1.asked,
+    sample=_halved(lamb_update_phase1, 2),
+    doc="``lamb_update_phase1`` by ``weight32``, a float32 copy of the float16 weight; the step is float32.\n\n"
+        + lamb_update_phase1.doc)
+
+
+def _phase1(k: Any, _weight: Any, grad: Any, mean: Any, var: Any, copy: Any, attrs: Any) -> Any:
+    return lamb_phase1(k, copy, _widened(grad, copy.dtype), mean, var, attrs)
+
+
+_REST = ", ".join([STORES] * 3)
+mp_lamb_update_phase1.forward(f"{STORES}, row_sparse, {_REST} -> row_sparse", lazy_update=True)(_phase1)
+mp_lamb_update_phase1.forward(f"{STORES}, {STORES}, {_REST} -> default")(_phase1)
+
+
+def _ratio_sample() -> Any:
+    return [([arrays[0].astype(np.float16), *arrays[1:], arrays[0]], attrs) for arrays, attrs in lamb_update_phase2.sample()]
+
+
+mp_lamb_update_phase2 = Update(
+    "mp_lamb_update_phase2", "weight g r1 r2 weight32", attrs=lamb_update_phase2.attrs, shape=lamb_update_phase2.shape,
+    dtype=first_type, lane="update", cost=cost.update, mutates=(0, 4), sample=_ratio_sample,
+    doc=f"``lamb_update_phase2``{_SAID}  (MXNet leaves ``weight32`` as it was.)\n\n{lamb_update_phase2.doc}")
+
+
+def _phase2(k: Any, weight: Any, step: Any, norm: Any, step_norm: Any, copy: Any, attrs: Any) -> Any:
+    lamb_phase2(k, copy, step, norm, step_norm, attrs)
+    _copied(weight, copy, step.indices if isinstance(step, RowSparse) else slice(None))
+    return weight
+
+
+for _stype in ("default", "row_sparse"):
+    mp_lamb_update_phase2.forward(f"{_stype}, {STORES}, default, default, {STORES} -> {_stype}")(_phase2)

@@ -1,0 +1,17 @@
+"""The words for stores in annotations; imported ``if TYPE_CHECKING`` alone, as ``base.types``."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ..base.types import Array
+from .csr import CSR
+from .row_sparse import RowSparse
+
+__all__ = ["Sparse", "Store"]
+
+#: What a sparse array is made of.
+Sparse: TypeAlias = CSR | RowSparse
+
+#: What any array is made of.
+Store: TypeAlias = Array | CSR | RowSparse

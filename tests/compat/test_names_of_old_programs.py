@@ -1,0 +1,272 @@
+"""What exists for programs written for MXNet alone gives what MXNet 1.9.1 gives."""
+
+import importlib.util
+import json
+import logging
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sparsekit as mx
+from sparsekit.base.errors import (
+    DTypeError,
+    GradientError,
+    NotImplementedForSymbol,
+    ParameterError,
+    UnknownNameError,
+    UnsupportedError,
+)
+
+TESTS = Path(__file__).resolve().parents[1]
+GOLDEN = dict(json.loads((TESTS / "golden" / "compat.json").read_text(encoding="utf-8"))["cases"])
+
+
+def _cases():
+    spec = importlib.util.spec_from_file_location("compat_cases", TESTS / "oracle" / "compat_cases.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.CASES
+
+
+CASES = {case.__name__: case for case in _cases()}
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was():
+    yield
+    mx.util.set_np_shape(False)
+    logging.getLogger("a logger of a test").handlers.clear()
+
+
+def test_every_case_is_recorded():
+    assert list(CASES) == list(GOLDEN)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_mxnet_gives(name):
+    found = CASES[name](mx)
+    assert json.loads(json.dumps(found)) == GOLDEN[name]
+
+
+# symbols of what was recorded
+
+
+def test_the_symbol_of_a_recording_computes_the_same():
+    x, w, c = (mx.nd.random.normal(shape=shape) for shape in ((4, 3), (5, 3), (4, 5)))
+    for array in (x, w):
+        array.attach_grad()
+    with mx.autograd.record():
+        y = mx.nd.log_softmax(mx.nd.FullyConnected(x, w, no_bias=True, num_hidden=5) * 3 + c, axis=1)[1:3]
+    symbol = mx.autograd.get_symbol(y)
+    assert symbol.list_arguments() == ["var0", "var1", "null0"]
+    executor = symbol.bind(mx.cpu(), [x, w, c])
+    assert executor.forward()[0].asnumpy().tolist() == y.asnumpy().tolist()
+
+
+def test_an_array_without_history_has_no_symbol():
+    with pytest.raises(GradientError, match="not computed while recording"):
+        mx.autograd.get_symbol(mx.nd.ones((2,)))
+    with pytest.raises(DTypeError):
+        mx.autograd.get_symbol(3)
+
+
+def test_a_hybridized_block_has_no_symbol_when_recorded():
+    net = mx.gluon.nn.Dense(2)
+    net.initialize()
+    net.hybridize()
+    with mx.autograd.record():
+        y = net(mx.nd.ones((1, 3)))
+    with pytest.raises(UnsupportedError, match="hybridized"):
+        mx.autograd.get_symbol(y)
+
+
+def test_the_optimized_symbol_outlives_a_reshape():
+    executor = mx.sym.exp(mx.sym.var("a")).simple_bind(mx.cpu(), a=(2,))
+    assert executor.reshape(a=(1,)).get_optimized_symbol() is executor.get_optimized_symbol()
+
+
+# shapes
+
+
+def test_the_meaning_of_zero_belongs_to_a_thread_and_ends_with_its_block():
+    seen = []
+
+    def fails_inside():
+        with mx.np_shape():
+            worker = threading.Thread(target=lambda: seen.append(mx.is_np_shape()))
+            worker.start()
+            worker.join()
+            seen.append(mx.is_np_shape())
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails_inside()
+    assert (seen, mx.is_np_shape()) == ([False, True], False)
+
+
+def test_parameters_wait_for_their_sizes_inside_np_shape():
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Dense(3), mx.gluon.nn.Dense(2))
+    net.initialize()
+    with mx.np_shape():
+        assert net(mx.nd.ones((4, 5))).shape == (4, 2)
+    assert net[0].weight.shape == (3, 5)
+
+
+def test_only_functions_and_classes_are_decorated():
+    with pytest.raises(DTypeError, match="can only decorate"):
+        mx.util.use_np_shape(3)
+
+
+# operators, stores, features, loggers
+
+
+def test_operators_of_ones_own_are_listed_beside_the_librarys():
+    @mx.operator.register("an_operator_of_a_test")
+    class _(mx.operator.CustomOpProp):
+        pass
+
+    assert "an_operator_of_a_test" in mx.operator.get_all_registered_operators()
+    with pytest.raises(UnknownNameError, match="nonsense"):
+        mx.operator.get_operator_arguments("nonsense")
+    found = mx.operator.get_operator_arguments("clip")
+    assert found.narg == len(found.names) == len(found.types)
+    assert mx.operator.get_operator_arguments("FullyConnected").types[3] == "required"
+
+
+def test_a_trainer_takes_the_store_of_tests():
+    weight = mx.gluon.Parameter("weight", shape=(2,))
+    weight.initialize(mx.init.One())
+    trainer = mx.gluon.Trainer({"weight": weight}, "sgd", {"learning_rate": 0.5}, kvstore=mx.kv.create("TestStore"),
+                               update_on_kvstore=False)
+    with mx.autograd.record():
+        loss = weight.data() * 2
+    loss.backward()
+    trainer.step(1)
+    assert weight.data().asnumpy().tolist() == [0, 0]
+    with pytest.raises(ValueError, match="capability"):
+        mx.kv.create("teststore").is_capable("nonsense")
+
+
+def test_a_feature_that_does_not_exist_is_refused():
+    with pytest.raises(UnknownNameError, match="NONSENSE"):
+        mx.runtime.Features().is_enabled("NONSENSE")
+
+
+def test_a_logger_writes_to_a_file(tmp_path):
+    logger = mx.log.get_logger("a logger that writes to a file", str(tmp_path / "log"), level=mx.log.INFO)
+    logger.info("said")
+    for handler in logger.handlers:
+        handler.close()
+    logger.handlers.clear()
+    assert (tmp_path / "log").read_text() == "said\n"
+    with pytest.warns(DeprecationWarning, match="get_logger"):
+        assert mx.log.getLogger("a logger that writes to a file") is logger
+
+
+def test_the_error_of_symbols_is_one_of_ours():
+    with pytest.raises(NotImplementedForSymbol, match="Hint: bind"):
+        mx.sym.var("a").asnumpy()
+    assert issubclass(NotImplementedForSymbol, UnsupportedError)
+
+
+# helpers of tests
+
+
+def test_random_sparse_arrays_are_what_their_parts_say():
+    array, (values, rows) = mx.test_utils.rand_sparse_ndarray((50, 3), "row_sparse", density=0.5)
+    assert array.indices.asnumpy().tolist() == rows.tolist()
+    assert array.data.asnumpy().tolist() == values.tolist()
+    assert 10 < len(rows) < 40
+    array, (starts, columns, values) = mx.test_utils.rand_sparse_ndarray((50, 30), "csr", density=0.1, dtype="float64",
+                                                                         modifier_func=lambda x: x + 1)
+    assert (array.dtype, values.asnumpy().min() >= 1, 75 < len(values) < 225) == (np.float64, True, True)
+    assert (array.indptr.asnumpy() == starts.asnumpy()).all()
+    assert (array.indices.asnumpy() == columns.asnumpy()).all()
+    assert mx.test_utils.rand_sparse_ndarray((5, 3), "csr", density=1.0)[0].asnumpy().all()
+    for arguments in ({"density": 2}, {"distribution": "powerlaw"}):
+        with pytest.raises(mx.MXNetError):
+            mx.test_utils.rand_sparse_ndarray((5, 3), "csr", **arguments)
+    with pytest.raises(mx.MXNetError):
+        mx.test_utils.rand_sparse_ndarray((5, 3), "default")
+
+
+def test_random_numbers_are_those_of_the_seed():
+    draws = []
+    for _ in range(2):
+        mx.random.seed(3)
+        tests = mx.test_utils
+        arrays = tests.random_uniform_arrays((2,), (1,), low=3, high=4)
+        draws.append([tests.rand_shape_nd(4), tests.random_sample(range(9), 4), tests.rand_coord_2d(0, 9, 9, 20),
+                      [array.tolist() for array in arrays]])
+    assert draws[0] == draws[1]
+    assert 9 <= draws[0][2][1] < 20
+    assert all(3 <= value < 4 for array in draws[0][3] for value in array)
+
+
+def test_a_location_names_every_argument():
+    with pytest.raises(ParameterError, match="do not match"):
+        mx.test_utils.check_symbolic_forward(mx.sym.exp(mx.sym.var("a")), {"b": np.ones(1)}, [np.ones(1)])
+
+
+def test_contexts_and_types_are_consistent_or_not():
+    both = [{"ctx": mx.cpu(place), "a": (2, 3), "type_dict": {"a": kind}} for place, kind in ((0, np.float64), (1, np.float32))]
+    found = mx.test_utils.check_consistency(mx.sym.exp(mx.sym.var("a"), name="e"), both)
+    assert {array.dtype for array in found.values()} == {np.dtype(np.float64)}
+    assert set(found) == {"e_output", "a"}
+    with pytest.raises(AssertionError, match="e_output of"):
+        mx.test_utils.check_consistency([mx.sym.exp(mx.sym.var("a"), name="e"), mx.sym.log(mx.sym.var("a"), name="e")], both,
+                                        use_uniform=True)
+
+
+def test_a_test_by_chance_is_run_again():
+    runs = []
+
+    @mx.test_utils.retry(3)
+    def by_chance(needed):
+        runs.append(needed)
+        assert len(runs) >= needed
+
+    by_chance(3)
+    assert runs == [3, 3, 3]
+    runs.clear()
+    with pytest.raises(AssertionError):
+        by_chance(4)
+    assert len(runs) == 3
+
+
+def test_shared_memory_and_equal_graphs():
+    x = mx.nd.ones((2,))
+    assert mx.test_utils.same_array(x, x)
+    assert not mx.test_utils.same_array(x, x.copy())
+    assert x.asnumpy().tolist() == [1, 1]
+    a, b = mx.sym.var("a"), mx.sym.var("b")
+    assert mx.test_utils.same_symbol_structure(a + b, b + a)
+    assert not mx.test_utils.same_symbol_structure(a + b, a + a)
+    assert not mx.test_utils.same_symbol_structure(a + b, a - b)
+
+
+def test_the_default_context_is_set_for_a_thread():
+    mx.test_utils.set_default_context(mx.cpu(3))
+    try:
+        assert mx.nd.ones((1,)).context == mx.test_utils.default_context() == mx.cpu(3)
+    finally:
+        mx.test_utils.set_default_context(mx.cpu(0))
+
+
+def test_what_is_written_to_stderr_is_lost(capfd):
+    with mx.test_utils.discard_stderr():
+        os.write(2, b"lost")
+    os.write(2, b"kept")
+    assert capfd.readouterr().err in ("kept", "lostkept")  # where pytest has put an object in the place of the file
+
+
+def test_checks_by_chance_see_a_wrong_generator():
+    draw = np.random.default_rng(1)
+    assert mx.test_utils.mean_check(lambda n: draw.normal(2, 3, n), 2, 3, 10_000)
+    assert not mx.test_utils.mean_check(lambda n: draw.normal(2.2, 3, n), 2, 3, 10_000)
+    assert mx.test_utils.var_check(lambda n: draw.normal(2, 3, n), 3, 10_000)
+    assert not mx.test_utils.var_check(lambda n: draw.normal(2, 3.3, n), 3, 10_000)

@@ -1,0 +1,52 @@
+"""The registry knows operators before the modules that declare them are imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from sparsekit.core.op import Op, find, registry
+from sparsekit.ops import declared
+
+AT_IMPORT = """
+import json, sys
+import sparsekit as mx
+from sparsekit.core.op import registry
+loaded = sorted(name for name in sys.modules if name.startswith("sparsekit."))
+known = sorted(registry)
+counted, held = len(registry), "CTCLoss" in registry
+dir(mx.nd), dir(mx.nd.linalg)
+assert sorted(name for name in sys.modules if name.startswith("sparsekit.")) == loaded, "telling names imports modules"
+assert not any(name.startswith("sparsekit.compat") for name in loaded)
+print(json.dumps({"known": known, "counted": counted, "held": held, "all": sorted(dict(registry.items()))}))
+"""
+
+
+def test_names_are_known_before_their_modules_are_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_IMPORT], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["held"]
+    assert found["known"] == found["all"]
+    assert found["counted"] == len(found["all"]) > 400
+
+
+@pytest.mark.parametrize("module", sorted(declared.LATER))
+def test_a_module_that_loads_later_declares_the_names_it_is_listed_with(module: str) -> None:
+    found = {name for name, op in registry.items() if op._module["__name__"] == f"sparsekit.{module}"}
+    assert found == set(declared.LATER[module].split())
+
+
+def test_an_operator_of_ones_own_is_found_and_goes() -> None:
+    op = Op("_of_my_own", "data", shape=lambda shapes, attrs: shapes[0], sample=list, doc="")
+    try:
+        assert find("_of_my_own") is op
+        assert "_of_my_own" in registry
+        assert "_of_my_own" in list(registry)
+    finally:
+        del registry["_of_my_own"]
+    assert "_of_my_own" not in registry
+    assert registry.get("_of_my_own") is None

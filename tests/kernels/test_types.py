@@ -1,0 +1,132 @@
+"""The declarations of kernels match the kernels of both folders, and mypy refuses what does not fit them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparsekit.kernels import FILES, types
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "sparsekit" / "kernels"
+
+#: Members of ``ArrayModule`` that only cupy has.
+CUPYS = {"cuda", "get_default_memory_pool"}
+
+
+def parameters(node: ast.FunctionDef) -> list[str]:
+    return [argument.arg for argument in [*node.args.args, *node.args.kwonlyargs]]
+
+
+def declared(name: str) -> dict[str, list[str]]:
+    """The methods of a Protocol of ``kernels/types.py``, with the names of their parameters."""
+    module = ast.parse((KERNELS / "types.py").read_text(encoding="utf-8"))
+    found = next(node for node in module.body if isinstance(node, ast.ClassDef) and node.name == name)
+    steps = {node.target.id: ["a step"] for node in found.body if isinstance(node, ast.AnnAssign)
+             and isinstance(node.target, ast.Name) and getattr(node.annotation, "id", "") == "UpdateStep"}
+    return steps | {node.name: parameters(node)[1:] for node in found.body if isinstance(node, ast.FunctionDef)}
+
+
+def is_step(node: ast.FunctionDef) -> bool:
+    """Whether a kernel is called as ``UpdateStep`` says, or made such by ``over_rows``."""
+    return (any(ast.unparse(one).startswith("over_rows(") for one in node.decorator_list)
+            or parameters(node)[:5] == ["weight", "data", "indices", "moves", "numbers"])
+
+
+def written(device: str) -> dict[str, list[str]]:
+    """The kernels of one device that ``FILES`` lists, with the names of their parameters."""
+    return {
+        node.name: ["a step"] if is_step(node) else parameters(node)
+        for file, names in FILES.items()
+        for node in ast.parse((KERNELS / device / f"{file}.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name in names
+    }
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_every_kernel_is_declared_with_its_parameters(device):
+    assert declared("Kernels") == written(device)
+
+
+def test_numpy_has_every_declared_function():
+    assert [name for name in declared("ArrayModule") if not hasattr(np, name)] == sorted(CUPYS)
+    assert [name for name in declared("Solvers") if not hasattr(np.linalg, name)] == []
+
+
+def test_the_functions_declared_as_universal_are():
+    universal = [node.name for node in ast.walk(ast.parse((KERNELS / "types.py").read_text(encoding="utf-8")))
+                 if isinstance(node, ast.FunctionDef) and getattr(node.returns, "id", "") == "Ufunc"]
+    assert len(universal) > 30
+    assert [name for name in universal if not isinstance(getattr(np, name), np.ufunc)] == []
+
+
+def test_the_names_exist_at_run_time_too():
+    assert all(hasattr(types, name) for name in types.__all__)
+
+
+PLANTED = '''
+from sparsekit.base.types import Attrs, Indices, Values
+from sparsekit.kernels import for_device
+from sparsekit.kernels.types import Kernels
+from sparsekit.storage import CSR, RowSparse, convert
+from sparsekit.storage.types import Store
+
+
+def product(k: Kernels, left: CSR, right: Values, out: Values) -> None:
+    k.csr_dot_dense(left.data, left.indices, left.indptr, right, out)
+    k.csr_dot_dens(left.data, left.indices, left.indptr, right, out)       # a misspelt kernel
+    k.csr_dot_dense(left.data, left.nosuchfield, left.indptr, right, out)  # a wrong field
+    k.csr_dot_dense(left.indices, left.data, left.indptr, right, out)      # two arguments swapped
+    k.csr_dot_dense(left.data, left.indices, left.indptr, right)           # one argument too few
+    k.csr_dot_dense(left, right, out, left.indptr, right)                  # a store in the place of its values
+    k.xp.zeroes(left.shape)                                                # a misspelt function
+
+
+def converted(store: Store, rows: RowSparse) -> CSR:
+    found = convert(store, "csr")
+    convert("csr", store)                                                  # two arguments swapped
+    store.indptr                                                           # what not every store has
+    rows.indptr                                                            # what no row-sparse store has
+    for_device("cpu").dense_to_csr(found)                                  # a sparse store in the place of a dense array
+    return found
+'''
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory):
+    """Line of the planted module -> what mypy says of it."""
+    file = tmp_path_factory.mktemp("planted") / "planted.py"
+    file.write_text(PLANTED, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--no-error-summary", "--cache-dir",
+         str(file.parent / "cache"), "--follow-imports", "silent", str(file)],
+        capture_output=True, text=True, cwd=ROOT, timeout=400)
+    assert done.returncode in (0, 1), done.stderr
+    return {int(line): f"{text}" for line, text in re.findall(r"planted\.py:(\d+): error: (.*)", done.stdout)}
+
+
+@pytest.mark.slow
+def test_mypy_refuses_every_planted_mistake_and_nothing_else(refused):
+    lines = PLANTED.splitlines()
+    assert sorted(refused) == [number for number, line in enumerate(lines, 1) if "  # " in line], refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("planted", "said"),
+    [
+        ("csr_dot_dens(", '"Kernels" has no attribute "csr_dot_dens"'),
+        ("nosuchfield", '"CSR" has no attribute "nosuchfield"'),
+        ("left.indices, left.data", 'Argument 2 to "csr_dot_dense" of "Kernels" has incompatible type'),
+        ('convert("csr"', "No overload variant"),
+    ],
+)
+def test_mypy_says_what_is_wrong(refused, planted, said):
+    number = next(number for number, line in enumerate(PLANTED.splitlines(), 1) if planted in line)
+    assert said in refused[number]

@@ -1,0 +1,168 @@
+"""The mutation runner: which faults it plants, that it finds those that tests miss, and that it can be stopped and go on."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import run  # noqa: E402
+from mutants import is_equivalent, mutants  # noqa: E402
+
+SOURCE = '''"""A module."""
+from typing import Any
+
+LIMIT = 3
+
+
+class Kind:
+    """A class."""
+
+    def method(self, values: list[int], axis: int = 0) -> Any:
+        """Nothing in here changes: 1 + 1."""
+        if values and axis < 2:
+            raise ValueError(f"{axis + 1}")
+        values.append(axis - 1)
+        return max(values[1:], default=LIMIT)
+
+
+def outer(x, y=True):
+    total = 0.5
+    for number in range(x):
+        total += number
+        if not y:
+            continue
+    return [lambda item: outer(item, total), x.astype("float32")]
+'''
+
+
+def found():
+    return {(m.kind, m.before, m.after.strip("()")) for m in mutants("m.py", SOURCE)}
+
+
+@pytest.mark.parametrize("fault", [
+    ("other comparison", "axis < 2", "axis <= 2"), ("comparison turned", "axis < 2", "axis > 2"),
+    ("and/or", "values and axis < 2", "values or axis < 2"), ("condition dropped", "values and axis < 2", "values"),
+    ("condition negated", "values and axis < 2", "not (values and axis < 2"),
+    ("sign dropped", "not y", "y"), ("other operation", "axis - 1", "axis + 1"),
+    ("operands swapped", "axis - 1", "1 - axis"), ("off by one", "3", "4"), ("off by one", "3", "2"),
+    ("other constant", "True", "False"), ("other constant", "0.5", "1.0"),
+    ("statement dropped", "values.append(axis - 1)", "pass"), ("statement dropped", "total += number", "pass"),
+    ("other operation", "total += number", "total -= number"),
+    ("other jump", "continue", "break"), ("other function", "max", "min"), ("slice dropped", "values[1:]", "values"),
+    ("keyword dropped", "max(values[1:], default=LIMIT)", "max(values[1:]"), ("other type", '"float32"', "'float64'"),
+    ("arguments swapped", "outer(item, total)", "outer(total, item"), ("off by one", "0", "1"),
+])
+def test_kinds_of_faults(fault):
+    assert fault in {(kind, before, after) for kind, before, after in found()} | {
+        (kind, before, after.removesuffix(")")) for kind, before, after in found()}
+
+
+def test_texts_annotations_and_imports_stay():
+    lines = {m.line for m in mutants("m.py", SOURCE)}
+    assert not {1, 2, 7, 8, 11} & lines
+    assert all("axis + 1" not in m.before for m in mutants("m.py", SOURCE) if m.kind != "statement dropped")
+
+
+def test_each_fault_compiles_changes_one_place_and_knows_its_function():
+    for mutant in mutants("m.py", SOURCE):
+        changed = mutant.applied(SOURCE)
+        compile(changed, "m.py", "exec")
+        assert changed.startswith(SOURCE[:mutant.start])
+        assert changed.endswith(SOURCE[mutant.end:])
+    scopes = {m.line: [name for _, name in m.scope] for m in mutants("m.py", SOURCE)}
+    assert scopes[4] == []
+    assert scopes[12] == ["Kind\0", "Kind.method"]
+    assert scopes[24][0] == "outer"
+    assert ["outer", "outer.<locals>.<lambda>"] in [[name for _, name in m.scope] for m in mutants("m.py", SOURCE)]
+
+
+def test_names_tell_faults_apart_and_survive_other_lines():
+    names = [m.name for m in mutants("m.py", SOURCE)]
+    moved = {m.name for m in mutants("m.py", SOURCE.replace("LIMIT = 3\n", "LIMIT = 3\n\n\nOTHER = None\n"))}
+    assert set(names) <= moved
+    assert len(set(names)) > 0.9 * len(names)
+
+
+def test_equal_instructions_are_equivalent():
+    assert is_equivalent("x = 1 + 2\n", "x = 3\n")
+    assert is_equivalent("f(a, a)\n", "f(a,\n  a)\n")
+    assert not is_equivalent("x = 1\n", "x = 2\n")
+    assert not is_equivalent("x = 1\n", "x = 1.0\n")
+    assert not is_equivalent("def f(a):\n    return a < 1\n", "def f(a):\n    return a <= 1\n")
+    assert not is_equivalent("def f(a=1):\n    return a\n", "def f(a=2):\n    return a\n")
+
+
+def test_the_draw_is_that_of_the_seed_and_takes_each_line_once():
+    one, other, third = (run.drawn("trainer", seed) for seed in (1, 1, 2))
+    assert [m.name for m, _ in one] == [m.name for m, _ in other] != [m.name for m, _ in third]
+    places = [(m.path, m.line) for m, _ in one]
+    assert len(set(places)) == len(places) > 100
+
+
+def test_every_part_has_files_and_its_tests_exist():
+    for part, (patterns, tests) in run.PARTS.items():
+        assert any(list(run.ROOT.glob(pattern)) for pattern in patterns), part
+        assert all((run.ROOT / name).exists() for name in tests), part
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A repository of one function, of whose two faults the tests see one, and a map of its tests."""
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").touch()
+    (tmp_path / "package" / "parts.py").write_text(
+        "def doubled(x):\n    seen = x - 1\n    return x * 2\n\n\n"
+        "def forever(x):\n    while x < 1:\n        x += 1\n    return x\n")
+    (tmp_path / "test_parts.py").write_text(
+        "from package.parts import doubled, forever\n\n\ndef test_doubled():\n    assert doubled(3) == 6\n\n\n"
+        "def test_forever():\n    assert forever(0) == 1\n")
+    (tmp_path / "calls.json").write_text(json.dumps({
+        "tests": [["test_parts.py::test_doubled", 0.1], ["test_parts.py::test_forever", 0.1]],
+        "functions": {"package/parts.py::doubled:1": [0], "package/parts.py::forever:6": [1]}}))
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setitem(run.PARTS, "small", (("package/parts.py",), ("test_parts.py",)))
+    return tmp_path
+
+
+def verdicts(small, wanted):
+    copy = run.Copy(small / "copy")
+    source = (small / "package" / "parts.py").read_text()
+    calls = run.Map(small / "calls.json")
+    found = {}
+    for mutant in mutants("package/parts.py", source):
+        if (mutant.line, mutant.after) in wanted:
+            found[mutant.line, mutant.after] = run.examine(copy, calls, mutant, source, "small", False)
+            assert (copy.folder / mutant.path).read_text() == source
+    return found
+
+
+def test_a_fault_is_killed_or_survives(small):
+    found = verdicts(small, {(3, "(x + 2)"), (2, "(x + 1)")})
+    assert found[3, "(x + 2)"]["verdict"] == "killed"
+    assert found[3, "(x + 2)"]["by"] == "test_parts.py::test_doubled"
+    assert found[2, "(x + 1)"] == {"verdict": "survived"}
+
+
+def test_a_fault_that_runs_for_ever_times_out(small, monkeypatch):
+    monkeypatch.setattr(run, "LIMITS", {"near": 2, "wide": 2, "part": 2})
+    assert verdicts(small, {(8, "x -= 1")})[8, "x -= 1"]["verdict"] == "timed out"
+
+
+def test_the_report_goes_on_where_it_was(small, monkeypatch, capsys):
+    (small / "report.json").write_text("{}")
+    arguments = ["run.py", "--map", str(small / "calls.json"), "--part", "small", "--report", str(small / "report.json")]
+    monkeypatch.setattr(sys, "argv", [*arguments, "--count", "1"])
+    assert run.main() == 0
+    first = json.loads((small / "report.json").read_text())
+    assert len(first) == 1
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", [*arguments, "--count", "2"])
+    assert run.main() == 0
+    second = json.loads((small / "report.json").read_text())
+    assert (len(second), first.items() <= second.items()) == (2, True)
+    assert not set(first) & set(capsys.readouterr().out.split("\npart ")[0].split())

@@ -1,0 +1,121 @@
+"""``pytest --op NAME`` selects the tests of one operator, and what it selects finds defects planted in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: A plugin that changes an operator once the tests are collected; ``op`` is its record.
+PLANT = """
+from sparsekit.core.op import registry
+from sparsekit.storage import CSR, RowSparse, densify
+
+def scaled(store):
+    if isinstance(store, CSR):
+        return CSR(store.data * 1.01, store.indices, store.indptr, store.shape)
+    return RowSparse(store.data * 1.01, store.indices, store.shape) if isinstance(store, RowSparse) else store * 1.01
+
+def change(op):
+{defect}
+
+def pytest_collection_finish():
+    change(registry[{name!r}])
+"""
+
+DEFECTS = {
+    "a wrong slope": """
+    slope = op.gradient_function
+    op.gradient_function = lambda F, g, *rest: slope(F, g * 1.01, *rest)
+""",
+    "wrong values in every row": """
+    for rule in op.rules:
+        rule.ufunc, rule.function = "", lambda *given, row=rule.function: scaled(row(*given))
+""",
+    "a row that gives a dense result and declares a sparse one": """
+    for rule in op.rules:
+        if rule.outputs != ("default",):
+            rule.function = lambda *given, row=rule.function: densify(row(*given))
+""",
+}
+
+
+def pytest_with(*arguments, plugins=""):
+    """What ``python -m pytest`` does with these arguments, and with plugins of a folder."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    if plugins:
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(plugins), environment.get("PYTHONPATH"))))
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], cwd=ROOT, env=environment,
+                          capture_output=True, text=True, timeout=300, check=False)
+
+
+def collected(*arguments):
+    """The tests that are collected, and how many were made before some were left out."""
+    done = pytest_with("--collect-only", *arguments)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    made = re.search(r"^(?:\d+/)?(\d+) tests collected", done.stdout, re.M)
+    return [line for line in done.stdout.splitlines() if "::" in line], int(made[1])
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    """The whole sweep over the registry."""
+    return collected("tests/core/test_sweep.py")[0]
+
+
+@pytest.mark.parametrize("name", ["cbrt", "SequenceMask", "_contrib_quadratic"])
+def test_of_the_sweep_it_selects_the_operators_cases_and_no_others(name, sweep):
+    expected = {line for line in sweep if re.search(rf"\[{name}(-|\])", line)}
+    found, made = collected("--op", name)
+    assert len(expected) >= 4
+    assert {line for line in found if line.startswith("tests/core/test_sweep.py")} == expected
+    assert made < 1000  # of some 30,000: collecting takes two seconds, as the other tests are never made
+
+
+def test_it_selects_what_names_the_operator_of_every_kind():
+    found, _ = collected("--op", "cbrt")
+    assert {line.partition("[")[0] for line in found} >= {
+        "tests/core/test_sweep.py::test_value_type_form_and_inference", "tests/core/test_sweep.py::test_gradient_by_projection",
+        "tests/core/test_element_types.py::test_what_runs_has_the_inferred_type",
+        "tests/core/test_densification.py::test_what_becomes_dense_is_in_the_ledger_or_the_row_says_why_not",
+        "tests/core/test_double_accuracy.py::test_functions", "tests/core/test_storage_table.py::test_result",
+        "tests/ndarray/test_ops_golden.py::test_expression_has_the_value_of_mxnet",
+        "tests/symbol/test_golden.py::test_symbols_are_those_of_mxnet", "tests/gpu/test_sweep.py::test_an_operator",
+        "tests/symbol/test_storage_golden.py::test_inferred_storage_is_mxnets_or_the_difference_is_listed",
+        "tests/gluon/test_operators_in_blocks.py::test_as_written_hybridized_and_read_back",
+    }
+    assert not [line for line in found if re.search(r"\.ipynb|tests/(profiler|widgets)/", line)]
+    others = {line.partition("[")[0] for line in found if "[" in line and "cbrt" not in line.partition("[")[2]}
+    assert others == {"tests/core/test_caches.py::test_memories_of_calls_are_bounded_and_right"}  # of the whole registry
+
+
+def test_files_named_after_an_operator_are_selected_whole():
+    whole, _ = collected("tests/ndarray/test_sparse_retain.py")
+    found, _ = collected("--op", "retain")  # which is an alias
+    assert set(whole) <= set(found)
+
+
+def test_a_name_that_is_none_is_an_error_with_names_alike():
+    done = pytest_with("--op", "dott")
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "There is no operator named 'dott'" in done.stderr
+    assert "did you mean 'dot'?" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "defect"), [*(("cbrt", defect) for defect in DEFECTS), ("dot", "a wrong slope")])
+def test_what_it_selects_finds_a_defect(name, defect, tmp_path):
+    (tmp_path / "planted.py").write_text(PLANT.format(name=name, defect=DEFECTS[defect]), encoding="utf-8")
+    done = pytest_with("--op", name, "-x", "-p", "planted", plugins=tmp_path)
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout[-2000:] + done.stderr
+    assert re.search(r"^FAILED tests/", done.stdout, re.M)
+
+
+def test_without_a_defect_everything_selected_passes():
+    done = pytest_with("--op", "cbrt")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr

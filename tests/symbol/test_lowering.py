@@ -8,8 +8,6 @@ import pytest
 import sparsekit as mx
 from sparsekit.base.errors import GradientError, SparsekitError
 from sparsekit.core import hooks, infer
-from sparsekit.core import program as core_program
-from sparsekit.core.cuda_graphs import Frame
 from sparsekit.core.dispatch import invoke
 from sparsekit.core.op import Op
 from sparsekit.symbol.node import SymbolNode
@@ -61,19 +59,22 @@ def test_an_executor_of_other_shapes_shares_the_programs():
     assert len(programs(executor)) == 2
 
 
-def test_training_passes_work_in_the_same_memory(monkeypatch):
-    made = []
-    monkeypatch.setattr(core_program, "Frame", lambda ctx: made.append(Frame(ctx)) or made[-1])
+def test_training_passes_work_in_the_same_memory():
     x = mx.sym.Variable("x")
     executor = mx.sym.sum(mx.sym.tanh(mx.sym.square(x))).simple_bind(mx.cpu(), x=(300, 100))
+    kept = []
     for value in (1, 2, 0):
         executor.forward(is_train=True, x=np.full((300, 100), value, np.float32))
         for _ in range(2):
             executor.backward()
         slope = 2 * value * (1 - np.tanh(np.float64(value) ** 2) ** 2)
         np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), slope, rtol=1e-3, atol=1e-6)
-    assert len(made) == 1
-    assert made[0].memory
+        training = programs(executor)[0].program
+        executor.forward(is_train=False)
+        kept.append(list(training.workspaces))
+    assert len(kept[0]) == 1
+    assert kept[0][0].memory
+    assert kept == [kept[0]] * 3
 
 
 def product_of_uses(x, y, tanh, inner):

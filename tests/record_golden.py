@@ -88,6 +88,7 @@ def of_mxnet(*names: str) -> Iterator[Recording]:
 
 
 RECORDINGS = (
+    *of_mxnet("compat", "names"),
     *of_mxnet("blocks", "callback", "constructors", "control", "dense_ops", "dot", "exports", "files", "gluon_api", "gluon_data",
               "gluon_layers", "gluon_rnn", "initializer", "io", "kvstore", "metric", "module", "neural_ops", "ops", "reprs",
               "rnn", "signatures", "symbol_api", "symbol_storage", "symbols", "trainings", "updates", "visualization"),
@@ -122,7 +123,7 @@ BY_HAND = {
 }
 
 #: Programs beside the recorders, which they import or run.
-HELPERS = ("oracle/expressions.py", "oracle/recording.py", "oracle/write_exports.py")
+HELPERS = ("oracle/compat_cases.py", "oracle/expressions.py", "oracle/recording.py", "oracle/write_exports.py")
 
 
 def name_of(recording: Recording) -> str:

@@ -16,10 +16,11 @@ __all__ = ["product", "real"]
 
 
 def real(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
-    """float32 or float64: what matrix decompositions take."""
+    """float32 or float64: what operators of linear algebra take."""
     for dtype in dtypes:
         if np.dtype(dtype).char not in "fd":
-            raise DTypeError(f"matrices of {np.dtype(dtype)} are not decomposed.", hint="cast to float32 or float64 first.")
+            raise DTypeError(f"linalg operators take float32 or float64, got {np.dtype(dtype)}.",
+                             hint="cast to float32 or float64 first.")
     return np.result_type(*dtypes)
 
 
@@ -97,6 +98,7 @@ def _gemm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _gemm(xp: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
+    real([left.dtype, right.dtype], attrs)
     axis = attrs["axis"]
     made = product(xp, xp.moveaxis(left, axis, -2), xp.moveaxis(right, axis, -2), attrs)
     return xp.ascontiguousarray(xp.moveaxis(made, -2, axis)) * left.dtype.type(attrs["alpha"])

@@ -22,7 +22,7 @@ add("Activation", lambda x, act_type: ACTIVATIONS[act_type](x))
 
 def _leaky(x, *gamma, act_type, slope, lower_bound, upper_bound):
     if act_type == "gelu":
-        return x * special.ndtr(x)
+        return np.where(np.isinf(x), np.maximum(x, 0), x * special.ndtr(x))
     if act_type == "prelu":
         slope = gamma[0] if gamma[0].size == 1 else gamma[0].reshape(-1, *[1] * (x.ndim - 2))
     below = {
@@ -42,12 +42,18 @@ add("Dropout", lambda x, p, mode, axes, cudnn_off: x.copy())
 
 
 def softmax(x, axis=-1):
-    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
+    """In long double, so that what small terms add is right to the last digits of float64."""
+    e = np.exp(np.asarray(x, np.longdouble) - np.max(x, axis=axis, keepdims=True))
+    return (e / e.sum(axis=axis, keepdims=True)).astype(np.float64)
 
 
 def _log_softmax(x, axis=-1):
-    return x - special.logsumexp(x, axis=axis, keepdims=True)
+    x = np.asarray(x, np.longdouble)
+    top = np.argmax(x, axis=axis, keepdims=True)
+    shifted = x - np.take_along_axis(x, top, axis)
+    e = np.exp(shifted)
+    np.put_along_axis(e, top, 0, axis)
+    return (shifted - np.log1p(e.sum(axis=axis, keepdims=True))).astype(np.float64)
 
 
 def _named(dtypes, attrs):

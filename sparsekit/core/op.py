@@ -257,6 +257,9 @@ class Op:
         Inputs whose values meet in one element type, ``joint_type`` of all of them.  A row with a sparse input gets them
         in that type; dense rows are numpy's functions, which do the same, or use ``joining``.  Where numpy's would
         give a type that arrays do not have, every row gets them in that type.
+    reference : callable, optional
+        ``reference(*arrays, **attrs)``: the result, or a list of several, by numpy or scipy alone on dense arrays, which the
+        tests hold the rows and the gradient to.  The library's own operators have theirs in ``tests/references``.
     random : bool
         Whether a kernel draws random numbers: the same inputs need not give the same twice.
     listed : bool
@@ -297,6 +300,7 @@ class Op:
     joined: slice | None
     asked: str
     random: bool
+    reference: Callable[..., Any] | None
     rules: list[Rule]
     _calls: dict[Any, Call]
     _module: dict[str, Any]
@@ -308,7 +312,7 @@ class Op:
         sparse_output: str | None = None, outputs: Any = 1, visible: Any = None, nondifferentiable: tuple[int, ...] = (),
         saves: tuple[str, ...] | None = None, gradient_hint: str = "", unlimited: bool = False, joined: slice | None = None,
         asked: str | None = None, random: bool = False, listed: bool = True,
-        settle: Callable[[Call, Sequence[Any]], Call] | None = None,
+        settle: Callable[[Call, Sequence[Any]], Call] | None = None, reference: Callable[..., Any] | None = None,
     ) -> None:
         words = inputs.split()
         names = tuple([word.strip("*?") for word in words])
@@ -323,7 +327,7 @@ class Op:
             nondifferentiable=nondifferentiable, gradient_hint=gradient_hint, gradient_function=None,
             saves_inputs=saves is None or any(saved != "out" for saved in saves), saves_outputs=saves is None or "out" in saves,
             unlimited=unlimited, joined=joined, asked=asked if asked is not None else PRODUCT if unlimited else WRITES
-            if mutates else "", random=random, rules=[], _calls={}, _module=_module_being_run())
+            if mutates else "", random=random, reference=reference, rules=[], _calls={}, _module=_module_being_run())
         for key in (name, *aliases) if listed else ():
             if dict.__contains__(registry, key) and not registry[key]._is_left_over():
                 raise SparsekitError(f"Two operators are named {key!r}.", hint="rename one.")

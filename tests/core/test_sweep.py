@@ -16,17 +16,18 @@ from sparsekit.core.op import registry
 from sparsekit.core.trace import gradient_specs
 from sparsekit.ndarray.functions import F
 from sparsekit.storage import CSR, RowSparse, convert, densify, stype_of
+from tests.references import of
 
 OPS = {op.name: op for op in registry.values()}
 STYPES = ("default", "row_sparse", "csr")
 CPU = mx.cpu()
 
-#: Operators whose gradient is by definition not the derivative of their value.
-NOT_A_DERIVATIVE = {
-    "make_loss", "BlockGrad", "_contrib_round_ste", "_contrib_sign_ste", "LinearRegressionOutput",
-    "LogisticRegressionOutput", "IdentityAttachKLSparseReg", "MAERegressionOutput", "MakeLoss", "SVMOutput", "SoftmaxOutput",
-}
+#: Operators whose gradient is by definition not the derivative of their value: their references have it.
+NOT_A_DERIVATIVE = {name for name, op in OPS.items() if of(op) is not None and of(op).gradient is not None}
 
+
+#: Gradients that take what another operator left inside; that one's gradient is held to differences of its reference.
+INSIDE = {"_rnn_backward"}
 
 #: Operators that give other values each time; their tests are of their own.
 RANDOM = {"Dropout", "_shuffle", *(name for name in OPS if name.startswith(("_random_", "_sample_")) and "_pdf_" not in name)} - {
@@ -124,12 +125,12 @@ def test_value_type_form_and_inference(op, arrays, attrs, stypes):
             CSR(store.data, store.indices, store.indptr, store.shape)
         elif isinstance(store, RowSparse):
             RowSparse(store.data, store.indices, store.shape)
-    if has_dense_row(op, len(arrays), attrs) and not op.mutates and op.name not in RANDOM:
-        hint = {op.sparse_output: None} if op.sparse_output else {}
-        _, plain = call(op, arrays, {**attrs, **hint}, ("default",) * len(arrays))
-        for result, dense in zip(results, listed(plain), strict=True):
-            assert not dense.size or np.isfinite(dense.asnumpy()).any()
-            np.testing.assert_allclose(densify(result._store), densify(dense._store), rtol=2e-5, atol=1e-6)
+    if not op.mutates and op.name not in RANDOM | INSIDE:
+        expected, _ = of(op)([np.asarray(array) for array in arrays], bound.attrs)
+        for result, wanted in zip(results, expected, strict=False):
+            assert not wanted.size or np.isfinite(wanted).any()
+            size = np.abs(wanted[np.isfinite(wanted)]).max(initial=1)
+            np.testing.assert_allclose(densify(result._store).astype(np.float64), wanted, rtol=2e-5, atol=1e-6 * size)
 
 
 def listed(result):
@@ -146,7 +147,7 @@ def differentiable():
 
 @pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), list(differentiable()))
 def test_gradient_by_projection(op, arrays, attrs, stypes):
-    """The directional derivative of a projected result, by central differences in float64, only where values are stored."""
+    """The directional derivative of the projected reference, by central differences in float64, where values are stored."""
     rng = np.random.default_rng(5)
     arrays = [array.astype(np.float64) for array in arrays]
     if op.name == "Cast":
@@ -171,20 +172,38 @@ def test_gradient_by_projection(op, arrays, attrs, stypes):
         expected = 0.0
         size = 1e-6
         for sign in (1, -1):
-            moved = tuple(wrap(array + sign * size * step, CPU) for array, step in zip(arrays, steps, strict=True))
-            plain = {**attrs, op.sparse_output: None} if op.sparse_output else attrs
-            if not has_dense_row(op, len(arrays), attrs):
-                plain = attrs
-                moved = tuple(wrap(of_type(array._store, stype), CPU) for array, stype in zip(moved, stypes, strict=True))
-            with mx.autograd.train_mode():
-                values = [made.asnumpy() for made in listed(invoke(op.bind(plain), moved)) if made.dtype.kind == "f"]
-            for value, weights in zip(values, along, strict=True):
+            moved = [array + sign * size * step for array, step in zip(arrays, steps, strict=True)]
+            made, kinds = of(op)(moved, op.bind(attrs).attrs, training=True)
+            values = [value for value, kind in zip(made, kinds, strict=False) if kind.kind == "f"]
+            for value, weights in zip(values, along, strict=False):
                 expected += sign * float((value[weights != 0] * weights[weights != 0]).sum()) / (2 * size)
     got = 0.0
     for place in places:
         moving = steps[place] != 0
         got += float((inputs[place].grad.asnumpy()[moving] * steps[place][moving]).sum())
     assert got == pytest.approx(expected, rel=2e-4, abs=2e-5)
+
+
+@pytest.mark.parametrize(("op", "arrays", "attrs", "stypes"), [
+    case for case in CASES if case.values[0].name in NOT_A_DERIVATIVE - RANDOM])
+def test_gradients_that_are_no_derivatives_are_their_definitions(op, arrays, attrs, stypes):
+    if op.find_rule(stypes, op.bind(attrs).attrs) is None:
+        return
+    inputs = tuple(wrap(store, CPU) for store in whole_weight(op, stypes, [array.copy() for array in arrays], attrs))
+    places = [place for place in range(len(arrays)) if place not in op.nondifferentiable]
+    for place in places:
+        inputs[place].attach_grad(stype="default")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StorageFallbackWarning)
+        with mx.autograd.record():
+            result = listed(invoke(op.bind(attrs), inputs))[0]
+        head = np.random.default_rng(6).standard_normal(result.shape).astype(result.dtype)
+        result.backward(wrap(head, CPU))
+    wide = [np.asarray(array, np.float64) for array in arrays]
+    expected = of(op).gradient(head.astype(np.float64), *wide, **op.bind(attrs).attrs)
+    for place in places:
+        wanted = np.zeros(arrays[place].shape) if expected[place] is None else expected[place]
+        np.testing.assert_allclose(inputs[place].grad.asnumpy(), wanted, rtol=2e-5, atol=1e-6)
 
 
 def sgd(weight, grad, lr, wd, rescale, clip):

@@ -25,6 +25,8 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 if str(HERE) not in sys.path:
     sys.path.insert(0, str(HERE))
+if str(HERE.parents[1]) not in sys.path:
+    sys.path.insert(1, str(HERE.parents[1]))  # for tests.references
 
 import families  # noqa: E402
 import numpy as np  # noqa: E402

@@ -35,6 +35,7 @@ syrk = Op("_linalg_syrk", "A", attrs={"transpose": False, "alpha": 1.0}, shape=_
 
 @syrk.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
+    real([x.dtype], attrs)
     turned = bool(attrs["transpose"])
     return product(k.xp, x, x, {"transpose_a": turned, "transpose_b": not turned}) * x.dtype.type(attrs["alpha"])
 
@@ -128,6 +129,7 @@ trmm = triangular("trmm", "``alpha * op(A) B`` for the triangle of A, or ``alpha
 
 @trmm.forward("default, default -> default")
 def _(k: Any, x: Any, other: Any, attrs: Any) -> Any:
+    real([x.dtype, other.dtype], attrs)
     factor = _triangle_of(k.xp, x, attrs)
     made = k.xp.matmul(other, factor) if attrs["rightside"] else k.xp.matmul(factor, other)
     return made * other.dtype.type(attrs["alpha"])

@@ -114,7 +114,8 @@ def _triangles() -> samples.Samples:
 
 flatten = Op("_linalg_extracttrian", "A", attrs={"offset": 0, "lower": True}, shape=_triangle_length, cost=cost.none,
              sample=_triangles, aliases=("linalg_extracttrian",), saves=(),
-             doc="The lower (or upper) triangle of square matrices as a vector, row by row.  With ``offset`` above 0 it is "
+             doc="The lower (or upper) triangle of square matrices as a vector: a lower one row by row, an "
+                 "upper one column by column.  With ``offset`` above 0 it is "
                  "the upper triangle from that diagonal on, below 0 the lower one.")
 
 
@@ -184,7 +185,7 @@ sums = Op("_linalg_sumlogdiag", "A", shape=lambda shapes, attrs: (square(shapes[
 
 @sums.forward("default -> default")
 def _(k: Any, x: Any, attrs: Any) -> Any:
-    made = k.xp.log(k.xp.diagonal(x, 0, -2, -1)).sum(axis=-1, dtype=x.dtype)
+    made = k.xp.log(k.xp.diagonal(checked(x), 0, -2, -1)).sum(axis=-1, dtype=x.dtype)
     return k.xp.asarray(made).reshape(x.shape[:-2] or (1,))
 
 

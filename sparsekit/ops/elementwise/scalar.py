@@ -88,6 +88,10 @@ def _power(xp: Any, x: Any, s: Any) -> Any:
     return power(xp, x, np.asarray(s)) if x.dtype.kind != "f" else xp.power(x, s)
 
 
+def _rpower(xp: Any, x: Any, s: Any) -> Any:
+    return power(xp, xp.asarray(s, None if x.dtype.kind in "iu" and not _whole(x, s) else x.dtype), x)
+
+
 def _passes(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
     return g
 
@@ -118,7 +122,7 @@ with_scalar("_rmod_scalar", lambda xp, x, s: modulo(xp, s, x),
 with_scalar("_power_scalar", _power,
             lambda F, g, data, out, attrs, want: g * F._power_scalar(data, scalar=attrs["scalar"] - 1) * attrs["scalar"],
             "``data ** scalar``.", keeps=Beyond("positive"), low=0.5, saves=("data",))
-with_scalar("_rpower_scalar", lambda xp, x, s: power(xp, xp.asarray(s, x.dtype), x),
+with_scalar("_rpower_scalar", _rpower,
             lambda F, g, data, out, attrs, want: g * out * float(np.log(attrs["scalar"])), "``scalar ** data``.",
             values=(0.5, 2.0), saves=("out",))
 with_scalar("_maximum_scalar", lambda xp, x, s: xp.maximum(x, s),

@@ -101,7 +101,7 @@ def _hypot(F: Any, g: Any, side: Any, out: Any) -> Any:
 
 
 def _length(xp: Any, a: Any, b: Any) -> Any:
-    return xp.hypot(a, b).astype(np.result_type(a.dtype, b.dtype), copy=False)
+    return xp.hypot(real(a), real(b)).astype(np.result_type(a.dtype, b.dtype), copy=False)
 
 
 broadcasting("broadcast_hypot", _length, lambda F, g, lhs, rhs, out, attrs, want: (

@@ -16,7 +16,7 @@ __all__ = ["product", "real"]
 
 
 def real(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
-    """Raise unless the type is float32 or float64, as matrix decompositions need."""
+    """Raise unless the type is float32 or float64, as operators of linear algebra need."""
     for dtype in dtypes:
         if np.dtype(dtype).char not in "fd":
             raise DTypeError(f"matrices must be float32 or float64, got {np.dtype(dtype)}.",
@@ -99,6 +99,7 @@ def _gemm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _gemm(xp: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
+    real([left.dtype, right.dtype], attrs)
     axis = attrs["axis"]
     made = product(xp, xp.moveaxis(left, axis, -2), xp.moveaxis(right, axis, -2), attrs)
     return xp.ascontiguousarray(xp.moveaxis(made, -2, axis)) * left.dtype.type(attrs["alpha"])

@@ -84,7 +84,7 @@ def _masked(xp: Any, x: Any, length: Any, axis: int) -> Any:
     """x with -inf behind the first ``length`` values along the axis."""
     axis %= x.ndim
     places = xp.arange(x.shape[axis]).reshape(along(axis, x.shape))
-    return xp.where(places < xp.expand_dims(length, axis), x, -np.inf)
+    return xp.where(places < xp.expand_dims(whole(xp, length, "The length"), axis), x, -np.inf)
 
 
 def _kind(attrs: dict[str, Any], given: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,15 @@ from .. import samples
 from ..elementwise.scalar import Beyond
 from ..elementwise.unary import on_data
 from .positions import CLIP, MODES, inside
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+
 
 __all__ = ["decode"]
 
@@ -72,7 +81,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 placed.gradient(lambda F, g, data, out, attrs, want: F._view(F._getitem(g, key=attrs["key"]), shape=tuple(data.shape)))
 
 
-def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _picked_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     made = infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
     if len(shapes) > 1 and attrs["axis"] is not None and math.prod(shapes[1]) != math.prod(made):
         raise ShapeError(f"{math.prod(shapes[1])} indices of shape {tuple(shapes[1])} do not fit shape {tuple(shapes[0])} along "
@@ -126,7 +135,7 @@ def _(k: Any, g: Any, index: Any, attrs: Any) -> Any:
 pick_backward.gradient(lambda F, g, data, index, out, attrs, want: (
     F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
 
-def _clip_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _clip_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     low, high = attrs["a_min"], attrs["a_max"]
     if not (isinstance(low, numbers.Real) and isinstance(high, numbers.Real)):
         raise ShapeError(f"clip(a_min={low!r}, a_max={high!r}) needs two numbers.",
@@ -149,7 +158,7 @@ def _bounded(xp: Any, x: Any, attrs: Any) -> Any:
 
 
 @clip.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Any) -> Any:
     return _bounded(k.xp, x, attrs)
 
 
@@ -160,7 +169,7 @@ for _stype in ("row_sparse", "csr"):
 
 
 @clip.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
 
 
@@ -180,7 +189,7 @@ def _chosen(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 @where.forward("default, default, default -> default")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+def _(k: Kernels, condition: Array, x: Array, y: Array, attrs: Attrs) -> Any:
     condition = condition != 0
     if condition.ndim < x.ndim:
         condition = condition.reshape(condition.shape + (1,) * (x.ndim - condition.ndim))

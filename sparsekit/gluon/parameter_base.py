@@ -36,7 +36,7 @@ from ..symbol import var
 from .utils import shape_is_known
 
 if TYPE_CHECKING:
-    from ..base.types import Array
+    from ..base.types import Array, DTypeLike, ShapeLike
 
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "contexts_of"]
@@ -109,9 +109,9 @@ class Parameter:
     <RowSparseNDArray 2x3 @cpu(1)>
     """
 
-    def __init__(self, name: str, grad_req: str = "write", shape: Any = None, dtype: Any = np.float32, lr_mult: float = 1.0,
-                 wd_mult: float = 1.0, init: Any = None, allow_deferred_init: bool = False, differentiable: bool = True,
-                 stype: str = "default", grad_stype: str = "default") -> None:
+    def __init__(self, name: str, grad_req: str = "write", shape: ShapeLike | None = None, dtype: DTypeLike = np.float32,
+                 lr_mult: float = 1.0, wd_mult: float = 1.0, init: Any = None, allow_deferred_init: bool = False,
+                 differentiable: bool = True, stype: str = "default", grad_stype: str = "default") -> None:
         self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
         self._dtype = np.dtype(dtype)
         self._shape = None if shape is None else _sizes(name, shape)
@@ -152,7 +152,7 @@ class Parameter:
         return self._dtype
 
     @dtype.setter
-    def dtype(self, dtype: Any) -> None:
+    def dtype(self, dtype: DTypeLike) -> None:
         self.cast(dtype)
 
     @property
@@ -425,7 +425,7 @@ class Parameter:
         else:
             self._explain_absence()
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DTypeLike) -> None:
         """Change the element type of values and gradients."""
         self._dtype = np.dtype(dtype)
         with pause():

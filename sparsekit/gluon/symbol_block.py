@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..base.context import Context
+    from ..base.types import DTypeLike
     from ..core.types import Functions
 
 
@@ -206,7 +207,7 @@ class SymbolBlock(HybridBlock):
             if node.name in self.params and complete(shape):
                 self.params[node.name]._learn(shape)
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DTypeLike) -> None:
         """Change the element type of the parameters; those of BatchNorm stay float32 where the rest is float16."""
         super().cast(dtype)
         if np.dtype(dtype) != np.float16:

@@ -22,7 +22,7 @@ from .utils import HookHandle, refuse_foreign
 from .watch import MarkedDict, changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from ..base.types import DTypeLike
@@ -170,7 +170,7 @@ class Block:
 
     # parameters
 
-    def initialize(self, init: object = None, ctx: Context | None = None, verbose: bool = False,
+    def initialize(self, init: object = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
                    force_reinit: bool = False) -> None:
         """Give all parameters their initial values; ``Uniform(0.07)`` where nothing else is said.
 
@@ -209,7 +209,7 @@ class Block:
         """
         model_files.save_parameters(self, filename, deduplicate)
 
-    def load_parameters(self, filename: str | Path, ctx: Context | None = None, allow_missing: bool = False,
+    def load_parameters(self, filename: str | Path, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
                         ignore_extra: bool = False, cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Read parameters that ``save_parameters``, ours or MXNet's, has written.
 
@@ -241,7 +241,7 @@ class Block:
         warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
-    def load_params(self, filename: str | Path, ctx: Context | None = None, allow_missing: bool = False,
+    def load_params(self, filename: str | Path, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
                     ignore_extra: bool = False) -> None:
         """As ``load_parameters``, under its old name."""
         warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)

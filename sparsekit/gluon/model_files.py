@@ -15,6 +15,7 @@ from . import symbolic
 from .parameter import brief, check_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ..base.context import Context
@@ -34,8 +35,8 @@ def save_parameters(block: Any, filename: str | Path, deduplicate: bool) -> None
     save_arrays(filename, {name: parameter._for_file() for name, parameter in found.items()})
 
 
-def load_parameters(block: Any, filename: str | Path, ctx: Context | None, allow_missing: bool, ignore_extra: bool,
-                    cast_dtype: bool, dtype_source: str) -> None:
+def load_parameters(block: Any, filename: str | Path, ctx: Context | Sequence[Context] | None, allow_missing: bool,
+                    ignore_extra: bool, cast_dtype: bool, dtype_source: str) -> None:
     """Read parameters; names without a dot are those of the parameters themselves, as old files have them."""
     found = load_arrays(filename)
     wanted = block._collect_params_with_prefix()

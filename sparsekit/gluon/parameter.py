@@ -17,6 +17,7 @@ from ..ndarray.ndarray import NDArray
 from .parameter_base import Constant, DeferredInitializationError, Parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -160,7 +161,8 @@ class ParameterDict:
 
     # all at once
 
-    def initialize(self, init: Any = None, ctx: Context | None = None, verbose: bool = False, force_reinit: bool = False) -> None:
+    def initialize(self, init: Any = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
+                   force_reinit: bool = False) -> None:
         """Give every parameter its initial values.
 
         Parameters
@@ -184,7 +186,7 @@ class ParameterDict:
         for parameter in self.values():
             parameter.zero_grad()
 
-    def reset_ctx(self, ctx: Context) -> None:
+    def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
         """Move all parameters to other contexts."""
         for parameter in self.values():
             parameter.reset_ctx(ctx)
@@ -221,8 +223,9 @@ class ParameterDict:
                                      hint="blocks that share parameters, or were made outside name_scope(), have others.")
         save_arrays(filename, {parameter.name.removeprefix(strip_prefix): parameter._for_file() for parameter in self.values()})
 
-    def load(self, filename: str | Path, ctx: Context | None = None, allow_missing: bool = False, ignore_extra: bool = False,
-             restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:
+    def load(self, filename: str | Path, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
+             ignore_extra: bool = False, restore_prefix: str = "", cast_dtype: bool = False,
+             dtype_source: str = "current") -> None:
         """Read parameters from a file, of MXNet too.
 
         Parameters
@@ -249,7 +252,8 @@ class ParameterDict:
         self.load_dict(load_arrays(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype,
                        dtype_source)
 
-    def load_dict(self, param_dict: list[Any] | dict[str, Any], ctx: Context | None = None, allow_missing: bool = False,
+    def load_dict(self, param_dict: list[Any] | dict[str, Any], ctx: Context | Sequence[Context] | None = None,
+                  allow_missing: bool = False,
                   ignore_extra: bool = False, restore_prefix: str = "", filename: str | Path | None = None,
                   cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Take over values from a dict of names to arrays; ``arg:`` and ``aux:`` before a name are left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core import hooks
 from ..core.dispatch import invoke
@@ -13,6 +13,10 @@ from ..ops.update.update import Update
 from .inference import adjusted_call
 from .node import Entry, SymbolNode, order
 from .shapes import Partial
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+
 
 __all__ = ["Program", "Step"]
 
@@ -71,7 +75,7 @@ class Program:
         inputs = tuple(places[source] + place for source, place in node.inputs)
         return Step(node, adjusted_call(call, shapes.get((node, 0))), function, inputs, places[node], done)
 
-    def run(self, given: Sequence[Any], ctx: object, watch: Callable[[Step, tuple[Any, ...], list[Any]], None] | None = None
+    def run(self, given: Sequence[Any], ctx: Context, watch: Callable[[Step, tuple[Any, ...], list[Any]], None] | None = None
             ) -> list[Any]:
         """Compute the heads from the values of the variables; recorded if autograd records.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .base import rng as _rng
 from .base.rng import generator
 from .ndarray.random import (
@@ -18,10 +20,14 @@ from .ndarray.random import (
     uniform,
 )
 
+if TYPE_CHECKING:
+    from .base.context import Context
+
+
 __all__ = ["exponential", "gamma", "generalized_negative_binomial", "generator", "multinomial", "negative_binomial", "normal",
            "poisson", "randint", "randn", "seed", "shuffle", "uniform"]
 
 
-def seed(seed_state: int, ctx: str = "all") -> None:
+def seed(seed_state: int, ctx: Context | str = "all") -> None:
     """Restart the generator that is used where no ``rng`` is given; it is one for all contexts."""
     _rng.seed(seed_state)

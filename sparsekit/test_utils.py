@@ -26,7 +26,7 @@ from .storage import CSR, RowSparse
 from .storage.convert import counts_to_indptr
 
 if TYPE_CHECKING:
-    from .base.types import Array, Shape
+    from .base.types import Array, DTypeLike, Shape, ShapeLike
 
 
 __all__ = ["DummyIter", "default_context", "download", "get_bz2_data",
@@ -72,7 +72,7 @@ def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False)
 
 
 @within_memory
-def rand_ndarray(shape: Any, stype: str = "default", density: float | None = None, dtype: Any = None,
+def rand_ndarray(shape: ShapeLike, stype: str = "default", density: float | None = None, dtype: DTypeLike = None,
                  ctx: Context | None = None, rng: Any = None, **_more: Any) -> Any:
     """An array of random values: dense from -1 to 1, sparse from 0 to 1.
 

@@ -23,9 +23,10 @@ from .utils import HookHandle, refuse_foreign
 from .watch import MarkedDict, changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from ..base.types import DTypeLike
     from ..core.types import Functions
 
 
@@ -172,7 +173,7 @@ class Block:
 
     # parameters
 
-    def initialize(self, init: object = None, ctx: Context | None = None, verbose: bool = False,
+    def initialize(self, init: object = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
                    force_reinit: bool = False) -> None:
         """Give all parameters their initial values; ``Uniform(0.07)`` where nothing else is said.
 
@@ -189,7 +190,7 @@ class Block:
         """
         self.collect_params().initialize(init, ctx, verbose, force_reinit)
 
-    def cast(self, dtype: object) -> None:
+    def cast(self, dtype: DTypeLike) -> None:
         """Change the element type of all parameters; layers may keep some of theirs."""
         for child in self._children.values():
             child.cast(dtype)
@@ -198,7 +199,7 @@ class Block:
 
     # files
 
-    def save_parameters(self, filename: object, deduplicate: bool = False) -> None:
+    def save_parameters(self, filename: str | Path, deduplicate: bool = False) -> None:
         """Write all parameters to a file, under the names of their attributes, such as ``0.weight``.
 
         MXNet reads it too.  The structure is not saved; make the same network, and ``load_parameters``.
@@ -211,8 +212,8 @@ class Block:
         """
         model_files.save_parameters(self, filename, deduplicate)
 
-    def load_parameters(self, filename: object, ctx: object = None, allow_missing: bool = False, ignore_extra: bool = False,
-                        cast_dtype: bool = False, dtype_source: str = "current") -> None:
+    def load_parameters(self, filename: str | Path, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
+                        ignore_extra: bool = False, cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Read parameters that ``save_parameters``, ours or MXNet's, has written.
 
         Parameters
@@ -238,12 +239,12 @@ class Block:
         """
         model_files.load_parameters(self, filename, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source)
 
-    def save_params(self, filename: Path) -> None:
+    def save_params(self, filename: str | Path) -> None:
         """Write all parameters under their own names, without the block's prefix; ``save_parameters`` is better."""
         warnings.warn("save_params is deprecated. Please use save_parameters.", stacklevel=2)
         self.collect_params().save(filename, strip_prefix=self.prefix)
 
-    def load_params(self, filename: Path, ctx: Context | None = None, allow_missing: bool = False,
+    def load_params(self, filename: str | Path, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
                     ignore_extra: bool = False) -> None:
         """As ``load_parameters``, under its old name."""
         warnings.warn("load_params is deprecated. Please use load_parameters.", stacklevel=2)
@@ -431,7 +432,7 @@ class HybridBlock(Block):
             return self.forward(*args)
         return self._programs.run(self, args)
 
-    def export(self, path: Path | str, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
+    def export(self, path: str | Path, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[str, str]:
         """Write the network as a symbol, ``path-symbol.json``, and its parameters, ``path-0000.params``.
 
         ``gluon.SymbolBlock.imports``, ``Module`` and MXNet 1.9.1 read them.  A single input is called ``data``, several

@@ -56,7 +56,7 @@ class _Made:
 
     __slots__ = ("arrays", "entries", "kinds", "program", "results", "sources")
 
-    def __init__(self, sources: list[Any], program: Program, results: object, ctx: object) -> None:
+    def __init__(self, sources: list[Any], program: Program, results: object, ctx: Context) -> None:
         self.sources, self.program, self.results = sources, program, results
         self.arrays = [_array_of(source, ctx) for source in sources]
         self.entries = [array._entry for array in self.arrays]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError, ParameterError, SparsekitError
 from ..base.files import write_whole
@@ -14,13 +14,20 @@ from ..symbol import Variable
 from . import symbolic
 from .parameter import brief, check_names
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ..base.context import Context
+
+
 __all__ = ["load", "load_parameters", "save", "save_parameters"]
 
 
 # parameters
 
 
-def save_parameters(block: Any, filename: object, deduplicate: bool) -> None:
+def save_parameters(block: Any, filename: str | Path, deduplicate: bool) -> None:
     """Write the parameters of a block under the names of their attributes."""
     found = block._collect_params_with_prefix()
     if deduplicate:
@@ -28,8 +35,8 @@ def save_parameters(block: Any, filename: object, deduplicate: bool) -> None:
     save_arrays(filename, {name: parameter._for_file() for name, parameter in found.items()})
 
 
-def load_parameters(block: Any, filename: object, ctx: object, allow_missing: bool, ignore_extra: bool, cast_dtype: bool,
-                    dtype_source: str) -> None:
+def load_parameters(block: Any, filename: str | Path, ctx: Context | Sequence[Context] | None, allow_missing: bool,
+                    ignore_extra: bool, cast_dtype: bool, dtype_source: str) -> None:
     """Read parameters; names without a dot are those of the parameters themselves, as old files have them."""
     found = load_arrays(filename)
     wanted = block._collect_params_with_prefix()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,11 @@ from ..ndarray.files import load as load_arrays
 from ..ndarray.files import save as save_arrays
 from ..ndarray.ndarray import NDArray
 from .parameter_base import Constant, DeferredInitializationError, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
 
@@ -156,7 +161,8 @@ class ParameterDict:
 
     # all at once
 
-    def initialize(self, init: Any = None, ctx: Context | None = None, verbose: bool = False, force_reinit: bool = False) -> None:
+    def initialize(self, init: Any = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
+                   force_reinit: bool = False) -> None:
         """Give every parameter its initial values.
 
         Parameters
@@ -180,7 +186,7 @@ class ParameterDict:
         for parameter in self.values():
             parameter.zero_grad()
 
-    def reset_ctx(self, ctx: Context) -> None:
+    def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
         """Move all parameters to other contexts."""
         for parameter in self.values():
             parameter.reset_ctx(ctx)
@@ -196,7 +202,7 @@ class ParameterDict:
 
     # files
 
-    def save(self, filename: object, strip_prefix: str = "") -> None:
+    def save(self, filename: str | Path, strip_prefix: str = "") -> None:
         """Write all parameters to a file, under their names.
 
         Parameters
@@ -217,8 +223,9 @@ class ParameterDict:
                                      hint="blocks that share parameters, or were made outside name_scope(), have others.")
         save_arrays(filename, {parameter.name.removeprefix(strip_prefix): parameter._for_file() for parameter in self.values()})
 
-    def load(self, filename: object, ctx: Context | None = None, allow_missing: bool = False, ignore_extra: bool = False,
-             restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:
+    def load(self, filename: str | Path, ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
+             ignore_extra: bool = False, restore_prefix: str = "", cast_dtype: bool = False,
+             dtype_source: str = "current") -> None:
         """Read parameters from a file, of MXNet too.
 
         Parameters
@@ -245,9 +252,10 @@ class ParameterDict:
         self.load_dict(load_arrays(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype,
                        dtype_source)
 
-    def load_dict(self, param_dict: list[Any] | dict[str, Any], ctx: Context | None = None, allow_missing: bool = False,
-                  ignore_extra: bool = False, restore_prefix: str = "", filename: object = None, cast_dtype: bool = False,
-                  dtype_source: str = "current") -> None:
+    def load_dict(self, param_dict: list[Any] | dict[str, Any], ctx: Context | Sequence[Context] | None = None,
+                  allow_missing: bool = False,
+                  ignore_extra: bool = False, restore_prefix: str = "", filename: str | Path | None = None,
+                  cast_dtype: bool = False, dtype_source: str = "current") -> None:
         """Take over values from a dict of names to arrays; ``arg:`` and ``aux:`` before a name are left out."""
         source = f"file: {filename}" if filename is not None else "param_dict"
         outside = [name for name in self.keys() if not name.startswith(restore_prefix)]

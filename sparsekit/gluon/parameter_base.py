@@ -36,7 +36,9 @@ from ..symbol import var
 from .utils import shape_is_known
 
 if TYPE_CHECKING:
-    from ..base.types import Array
+    from collections.abc import Sequence
+
+    from ..base.types import Array, DTypeLike, ShapeLike
 
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "contexts_of"]
@@ -48,7 +50,7 @@ class DeferredInitializationError(InitializationError):
     """A parameter is used before its shape is known."""
 
 
-def contexts_of(ctx: Context | None) -> list[Context]:
+def contexts_of(ctx: Any) -> list[Context]:
     """The contexts that an argument ``ctx`` stands for: one, several, or by default the current one."""
     found = [ctx or current_context()] if not isinstance(ctx, (list, tuple)) else list(ctx)
     if len(set(found)) != len(found):
@@ -109,9 +111,9 @@ class Parameter:
     <RowSparseNDArray 2x3 @cpu(1)>
     """
 
-    def __init__(self, name: str, grad_req: str = "write", shape: Any = None, dtype: Any = np.float32, lr_mult: float = 1.0,
-                 wd_mult: float = 1.0, init: Any = None, allow_deferred_init: bool = False, differentiable: bool = True,
-                 stype: str = "default", grad_stype: str = "default") -> None:
+    def __init__(self, name: str, grad_req: str = "write", shape: ShapeLike | None = None, dtype: DTypeLike = np.float32,
+                 lr_mult: float = 1.0, wd_mult: float = 1.0, init: Any = None, allow_deferred_init: bool = False,
+                 differentiable: bool = True, stype: str = "default", grad_stype: str = "default") -> None:
         self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
         self._dtype = np.dtype(dtype)
         self._shape = None if shape is None else _sizes(name, shape)
@@ -152,7 +154,7 @@ class Parameter:
         return self._dtype
 
     @dtype.setter
-    def dtype(self, dtype: Any) -> None:
+    def dtype(self, dtype: DTypeLike) -> None:
         self.cast(dtype)
 
     @property
@@ -181,7 +183,7 @@ class Parameter:
 
     # initial values
 
-    def initialize(self, init: object = None, ctx: Context | None = None, default_init: object = None,
+    def initialize(self, init: object = None, ctx: Context | Sequence[Context] | None = None, default_init: object = None,
                    force_reinit: bool = False) -> None:
         """Give the parameter its initial values, the same on every context.
 
@@ -410,7 +412,7 @@ class Parameter:
                 else:
                     gradient._store.replace(type(gradient._store)(*_no_entries(gradient._store), gradient.shape, check=False))
 
-    def reset_ctx(self, ctx: Context) -> None:
+    def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
         """Move the parameter to other contexts; gradients start anew.
 
         Parameters
@@ -425,7 +427,7 @@ class Parameter:
         else:
             self._explain_absence()
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DTypeLike) -> None:
         """Change the element type of values and gradients."""
         self._dtype = np.dtype(dtype)
         with pause():
@@ -462,7 +464,8 @@ class Parameter:
             return held[0].copy()
         return F.add_n(*held) / len(held)
 
-    def _load_init(self, data: NDArray, ctx: Context | None, cast_dtype: bool = False, dtype_source: str = "current") -> None:
+    def _load_init(self, data: NDArray, ctx: Context | Sequence[Context] | None, cast_dtype: bool = False,
+                   dtype_source: str = "current") -> None:
         """Take over values from a file, and the contexts if there are no values yet."""
         if dtype_source not in ("current", "saved"):
             raise UnknownNameError.of("dtype_source", dtype_source, ("current", "saved"))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..base.context import Context
+    from ..base.types import DTypeLike
     from ..core.types import Functions
 
 
@@ -108,8 +109,9 @@ class SymbolBlock(HybridBlock):
         self._keys = {name: name[start:] for name in names}
 
     @staticmethod
-    def imports(symbol_file: str, input_names: Sequence[str] | str, param_file: str | None = None, ctx: Context | None = None,
-                allow_missing: bool = False, ignore_extra: bool = False) -> SymbolBlock:
+    def imports(symbol_file: str, input_names: Sequence[str] | str, param_file: str | None = None,
+                ctx: Context | Sequence[Context] | None = None, allow_missing: bool = False,
+                ignore_extra: bool = False) -> SymbolBlock:
         """The network that ``HybridBlock.export`` or ``Module.save_checkpoint``, ours or MXNet's, has written.
 
         Parameters
@@ -176,7 +178,7 @@ class SymbolBlock(HybridBlock):
         return shapes_of(self._symbol._entries, {node: from_user(by_name[node.name], node.name) for node in self._leaves
                                                  if node.name in by_name})
 
-    def reset_ctx(self, ctx: Context) -> None:
+    def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
         """Move all parameters to a context, or a list of them."""
         self.collect_params().reset_ctx(ctx)
 
@@ -188,7 +190,7 @@ class SymbolBlock(HybridBlock):
             if node.name in self.params and complete(shape):
                 self.params[node.name]._learn(shape)
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DTypeLike) -> None:
         """Change the element type of the parameters; those of BatchNorm stay float32 where the rest is float16."""
         super().cast(dtype)
         if np.dtype(dtype) != np.float16:

@@ -219,7 +219,7 @@ def graph(block: Any, given: tuple[Any, ...]) -> Any:
     return figure(made._entries, facts, gradients=trained)
 
 
-def export(block: Any, path: Path | str, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
+def export(block: Any, path: str | Path, epoch: int, remove_amp_cast: bool) -> tuple[str, str]:
     """Write a block's symbol and its parameters."""
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
         raise SparsekitError(expected("epoch", "an integer of at least 0", epoch), hint="it is part of the file's name.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.context import Context
 from ..base.errors import (
@@ -20,6 +20,10 @@ from ..kvstore.kvstore import read_states
 from ..optimizer import Optimizer, Updater, create
 from ..optimizer.updater import UpdateLane
 from .parameter import Parameter, ParameterDict
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 __all__ = ["Trainer"]
 
@@ -277,7 +281,7 @@ class Trainer:
 
     # states
 
-    def save_states(self, fname: object) -> None:
+    def save_states(self, fname: str | Path) -> None:
         """Write the optimizer's states and settings, not the parameters' ``lr_mult`` and ``wd_mult``, to a file.
 
         Parameters
@@ -299,7 +303,7 @@ class Trainer:
         return {index: _transposed_state(state, self._params[index], to_file) if index in range(len(self._params))
                 and self._params[index]._is_transposed else state for index, state in states.items()}
 
-    def load_states(self, fname: object) -> None:
+    def load_states(self, fname: str | Path) -> None:
         """Read what ``save_states`` wrote; nothing in the file is executed.
 
         Parameters

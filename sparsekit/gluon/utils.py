@@ -23,6 +23,8 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..base.types import Array
 
 
@@ -231,7 +233,7 @@ def shape_is_known(shape: Any) -> bool:
 # files
 
 
-def check_sha1(filename: Any, sha1_hash: str) -> bool:
+def check_sha1(filename: str | Path, sha1_hash: str) -> bool:
     """Whether a file's SHA-1 is the one given, in hexadecimal digits."""
     sha1 = hashlib.sha1(usedforsecurity=False)
     with open(filename, "rb") as file:
@@ -240,7 +242,7 @@ def check_sha1(filename: Any, sha1_hash: str) -> bool:
     return sha1.hexdigest() == sha1_hash
 
 
-def download(url: str, path: object = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
+def download(url: str, path: str | Path | None = None, overwrite: bool = False, sha1_hash: str | None = None, retries: int = 5,
              verify_ssl: bool = True) -> str:
     """Fetch a file, which appears under its name when it is complete.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..base.context import Context
-    from ..base.types import Array
+    from ..base.types import Array, DTypeLike
     from ..ndarray.ndarray import NDArray
 
 
@@ -139,7 +139,7 @@ class LibSVMIter(DataIter):
 
     def __init__(self, data_libsvm: Any, data_shape: object, batch_size: int, label_libsvm: object = None,
                  label_shape: Sequence[int] | None = None, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
-                 zero_based: bool | str = True, dtype: object = "float32", data_name: str = "data",
+                 zero_based: bool | str = True, dtype: DTypeLike = "float32", data_name: str = "data",
                  label_name: str = "softmax_label", memory_limit: int = MEMORY_LIMIT,
                  prefetch_buffer: int | None = None, ctx: Context | None = None) -> None:
         super().__init__(_positive("batch_size", batch_size))

@@ -189,7 +189,7 @@ class LibSVMReader:
     """
 
     def __init__(self, source: Any, zero_based: bool | str = True, n_features: int | None = None,
-                 multilabel: bool = False, dtype: Any = "float32", query_id: bool = False,
+                 multilabel: bool = False, dtype: DTypeLike = "float32", query_id: bool = False,
                  num_parts: int = 1, part_index: int = 0, chunk_bytes: int = CHUNK_BYTES) -> None:
         self.source = source if isinstance(source, TextSource) else TextSource(source)
         if not isinstance(zero_based, (bool, np.bool_)) and zero_based != "auto":

@@ -19,6 +19,7 @@ from ..storage import CSR, RowSparse, convert
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ..base.types import Array
 
@@ -117,7 +118,7 @@ def _pieces(indptr: Array, label_starts: Array) -> Iterator[tuple[int, int]]:
         start = stop
 
 
-def save_libsvm(path: object, data: object, label: Array | Sequence[Any], zero_based: bool = True,
+def save_libsvm(path: str | Path, data: object, label: Array | Sequence[Any], zero_based: bool = True,
                 query_id: Sequence[int] | None = None, comment: str | None = None) -> None:
     """Write rows and labels as LibSVM text that reads back bit by bit.
 

@@ -22,7 +22,7 @@ def write_parameters(fname: str, arg_params: dict[str, Any], aux_params: dict[st
                  for name, array in arrays.items()})
 
 
-def read_parameters(fname: Path | str) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_parameters(fname: str | Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arguments and auxiliary states of a file.
 
     Raises

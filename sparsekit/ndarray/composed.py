@@ -13,7 +13,7 @@ from .ndarray import NDArray
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..base.types import Array, Shape
+    from ..base.types import ShapeLike
 
 
 __all__ = ["concatenate", "histogram", "moveaxis", "onehot_encode", "split_v2", "transpose"]
@@ -47,7 +47,7 @@ def moveaxis(tensor: NDArray, source: Any, destination: Any) -> NDArray:
 
 
 @strict
-def transpose(data: NDArray, axes: float | Array | tuple[Any, ...] = (), out: object = None, name: str | None = None) -> NDArray:
+def transpose(data: NDArray, axes: ShapeLike = (), out: object = None, name: str | None = None) -> NDArray:
     """A copy with the axes reversed, or in the order given.
 
     A csr matrix gives csr, and so does a row_sparse one; a row_sparse array of more axes stays so where its first axis
@@ -67,7 +67,7 @@ def concatenate(arrays: list[Any] | Sequence[NDArray] | tuple[Any, ...], axis: i
 
 
 @strict
-def split_v2(ary: NDArray, indices_or_sections: Shape, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(ary: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Any:
     """Parts along ``axis``: ``indices_or_sections`` equal ones, or cut before each of the indices.
 
     Raises

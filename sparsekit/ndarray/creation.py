@@ -24,7 +24,7 @@ from .arguments import brought, check_dense, context_of, is_sparse, on, shape_of
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
-    from ..base.types import Array, DTypeLike, Shape
+    from ..base.types import Array, DTypeLike, Shape, ShapeLike
 
 
 __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device",
@@ -32,7 +32,7 @@ __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full"
 
 
 @strict
-def array(source_array: object, ctx: Context | None = None, dtype: object = None) -> NDArray:
+def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = None) -> NDArray:
     """An array with a copy of the values.
 
     Parameters
@@ -106,7 +106,8 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> NDArray:
 
 
 @strict
-def full(shape: Shape, val: float, ctx: Context | None = None, dtype: DTypeLike = None, out: NDArray | None = None) -> NDArray:
+def full(shape: ShapeLike, val: float, ctx: Context | None = None, dtype: DTypeLike = None,
+         out: NDArray | None = None) -> NDArray:
     """An array with one value everywhere.
 
     Parameters
@@ -144,7 +145,8 @@ def _out_of(name: str, given: dict[str, Any]) -> Any:
 
 
 @strict
-def zeros(shape: object, ctx: Context | None = None, dtype: DTypeLike = None, stype: str | None = None, **kwargs: Any) -> NDArray:
+def zeros(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, stype: str | None = None,
+          **kwargs: Any) -> NDArray:
     """An array of zeros; a sparse one stores nothing.
 
     Parameters
@@ -167,13 +169,13 @@ def zeros(shape: object, ctx: Context | None = None, dtype: DTypeLike = None, st
 
 
 @strict
-def empty(shape: int | Shape, ctx: Context | None = None, dtype: DTypeLike = None, stype: str | None = None) -> NDArray:
+def empty(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, stype: str | None = None) -> NDArray:
     """An array whose values are yet to be written; they start as zeros."""
     return zeros(shape, ctx, dtype, stype)
 
 
 @strict
-def ones(shape: int | Shape, ctx: Context | None = None, dtype: DTypeLike = None, **kwargs: Shape) -> NDArray:
+def ones(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, **kwargs: Shape) -> NDArray:
     """An array of ones; with ``out=``, that array filled with ones."""
     sizes = shape_of(shape)
     return _made("ones", "_full", sizes, {"shape": sizes, "value": 1.0}, ctx, dtype, _out_of("ones", kwargs))

@@ -29,6 +29,7 @@ from .ndarray import NDArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ..base.types import Array, DTypeLike
 
@@ -46,7 +47,7 @@ INDICES = {"default": (), "row_sparse": ("indices",), "csr": ("indptr", "indices
 DEVICES = {1: "cpu", 2: "gpu", 3: "cpu", 5: "cpu"}
 
 
-def save(fname: object, data: list[Any] | Sequence[NDArray] | NDArray | dict[str, Any]) -> None:
+def save(fname: str | Path, data: list[Any] | Sequence[NDArray] | NDArray | dict[str, Any]) -> None:
     """Write arrays to a file that MXNet reads too.
 
     The file appears under its name when it is complete, never half written.
@@ -92,7 +93,7 @@ def save_tobuffer(data: dict[str, NDArray]) -> bytes:
     return b"".join(_encoded(*_named(data)))
 
 
-def load(fname: object) -> Any:
+def load(fname: str | Path) -> Any:
     """Read the arrays of a file that ``save``, or MXNet of any version, has written.
 
     Parameters

@@ -17,11 +17,13 @@ from ..ops.update.update import Update
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..base.context import Context
+
 
 __all__ = ["F"]
 
 
-def invoke_update(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Any = None) -> Any:
+def invoke_update(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | None = None) -> Any:
     """Run an optimizer step, which writes its weights, as a function: on copies of those that are not ``out``."""
     arrays = list(inputs)
     places = call.op.weights(call.attrs)  # type: ignore[attr-defined]

@@ -141,7 +141,7 @@ class Interchange:
         return {"values": store.reshape(-1)}
 
 
-def read_only(part: Any, ctx: Any) -> Any:
+def read_only(part: Any, ctx: Context) -> Any:
     """A component as an array that cannot be written to; on a GPU, whose memory has no such mark, a copy."""
     if not isinstance(part, np.ndarray):
         with device.current(ctx):

@@ -22,7 +22,7 @@ from .ndarray import NDArray
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..base.types import Array, Shape
+    from ..base.types import ShapeLike
     from ..core.op import Call
 
 
@@ -69,7 +69,7 @@ def _viewed(old: tuple[int, ...], wanted: tuple[int, ...], reverse: bool) -> Cal
     return find("_view").bind({"shape": target_shape(old, wanted, reverse)})
 
 
-def reshape(self: NDArray, *shape: object, **kwargs: object) -> NDArray:
+def reshape(self: NDArray, *shape: ShapeLike, **kwargs: object) -> NDArray:
     """The same elements in another shape, as a view: writing to either writes to both.
 
     Parameters
@@ -100,7 +100,7 @@ def reshape(self: NDArray, *shape: object, **kwargs: object) -> NDArray:
     return invoke(call, (self,))
 
 
-def transpose(self: NDArray, *axes: Array, **kwargs: object) -> NDArray:
+def transpose(self: NDArray, *axes: ShapeLike, **kwargs: object) -> NDArray:
     """A copy with the axes reversed, or in the order given as a tuple or as numbers."""
     order: Any = _shape_argument(axes, kwargs.pop("axes", None), "order of axes")
     if kwargs:
@@ -108,7 +108,7 @@ def transpose(self: NDArray, *axes: Array, **kwargs: object) -> NDArray:
     return F.transpose(self, axes=() if order == (None,) else order)
 
 
-def broadcast_to(self: NDArray, shape: Array | Shape) -> NDArray:
+def broadcast_to(self: NDArray, shape: ShapeLike) -> NDArray:
     """A copy with axes of size 1 repeated up to ``shape``; missing leading axes are added."""
     return F.broadcast_to(self, shape=shape_of(shape))
 
@@ -141,7 +141,7 @@ def _maybe_view(self: NDArray, call: Any, inplace: bool) -> NDArray:
     return invoke(find("_view").bind({"shape": tuple(call.infer_shape([self.shape]))}), (self,))
 
 
-def split_v2(self: NDArray, indices_or_sections: object, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(self: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Any:
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     if isinstance(indices_or_sections, int):
         return F._split_v2(self, sections=indices_or_sections, axis=axis, squeeze_axis=squeeze_axis)

@@ -140,7 +140,7 @@ def _flat(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def operand(value: object, ctx: object) -> Any:
+def operand(value: object, ctx: Context) -> Any:
     """One input as an array of this library or a number."""
     if isinstance(value, (NumpyProtocol, int, float, np.generic)):
         return value

@@ -26,7 +26,7 @@ from .functions import F
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
-    from ..base.types import DTypeLike, Scalar, Shape
+    from ..base.types import DTypeLike, Scalar, Shape, ShapeLike
 
 
 __all__ = ["exponential", "exponential_like", "gamma", "gamma_like", "generalized_negative_binomial",
@@ -66,7 +66,7 @@ def _draw(name: str, parameters: tuple[Any, ...], shape: object, dtype: Any, ctx
 
 
 @strict
-def uniform(low: float = 0.0, high: float = 1.0, shape: str | Shape | None = None, dtype: DTypeLike = None,
+def uniform(low: Scalar | NDArray = 0.0, high: Scalar | NDArray = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None,
             ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values drawn evenly from low up to, not including, high.
 
@@ -88,29 +88,29 @@ def uniform(low: float = 0.0, high: float = 1.0, shape: str | Shape | None = Non
 
 
 @strict
-def normal(loc: float = 0.0, scale: float = 1.0, shape: Shape | None = None, dtype: DTypeLike = None, ctx: Context | None = None,
-           out: NDArray | None = None, rng: object = None) -> NDArray:
+def normal(loc: Scalar | NDArray = 0.0, scale: Scalar | NDArray = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None,
+           ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values of a normal distribution with mean loc and standard deviation scale; parameters as for ``uniform``."""
     return _draw("normal", (loc, scale), shape, dtype, ctx, out, rng)
 
 
 @strict
-def randn(*shape: int, loc: object = 0.0, scale: object = 1.0, dtype: DTypeLike = None, ctx: Context | None = None,
-          out: NDArray | None = None, rng: object = None) -> NDArray:
+def randn(*shape: ShapeLike, loc: Scalar | NDArray = 0.0, scale: Scalar | NDArray = 1.0, dtype: DTypeLike = None,
+          ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values of a normal distribution; the shape comes first, as in ``randn(2, 3)``."""
     return _draw("normal", (loc, scale), shape or None, dtype, ctx, out, rng)
 
 
 @strict
-def gamma(alpha: object = 1.0, beta: object = 1.0, shape: object = None, dtype: DTypeLike = None, ctx: Context | None = None,
-          out: NDArray | None = None, rng: object = None) -> NDArray:
+def gamma(alpha: Scalar | NDArray = 1.0, beta: Scalar | NDArray = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None,
+          ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values of a gamma distribution with shape alpha and scale beta; parameters as for ``uniform``."""
     return _draw("gamma", (alpha, beta), shape, dtype, ctx, out, rng)
 
 
 @strict
-def exponential(scale: Scalar | NDArray = 1.0, shape: object = None, dtype: DTypeLike = None, ctx: Context | None = None,
-                out: NDArray | None = None, rng: object = None) -> NDArray:
+def exponential(scale: Scalar | NDArray = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None,
+                ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Values of an exponential distribution with mean scale; parameters as for ``uniform``."""
     rate: Any = scale
     if isinstance(scale, (int, float, np.number)):
@@ -123,37 +123,38 @@ def exponential(scale: Scalar | NDArray = 1.0, shape: object = None, dtype: DTyp
 
 
 @strict
-def poisson(lam: object = 1.0, shape: object = None, dtype: DTypeLike = None, ctx: Context | None = None,
+def poisson(lam: Scalar | NDArray = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None, ctx: Context | None = None,
             out: NDArray | None = None, rng: object = None) -> NDArray:
     """Numbers of a Poisson distribution with rate lam, as real numbers; parameters as for ``uniform``."""
     return _draw("poisson", (lam,), shape, dtype, ctx, out, rng)
 
 
 @strict
-def negative_binomial(k: object = 1, p: Any = 1.0, shape: Any = None, dtype: object = None, ctx: Context | None = None,
-                      out: NDArray | None = None, rng: object = None) -> NDArray:
+def negative_binomial(k: Scalar | NDArray = 1, p: Scalar | NDArray = 1.0, shape: ShapeLike | None = None, dtype: DTypeLike = None,
+                      ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Numbers of failures before k successes, each of probability p; parameters as for ``uniform``."""
     return _draw("negative_binomial", (k, p), shape, dtype, ctx, out, rng)
 
 
 @strict
-def generalized_negative_binomial(mu: object = 1.0, alpha: object = 1.0, shape: object = None, dtype: DTypeLike = None,
-                                  ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
+def generalized_negative_binomial(mu: Scalar | NDArray = 1.0, alpha: Scalar | NDArray = 1.0, shape: ShapeLike | None = None,
+                                  dtype: DTypeLike = None, ctx: Context | None = None, out: NDArray | None = None,
+                                  rng: object = None) -> NDArray:
     """Numbers of a negative binomial distribution with mean mu and variance ``mu + alpha * mu**2``."""
     return _draw("generalized_negative_binomial", (mu, alpha), shape, dtype, ctx, out, rng)
 
 
 @strict
-def randint(low: int, high: int, shape: object = None, dtype: DTypeLike = None, ctx: Context | None = None,
-            out: NDArray | None = None, rng: object = None) -> NDArray:
+def randint(low: Scalar | NDArray, high: Scalar | NDArray, shape: ShapeLike | None = None, dtype: DTypeLike = None,
+            ctx: Context | None = None, out: NDArray | None = None, rng: object = None) -> NDArray:
     """Whole numbers drawn evenly from low up to, not including, high; int32 by default, else int64."""
     whole = [value.item() if isinstance(value, np.generic) else value for value in (low, high)]
     return _created("_random_randint", {"low": whole[0], "high": whole[1]}, shape, dtype, ctx, out, rng)
 
 
 @strict
-def multinomial(data: NDArray, shape: object = None, get_prob: bool = False, out: Any = None, dtype: DTypeLike = "int32",
-                rng: Any = None) -> Any:
+def multinomial(data: NDArray, shape: ShapeLike | None = None, get_prob: bool = False, out: Any = None,
+                dtype: DTypeLike = "int32", rng: Any = None) -> Any:
     """Places along the last axis of ``data``, drawn with the probabilities there.
 
     Parameters

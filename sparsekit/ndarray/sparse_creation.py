@@ -24,7 +24,7 @@ from .arguments import brought, check_dense, host_values, is_sparse, is_sparse_f
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..base.types import Array, DTypeLike, Shape
+    from ..base.types import Array, DTypeLike, Shape, ShapeLike
     from ..storage.types import Sparse, Store
     from .ndarray import NDArray
 
@@ -32,7 +32,7 @@ __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
 
 
 @strict
-def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: object = None,
+def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
                index_dtype: object = None) -> Any:
     """A CSR matrix with a copy of whatever describes one.
 
@@ -85,7 +85,7 @@ def csr_matrix(arg1: Any, shape: Shape | None = None, ctx: Context | None = None
 
 
 @strict
-def row_sparse_array(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: object = None,
+def row_sparse_array(arg1: Any, shape: Shape | None = None, ctx: Context | None = None, dtype: DTypeLike = None,
                      index_dtype: object = None) -> NDArray:
     """A row-sparse array with a copy of whatever describes one.
 
@@ -131,7 +131,7 @@ def row_sparse_array(arg1: Any, shape: Shape | None = None, ctx: Context | None 
 
 
 @strict
-def array(source_array: Any, ctx: Context | None = None, dtype: object = None, index_dtype: object = None) -> Any:
+def array(source_array: Any, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: DTypeLike = None) -> Any:
     """A sparse array with a copy of a sparse source.
 
     Parameters
@@ -160,7 +160,8 @@ def array(source_array: Any, ctx: Context | None = None, dtype: object = None, i
 
 
 @strict
-def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: DTypeLike = None, index_dtype: object = None) -> Any:
+def zeros(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None,
+          index_dtype: DTypeLike = None) -> Any:
     """Zeros of a storage type; a sparse array of zeros stores nothing.
 
     Parameters
@@ -178,7 +179,7 @@ def zeros(stype: str, shape: Any, ctx: Context | None = None, dtype: DTypeLike =
 
 
 @strict
-def empty(stype: str, shape: int | Shape, ctx: Context | None = None, dtype: DTypeLike = None,
+def empty(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None,
           index_dtype: str | None = None) -> Any:
     """An array of a storage type whose values are yet to be written; ``zeros`` does the same."""
     return zeros(stype, shape, ctx, dtype, index_dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,15 +13,22 @@ from ..core.op import REQUIRED, Op
 from ..storage import CSR, RowSparse
 from ..storage.memory import zeros
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..base.types import Attrs, DType, Shape
+    from ..kernels.types import Kernels
+
+
 __all__ = ["empty_store", "full"]
 
 
-def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     shape = attrs["shape"]
     return tuple(int(size) for size in shape) if isinstance(shape, (tuple, list)) else (int(shape),)
 
 
-def empty_store(xp: Any, stype: str, shape: tuple[int, ...], dtype: Any) -> Any:
+def empty_store(xp: Any, stype: str, shape: tuple[int, ...], dtype: DType) -> Any:
     """A store of zeros; a sparse one stores nothing."""
     if stype == "default":
         return xp.zeros(shape, dtype)
@@ -70,7 +77,7 @@ arange.gradient(lambda F, g, out, attrs, want: ())
 
 
 
-def _spaced(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _spaced(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if np.ndim(attrs["start"]) or np.ndim(attrs["stop"]):
         raise ShapeError(f"start={shown(attrs['start'])} and stop={shown(attrs['stop'])} must both be numbers.",
                          hint="stack the results of several calls.")
@@ -85,7 +92,7 @@ linspace = Op("_linspace", "",
 
 
 @linspace.forward(" -> default")
-def _(k: Any, attrs: Any) -> Any:
+def _(k: Kernels, attrs: Attrs) -> Any:
     return k.xp.linspace(attrs["start"], attrs["stop"], max(0, int(attrs["num"])), endpoint=bool(attrs["endpoint"])).astype(
         attrs["dtype_"])
 
@@ -99,7 +106,7 @@ eye = Op("_eye", "", attrs={"N": REQUIRED, "M": 0, "k": 0, "dtype_": "float32"},
 
 
 @eye.forward(" -> default")
-def _(k: Any, attrs: Any) -> Any:
+def _(k: Kernels, attrs: Attrs) -> Any:
     return k.xp.eye(int(attrs["N"]), int(attrs["M"] or attrs["N"]), int(attrs["k"]), dtype=attrs["dtype_"])
 
 

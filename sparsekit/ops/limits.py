@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.dispatch import written_dense
 from ..core.labels import label
 from ..storage import CSR, check, densify
 from ..storage.convert import row_ids
 
+if TYPE_CHECKING:
+    from ..base.types import DTypeLike
+    from ..core.types import ArrayObject
+    from ..kernels.types import Kernels
+    from ..storage.types import Sparse
+
+
 __all__ = ["check_gradient", "check_room", "dense_inside", "dense_of", "filled"]
 
 
-def check_room(name: str, shape: tuple[int, ...], dtype: Any) -> None:
+def check_room(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
     """Raise ``DensificationError`` unless a dense result of that shape stays within ``config.densify_limit``."""
     check.check_room(label(name), shape, dtype)
 
 
-def check_gradient(name: str, data: Any) -> None:
+def check_gradient(name: str, data: ArrayObject) -> None:
     """Raise unless the gradient of ``name``, dense by nature, for the sparse array ``data`` stays within the limit."""
     if data.stype != "default":
         check_room(f"the gradient of {name} for a {data.stype} array", tuple(data.shape), data.dtype)
@@ -43,7 +50,7 @@ def dense_inside(k: Any, store: Any, name: str) -> Any:
     return written_dense(name, store, k, reason, remedy=remedy)
 
 
-def filled(k: Any, store: Any, name: str, function: Callable[[Any], Any]) -> Any:
+def filled(k: Kernels, store: Sparse, name: str, function: Callable[[Any], Any]) -> Any:
     """Apply ``function`` with f(0) != 0 to every element of a sparse store; computed once for all absent elements."""
     absent, values = function(k.xp.zeros(1, store.dtype)), function(store.data)
     check_room(name, store.shape, values.dtype)

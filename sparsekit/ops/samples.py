@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ..base.types import Array, Attrs
+
 
 __all__ = ["grid", "matmul", "one", "pair", "scalars"]
 
 Samples = list[tuple[list[Any], dict[str, Any]]]
 
 
-def grid(rows: int = 4, columns: int = 5, seed: int = 0, low: float = -2.0, high: float = 2.0) -> Any:
+def grid(rows: int = 4, columns: int = 5, seed: int = 0, low: float = -2.0, high: float = 2.0) -> Array:
     """A float32 matrix, about half zeros, with an all-zero row and column."""
     rng = np.random.default_rng(seed)
     values = rng.uniform(low, high, (rows, columns)).astype(np.float32)
@@ -23,12 +27,12 @@ def grid(rows: int = 4, columns: int = 5, seed: int = 0, low: float = -2.0, high
     return values
 
 
-def one(low: float = -2.0, high: float = 2.0, **attrs: Any) -> Callable[[], Samples]:
+def one(low: float = -2.0, high: float = 2.0, **attrs: Attrs) -> Callable[[], Samples]:
     """One matrix with values from low to high."""
     return lambda: [([grid(low=low, high=high)], dict(attrs))]
 
 
-def pair(*shapes: tuple[int, int], low: float = -2.0, **attrs: Any) -> Callable[[], Samples]:
+def pair(*shapes: tuple[int, int], low: float = -2.0, **attrs: Attrs) -> Callable[[], Samples]:
     """Two matrices, by default of one shape; with ``low`` above zero the second has no zeros, to divide by."""
     first, second = shapes or ((4, 5), (4, 5))
 

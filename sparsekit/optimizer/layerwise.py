@@ -175,7 +175,8 @@ class LBSGD(SGD):
         if length <= 1:
             return 1.0
         share = {"linear": 1.0, "power2": 2.0, "sqrt": 0.5}[self.warmup_strategy]
-        return 1.0 + (self.batch_scale - 1.0) * (count / length) ** share
+        grown: float = (count / length) ** share
+        return 1.0 + (self.batch_scale - 1.0) * grown
 
     def _descend(self, index: Any, arrays: tuple[Any, ...], op: Any) -> None:
         weight, grad, *rest = arrays

@@ -144,7 +144,7 @@ class Graph:
         found = gradient_stypes(self.heads, facts.specs())
         return [found.get(node, "default") for node in self.leaves]
 
-    def run(self, arrays: Sequence[Any], ctx: object) -> list[Any]:
+    def run(self, arrays: Sequence[Any], ctx: Context) -> list[Any]:
         """The heads, for an array for each variable; recorded if autograd records."""
         from .program import SymbolProgram  # which knows of composites
 

@@ -13,7 +13,7 @@ from .shapes import declared, to_user
 from .symbol import Symbol
 
 if TYPE_CHECKING:
-    from ..base.types import DTypeLike, Shape
+    from ..base.types import DTypeLike, ShapeLike
 
 
 __all__ = ["arange", "concatenate", "eye", "full", "histogram", "linspace", "ones", "split_v2", "zeros"]
@@ -27,17 +27,17 @@ def _shape(shape: object) -> tuple[int, ...]:
     return to_user(declared(shape, "shape"))
 
 
-def zeros(shape: object, dtype: Any = None, **kwargs: Any) -> Symbol:
+def zeros(shape: ShapeLike, dtype: DTypeLike = None, **kwargs: Any) -> Symbol:
     """Zeros; sizes of 0 are unknown, and follow from where the symbol is used."""
     return F._zeros(shape=_shape(shape), dtype=_type(dtype), **kwargs)
 
 
-def ones(shape: Shape, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
+def ones(shape: ShapeLike, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """Ones; sizes of 0 are unknown, and follow from where the symbol is used."""
     return F._ones(shape=_shape(shape), dtype=_type(dtype), **kwargs)
 
 
-def full(shape: Shape, val: float, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
+def full(shape: ShapeLike, val: float, dtype: DTypeLike = None, **kwargs: object) -> Symbol:
     """One value everywhere; sizes of 0 are unknown, and follow from where the symbol is used."""
     return F._full(shape=_shape(shape), dtype=_type(dtype), value=float(val), **kwargs)
 
@@ -80,7 +80,7 @@ def histogram(a: Symbol, bins: Any = 10, range: Any = None, **kwargs: Any) -> Sy
     return F._histogram(a, bin_cnt=int(bins), range=tuple(range), **kwargs)
 
 
-def split_v2(ary: Symbol, indices_or_sections: int | Shape, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
+def split_v2(ary: Symbol, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     return _split(ary, indices_or_sections, axis, squeeze_axis)
 

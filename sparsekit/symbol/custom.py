@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import FileFormatError, SparsekitError
 from ..base.naming import current_names
@@ -16,6 +16,10 @@ from .mxnet_names import HIDDEN
 from .node import Entry, SymbolNode
 from .shapes import Partial, complete, from_user, to_user
 from .symbol import Symbol
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+
 
 __all__ = ["CustomComposite", "make_custom"]
 
@@ -66,7 +70,7 @@ class CustomComposite(Composite):
         found = self.prop.infer_storage_type_backward(given, inputs[:count], list(given), inputs[:count], inputs[count:])
         return [*found[3], *inputs[count:]]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
         """Run it on arrays."""
         return self.apply(self.op_type, self.prop, list(arrays))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, expected
 from ..base.files import path_of, write_whole
@@ -16,6 +16,10 @@ from .compose import complete_inputs
 from .composite import BUILDERS
 from .mxnet_names import HIDDEN, PASSED_OVER, Spelling, adjusted, is_known, output_names, spelling_of
 from .node import Entry, SymbolNode, copied, order, rebuilt, states_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 __all__ = ["read", "read_file", "write", "write_file"]
 
@@ -103,7 +107,7 @@ def _node(node: SymbolNode, numbers: dict[SymbolNode, int], versions: dict[Symbo
     return "    {\n" + ", \n".join(lines) + "\n    }"
 
 
-def write_file(path: object, heads: Sequence[Entry], remove_amp_cast: bool = True) -> None:
+def write_file(path: str | Path, heads: Sequence[Entry], remove_amp_cast: bool = True) -> None:
     """Write a file that appears under its name when it is complete."""
     write_whole(_path(path), write(heads, remove_amp_cast).encode())
 
@@ -117,7 +121,7 @@ def _path(path: object) -> str:
 # reading
 
 
-def read_file(path: object) -> list[Entry]:
+def read_file(path: str | Path) -> list[Entry]:
     """The graph in a file."""
     path = _path(path)
     try:

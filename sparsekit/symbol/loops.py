@@ -18,6 +18,7 @@ from .node import Entry
 from .shapes import Partial, complete, merged, to_user
 
 if TYPE_CHECKING:
+    from ..base.context import Context
     from ..ndarray.ndarray import NDArray
 
 
@@ -108,7 +109,7 @@ class ForEach(_Control):
         found = super().gradient_stypes(items, outputs)
         return ["default" if place < self.data else stype for place, stype in enumerate(found)]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
         """Run it on arrays."""
         items: list[Any] = list(arrays)
         steps = []
@@ -145,7 +146,7 @@ class WhileLoop(_Control):
         """As the graphs say."""
         return ["default" if place < self.collected else stype for place, stype in enumerate(super().infer_stypes(stypes))]
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
         """Run it on arrays."""
         items: list[Any] = list(arrays)
         steps: list[list[Any]] = []
@@ -190,7 +191,7 @@ class Cond(_Control):
                                    hint="cast_storage makes them one.")
         return then
 
-    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: object) -> Any:
+    def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
         """Run it on arrays."""
         chosen = 1 if _holds(self.graphs[0].run(self.given(0, arrays), ctx)[0]) else 2
         made = self.graphs[chosen].run(self.given(chosen, arrays), ctx)

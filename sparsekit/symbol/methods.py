@@ -13,7 +13,7 @@ from .functions import F, make_function
 from .symbol import Symbol
 
 if TYPE_CHECKING:
-    from ..base.types import DTypeLike
+    from ..base.types import DTypeLike, ShapeLike
 
 
 __all__ = ["attach"]
@@ -39,7 +39,7 @@ def _sizes(given: tuple[Any, ...], named: object) -> Any:
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def reshape(self: Symbol, *shape: object, **kwargs: Any) -> Symbol:
+def reshape(self: Symbol, *shape: ShapeLike, **kwargs: Any) -> Symbol:
     """The same elements in another shape, given as one tuple, as numbers, or by name; as of arrays."""
     wanted = _sizes(shape, kwargs.pop("shape", None))
     if not wanted:
@@ -47,7 +47,7 @@ def reshape(self: Symbol, *shape: object, **kwargs: Any) -> Symbol:
     return F.reshape(self, shape=wanted, **kwargs)
 
 
-def transpose(self: Symbol, *axes: object, **kwargs: object) -> Symbol:
+def transpose(self: Symbol, *axes: ShapeLike, **kwargs: object) -> Symbol:
     """The axes reversed, or in the order given as a tuple, as numbers, or by name."""
     order = _sizes(axes, kwargs.pop("axes", None))
     return F.transpose(self, **({"axes": order} if order and order != (None,) else {}), **kwargs)
@@ -68,7 +68,7 @@ def squeeze(self: Symbol, axis: object = None, inplace: bool = False, **kwargs: 
     return F.squeeze(self, axis=axis, **kwargs)
 
 
-def broadcast_to(self: Symbol, shape: object, **kwargs: object) -> Symbol:
+def broadcast_to(self: Symbol, shape: ShapeLike, **kwargs: object) -> Symbol:
     """Axes of size 1 repeated up to ``shape``."""
     return F.broadcast_to(self, shape=_sizes((), shape), **kwargs)
 
@@ -78,7 +78,7 @@ def broadcast_like(self: Symbol, other: Symbol | None = None, *, rhs: Symbol | N
     return F.broadcast_like(self, rhs if other is None else other, **kwargs)
 
 
-def split_v2(self: Symbol, indices_or_sections: object, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
+def split_v2(self: Symbol, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Symbol:
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     if isinstance(indices_or_sections, int):
         cut: dict[str, Any] = {"indices": [], "sections": indices_or_sections}

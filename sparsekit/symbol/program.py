@@ -6,7 +6,7 @@ Operators that hold graphs or call Python run between programs, as do those whos
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import SparsekitError
 from ..core import hooks, program
@@ -17,6 +17,10 @@ from ..ndarray.functions import F, invoke_update
 from ..ops.update.update import Update
 from .inference import adjusted_call, leaves_open, shapes_of
 from .node import Entry, SymbolNode, order
+
+if TYPE_CHECKING:
+    from ..base.context import Context
+
 
 __all__ = ["SymbolProgram", "Watch"]
 
@@ -109,7 +113,7 @@ class SymbolProgram:
             read.update(dict.fromkeys(segment.inputs))
         return segments
 
-    def run(self, given: Sequence[Any], ctx: object, watch: Watch | None = None) -> list[Any]:
+    def run(self, given: Sequence[Any], ctx: Context, watch: Watch | None = None) -> list[Any]:
         """Compute the heads from the values of the variables; recorded if autograd records.
 
         Parameters

@@ -30,6 +30,7 @@ from .shapes import complete, from_user, meaning, to_user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ..base.types import Shape
     from ..core.types import Tensor
@@ -462,7 +463,7 @@ class Symbol(Tensor):
         """The graph as JSON, which MXNet 1.9.1 reads too."""
         return files.write(self._entries, remove_amp_cast)
 
-    def save(self, fname: object, remove_amp_cast: bool = True) -> None:
+    def save(self, fname: str | Path, remove_amp_cast: bool = True) -> None:
         """Write the graph as JSON to a file; by custom it is named ``…-symbol.json``."""
         files.write_file(fname, self._entries, remove_amp_cast)
 

@@ -14,6 +14,7 @@ from .symbol import Symbol, load_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from ..base.types import DTypeLike, Shape
 
@@ -99,7 +100,7 @@ def Group(symbols: list[Any] | Sequence[Symbol] | Symbol | tuple[Any, ...], crea
     return Symbol([entry for symbol in given for entry in symbol._entries])
 
 
-def load(fname: object) -> Symbol:
+def load(fname: str | Path) -> Symbol:
     """The symbol in a file, ours or MXNet's.
 
     Raises

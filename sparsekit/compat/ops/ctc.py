@@ -6,7 +6,7 @@ the forward and backward variables over the labels with a blank between any two,
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,16 @@ from ...core.cost import Meta
 from ...core.op import Op
 from ...ops.indexing.positions import whole
 from ...ops.neural.softmax import floating, softmax_along, wide
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule
+    from ...storage.types import Sparse, Store
+
 
 __all__ = ["CTCLoss"]
 
@@ -40,7 +50,7 @@ class Paths(NamedTuple):
     label_lengths: Any
 
 
-def _shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     data, label = shapes[:2]
     if len(data) != 3 or len(label) != 2 or data[1] != label[0]:
         raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
@@ -57,7 +67,7 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return [(data[1],), data]
 
 
-def _paths(xp: Any, data: Any, label: Any, lengths: Any, attrs: dict[str, Any]) -> Paths:
+def _paths(xp: Any, data: Store, label: Any, lengths: Any, attrs: dict[str, Any]) -> Paths:
     steps, batch, classes = data.shape
     lengths = [whole(xp, length, "ctc_loss: the length") for length in lengths]
     data_lengths = lengths.pop(0) if attrs["use_data_lengths"] else xp.full(batch, steps, np.int64)
@@ -81,19 +91,19 @@ def _check_range(what: str, values: Any, low: int, high: int) -> None:
                             hint="blank_label='first' keeps class 0 for the blank, 'last' the last one.")
 
 
-def _log_add(xp: Any, *terms: Any) -> Any:
+def _log_add(xp: ArrayModule, *terms: Array) -> Array:
     total = terms[0]
     for term in terms[1:]:
         total = xp.logaddexp(total, term)
     return total
 
 
-def _behind(xp: Any, state: Any, steps: int) -> Any:
+def _behind(xp: ArrayModule, state: Array, steps: int) -> Array:
     """The state some places earlier on the path; nothing comes before its start."""
     return xp.concatenate([xp.full_like(state[:, :steps], -np.inf), state[:, :-steps]], axis=1)
 
 
-def _sweep(xp: Any, scores: Any, symbols: Any, lasting: Any) -> Any:
+def _sweep(xp: ArrayModule, scores: Array, symbols: Array, lasting: Array) -> Array:
     """Logarithms of the sums over all beginnings of a path: (time, batch, places), held once ``lasting`` ends."""
     places = xp.arange(symbols.shape[1])
     two_back = xp.concatenate([xp.full_like(symbols[:, :2], -1), symbols[:, :-2]], axis=1)
@@ -107,13 +117,13 @@ def _sweep(xp: Any, scores: Any, symbols: Any, lasting: Any) -> Any:
     return xp.stack(states)
 
 
-def _ends(paths: Paths, places: Any) -> Any:
+def _ends(paths: Paths, places: Array) -> Any:
     """Where a path may end: on its last label or the blank behind it."""
     last = 2 * paths.label_lengths[:, None]
     return (places == last) | (places == last - 1)
 
 
-def _reversed(xp: Any, array: Any, lengths: Any, axis: int) -> Any:
+def _reversed(xp: ArrayModule, array: Array, lengths: Array, axis: int) -> Array:
     """The first ``lengths`` entries along an axis in reverse order, batch by batch; what is behind stays."""
     places = xp.arange(array.shape[axis])
     places = xp.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
@@ -122,7 +132,7 @@ def _reversed(xp: Any, array: Any, lengths: Any, axis: int) -> Any:
     return xp.take_along_axis(array, places.T[:, :, None], 0)
 
 
-def _occupancy(xp: Any, scores: Any, paths: Paths) -> tuple[Any, Any, Any]:
+def _occupancy(xp: Any, scores: Array, paths: Paths) -> tuple[Any, Any, Any]:
     """The loss of each sample, the probability of each place of its path at each time, and the times that count."""
     symbols, data_lengths, label_lengths = paths
     places = xp.arange(symbols.shape[1])
@@ -140,7 +150,7 @@ def _occupancy(xp: Any, scores: Any, paths: Paths) -> tuple[Any, Any, Any]:
     return -total, xp.exp(xp.where(inside, share, -np.inf)), reached
 
 
-def _loss_and_gradient(k: Any, data: Any, label: Any, lengths: Any, attrs: dict[str, Any]) -> tuple[Any, Any]:
+def _loss_and_gradient(k: Any, data: Sparse, label: Store, lengths: Shape, attrs: dict[str, Any]) -> tuple[Any, Any]:
     xp = k.xp
     logs = softmax_along(k, wide(data), 2, log=True)
     paths = _paths(xp, data, label, lengths, attrs)
@@ -180,13 +190,14 @@ steps and labels count.  A label that no alignment reaches has an infinite loss 
 
 
 @ctc_loss.forward("default, default, default?, default? -> default, default")
-def _(k: Any, data: Any, label: Any, *rest: Any) -> Any:
+def _(k: Any, data: Any, label: Array, *rest: Any) -> Any:
     floating("CTCLoss", data)
     loss, gradient = _loss_and_gradient(k, data, label, rest[:-1], rest[-1])
     return loss.astype(data.dtype, copy=False), gradient.astype(data.dtype, copy=False)
 
 
 @ctc_loss.gradient
-def _(F: Any, g: Any, data: Any, label: Any, data_lengths: Any, label_lengths: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, data_lengths: ArrayObject,
+      label_lengths: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     given = F.broadcast_mul(F.ones_like(out[1]), F.Reshape(g, shape=(1, -1, 1)))
     return (F._masked(given, out[1]), None, want[2] and F.zeros_like(data_lengths), want[3] and F.zeros_like(label_lengths))

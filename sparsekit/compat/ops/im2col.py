@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,16 @@ from ...base.errors import ShapeError
 from ...core import cost
 from ...core.op import REQUIRED, Op
 from ...ops.neural.softmax import floating
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+    from ...storage.types import Store
+
 
 __all__: list[str] = []
 
@@ -26,7 +36,7 @@ class _Window(NamedTuple):
     places: tuple[int, ...]
 
 
-def _sizes(name: str, value: Any, count: int, default: int, least: int) -> tuple[int, ...]:
+def _sizes(name: str, value: list[Any] | tuple[Any, ...], count: int, default: int, least: int) -> tuple[int, ...]:
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     given = given or (default,) * count
     if len(given) != count or any(isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < least
@@ -51,13 +61,13 @@ def _window(spatial: tuple[int, ...], attrs: dict[str, Any]) -> _Window:
     return _Window(kernel, stride, dilate, pad, tuple(free // step + 1 for free, step in zip(room, stride, strict=True)))
 
 
-def _columns_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _columns_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     shape = tuple(shapes[0])
     window = _window(shape[2:], attrs)
     return shape[0], shape[1] * math.prod(window.kernel), math.prod(window.places)
 
 
-def _image_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _image_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     shape = tuple(shapes[0])
     size = attrs["output_size"]
     spatial = _sizes("output_size", size, len(size) if isinstance(size, (tuple, list)) else 1, 1, 1)
@@ -131,7 +141,7 @@ im2col.gradient(lambda F, g, data, out, attrs, want: F.col2im(g, output_size=tup
 col2im.gradient(lambda F, g, data, out, attrs, want: F.im2col(g, **_same(attrs)))
 
 
-def _cut(shapes: Any, attrs: dict[str, Any]) -> tuple[int, int, int, int]:
+def _cut(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, int, int, int]:
     """First row and column, height and width."""
     if len(shapes) not in (1, 2) or any(len(shape) != 4 for shape in shapes):
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} cannot be cropped.",
@@ -147,7 +157,7 @@ def _cut(shapes: Any, attrs: dict[str, Any]) -> tuple[int, int, int, int]:
     return top, left, height, width
 
 
-def _crop_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _crop_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*shapes[0][:2], *_cut(shapes, attrs)[2:])
 
 
@@ -162,13 +172,13 @@ With a second array its height and width are taken.  Deprecated in MXNet, where 
 
 
 @crop.forward("default... -> default")
-def _(k: Any, x: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Array, *rest: Any) -> Store:
     top, left, height, width = _cut([x.shape, *(other.shape for other in rest[:-1])], rest[-1])
     return x[:, :, top:top + height, left:left + width].copy()
 
 
 @crop.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
     shapes = [tuple(array.shape) for array in data]
     top, left, height, width = _cut(shapes, attrs)
     edges = (0, 0, 0, 0, top, shapes[0][2] - top - height, left, shapes[0][3] - left - width)

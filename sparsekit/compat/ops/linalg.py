@@ -7,7 +7,7 @@ Decompositions take float32 and float64.  The gradients follow M. Seeger, A. Het
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,17 @@ from ...ops import samples
 from ...ops.linear_algebra.products import product, real
 from .triangle import checked, matrix_sample, square, turn
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def _syrk_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+
+
+
+def _syrk_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if len(shapes[0]) < 2:
         raise ShapeError(f"arrays must have at least two axes, got shape {tuple(shapes[0])}.",
                          hint="the last two axes are those of the matrices.")
@@ -41,13 +50,13 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @syrk.gradient
-def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     both = g + turn(F, g)
     left, right = (A, both) if attrs["transpose"] else (both, A)
     return F.linalg_gemm2(left, right, alpha=attrs["alpha"])
 
 
-def _square_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _square_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     square(shapes[0])
     return tuple(shapes[0])
 
@@ -72,13 +81,13 @@ potrf = decomposition("potrf", "Cholesky factor: the lower triangular L with ``A
 
 
 @potrf.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
     return _solved(lambda: k.xp.linalg.cholesky(even), "linalg_potrf", "the matrix must be positive definite.")
 
 
 @potrf.gradient
-def _(F: Any, g: Any, A: Any, L: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, L: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     middle = F._mirrored(F.linalg_gemm2(L, F._triangle(g), transpose_a=True))
     return F.linalg_trsm(L, F.linalg_trsm(L, middle, rightside=True), transpose=True) * 0.5
 
@@ -89,18 +98,18 @@ potri = decomposition("potri", "``(A Aᵀ)⁻¹`` for a lower triangular A: the 
 
 
 @potri.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Attrs) -> Any:
     inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(checked(x))), "linalg_potri", "its diagonal must have no zeros.")
     return product(k.xp, inverse, inverse, {"transpose_a": True, "transpose_b": False})
 
 
 @potri.gradient
-def _(F: Any, g: Any, A: Any, B: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, A: ArrayObject, B: Any, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     both = F.linalg_gemm2(F.linalg_gemm2(B, g + turn(F, g)), B)
     return F.negative(F._triangle(F.linalg_gemm2(both, F._triangle(A))))
 
 
-def _triangular_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _triangular_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     size, shape = square(shapes[0]), tuple(shapes[1])
     if len(shape) != len(shapes[0]) or shape[:-2] != tuple(shapes[0][:-2]) or shape[-1 if attrs["rightside"] else -2] != size:
         raise ShapeError(f"shapes {tuple(shapes[0])} and {shape} do not fit.", hint="see rightside.")
@@ -128,14 +137,14 @@ trmm = triangular("trmm", "``alpha * op(A) B`` for the triangle of A, or ``alpha
 
 
 @trmm.forward("default, default -> default")
-def _(k: Any, x: Any, other: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, other: Array, attrs: Any) -> Any:
     real([x.dtype, other.dtype], attrs)
     factor = _triangle_of(k.xp, x, attrs)
     made = k.xp.matmul(other, factor) if attrs["rightside"] else k.xp.matmul(factor, other)
     return made * other.dtype.type(attrs["alpha"])
 
 
-def _by_triangle(F: Any, left: Any, right: Any, attrs: Any, alpha: float) -> Any:
+def _by_triangle(F: ArrayFunctions, left: ArrayObject, right: ArrayObject, attrs: Attrs, alpha: float) -> ArrayObject:
     """The gradient of a triangle: the product of what meets there, on the side it lies on.
 
     ``left`` and ``right`` are transposed as matmul would have them for an A that is not transposed itself.
@@ -151,7 +160,8 @@ def _by_triangle(F: Any, left: Any, right: Any, attrs: Any, alpha: float) -> Any
 
 
 @trmm.gradient
-def _(F: Any, g: Any, A: Any, B: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     return (want[0] and _by_triangle(F, g, B, attrs, attrs["alpha"]),
             want[1] and F.linalg_trmm(A, g, **{**attrs, "transpose": not attrs["transpose"]}))
 
@@ -170,7 +180,8 @@ def _(k: Any, x: Any, other: Any, attrs: Any) -> Any:
 
 
 @trsm.gradient
-def _(F: Any, g: Any, A: Any, B: Any, X: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: ArrayObject, X: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     back = F.linalg_trsm(A, g, **{**attrs, "transpose": not attrs["transpose"], "alpha": 1.0})
     return want[0] and _by_triangle(F, back, X, attrs, -1.0), want[1] and back * attrs["alpha"]
 
@@ -185,7 +196,7 @@ inverse = decomposition("inverse", "Inverses of square matrices; a singular one 
 
 
 @inverse.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Attrs) -> Any:
     return _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "the matrix has no inverse.")
 
 
@@ -193,12 +204,12 @@ inverse.gradient(lambda F, g, A, B, attrs, want: F.negative(F.linalg_gemm2(
     F.linalg_gemm2(B, g, transpose_a=True), B, transpose_b=True)))
 
 
-def _numbers(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _numbers(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     square(shapes[0])
     return tuple(shapes[0][:-2]) or (1,)
 
 
-def _by_inverse(F: Any, g: Any, A: Any) -> Any:
+def _by_inverse(F: ArrayFunctions, g: ArrayObject, A: ArrayObject) -> Any:
     """``g`` times the transposed inverse of each matrix."""
     return F.broadcast_mul(turn(F, F.linalg_inverse(A)), F._view(g, shape=(*tuple(A.shape[:-2]), 1, 1)))
 
@@ -208,7 +219,7 @@ det = decomposition("det", "Determinants of square matrices.  The gradient needs
 
 
 @det.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Attrs) -> Any:
     return k.xp.asarray(k.xp.linalg.det(checked(x)), dtype=x.dtype).reshape(x.shape[:-2] or (1,))
 
 
@@ -220,14 +231,14 @@ slogdet = decomposition("slogdet", "Signs, and logarithms of the absolute values
 
 
 @slogdet.forward("default -> default...")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Attrs) -> Any:
     return tuple(k.xp.asarray(part, dtype=x.dtype).reshape(x.shape[:-2] or (1,)) for part in k.xp.linalg.slogdet(checked(x)))
 
 
 slogdet.gradient(lambda F, g, A, out, attrs, want: F.zeros_like(A) if g[1] is None else _by_inverse(F, g[1], A))
 
 
-def _wide(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _wide(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     shape = tuple(shapes[0])
     if len(shape) < 2 or shape[-2] > shape[-1]:
         raise ShapeError(f"matrices must have at least as many columns as rows, got shape {shape}.", hint="transpose them.")
@@ -242,13 +253,13 @@ gelqf = decomposition("gelqf", "``A = L Q`` for matrices with at least as many c
 
 
 @gelqf.forward("default -> default...")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Attrs) -> Any:
     turned, triangle = k.xp.linalg.qr(k.xp.swapaxes(checked(x), -1, -2))
     return tuple(k.xp.ascontiguousarray(k.xp.swapaxes(part, -1, -2)) for part in (turned, triangle))
 
 
 @gelqf.gradient
-def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     Q, L = out
     by_q = F.zeros_like(Q) if g[0] is None else g[0]
     by_l = F.zeros_like(L) if g[1] is None else F._triangle(g[1])
@@ -275,7 +286,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @syevd.gradient
-def _(F: Any, g: Any, A: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     U, L = out
     middle = None if g[1] is None else F.linalg_makediag(g[1])
     if g[0] is not None:
@@ -291,13 +302,13 @@ apart = Op("_apart", "L", shape=lambda shapes, attrs: (*shapes[0], shapes[0][-1]
 
 
 @apart.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     gap = x[..., :, None] - x[..., None, :]
     return k.xp.where(gap == 0, 0, 1 / k.xp.where(gap == 0, 1, gap)).astype(x.dtype)
 
 
 @apart.gradient
-def _(F: Any, g: Any, L: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, L: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     slope = F.negative(g * F.square(out))
     axis = len(out.shape)
     return F.sum(slope, axis=axis - 1) - F.sum(slope, axis=axis - 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from ...ops.update.update_adaptive import adamw_attrs, adamw_update, lamb_phase1
 from ...ops.update.update_momentum import sgd_mom_update, sgd_update
 from ...ops.update.update_precision import mp_sgd_mom_update, mp_sgd_update, step_precisely
 from ...storage import CSR, RowSparse
+
+if TYPE_CHECKING:
+    from ...base.types import Array, Shape
+    from ...storage.types import Sparse
+
 
 __all__ = ["multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]
 
@@ -106,7 +111,7 @@ def _declare_descent(plain: Update, precise: bool, preloaded: bool) -> None:
     rates = ("lrs", "wds")
     momentum = {"momentum": 0.0} if "momentum" in plain.attrs else {}
 
-    def step(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Any) -> None:
+    def step(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Sparse) -> None:
         weight, grad, *states = arrays
         given = {**attrs, "lr": own["lrs"], "wd": own["wds"], "lazy_update": True}
         if precise:
@@ -129,7 +134,7 @@ for _preloaded in (False, True):
     _declare_descent(mp_sgd_mom_update, True, _preloaded)
 
 
-def _adamw(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Any) -> None:
+def _adamw(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Shape, rest: Shape) -> None:
     weight, grad, mean, var, *copies = arrays
     given = adamw_attrs({**attrs, "lr": own["lrs"], "wd": own["wds"], "eta": own["etas"], "lazy_update": False}, rest[0])
     if given is None:
@@ -145,7 +150,7 @@ def _norm(xp: Any, array: Any) -> Any:
     return xp.sqrt(xp.dot(flat, flat)).reshape(1)
 
 
-def _lamb(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Any) -> None:
+def _lamb(k: Any, attrs: dict[str, Any], own: dict[str, Any], arrays: Any, rest: Sparse) -> None:
     weight, grad, mean, var, *copies = arrays
     exact = copies[0] if copies else weight
     given = {**attrs, "lr": own["learning_rates"], "wd": own["wds"], "t": own["step_count"], "lazy_update": False}
@@ -195,7 +200,7 @@ def _two(**attrs: Any) -> Callable[[], Any]:
     return lambda: [([samples.grid(), samples.grid(3, 2, seed=1)], dict(attrs))]
 
 
-def _counted(shapes: Any, attrs: dict[str, Any]) -> None:
+def _counted(shapes: Shape, attrs: dict[str, Any]) -> None:
     if len(shapes) != attrs["num_arrays"]:
         raise ShapeError(f"num_arrays={attrs['num_arrays']} does not count the {len(shapes)} arrays.", hint="give their number.")
 
@@ -204,7 +209,7 @@ def _stored(store: Any) -> Any:
     return store.data if isinstance(store, (CSR, RowSparse)) else store
 
 
-def _sums_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _sums_shape(shapes: Shape, attrs: dict[str, Any]) -> Any:
     _counted(shapes, attrs)
     return (len(shapes),)
 
@@ -244,7 +249,7 @@ multi_lars = Op(
 
 
 @multi_lars.forward("default, default, default, default -> default")
-def _(k: Any, lrs: Any, weights: Any, grads: Any, wds: Any, attrs: Any) -> Any:
+def _(k: Any, lrs: Array, weights: Array, grads: Array, wds: Array, attrs: Any) -> Any:
     weight, grad = k.xp.sqrt(weights), k.xp.sqrt(grads)
     below = grad * attrs["rescale_grad"] + wds * weight + attrs["eps"]
     moved = (weight > 0) & (grad > 0)
@@ -271,7 +276,7 @@ all_finite = Op(
 all_finite.forward(f"{_ANY} -> default", asked=REDUCED)(_all_finite)
 
 
-def _one_number(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _one_number(shapes: Shape, attrs: dict[str, Any]) -> Any:
     _counted(shapes, attrs)
     return (1,)
 
@@ -283,7 +288,7 @@ multi_all_finite = Op(
 multi_all_finite.forward(f"{_ANY}... -> default", asked=REDUCED)(_all_finite)
 
 
-def _no_outputs(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _no_outputs(shapes: Shape, attrs: dict[str, Any]) -> Any:
     _counted(shapes, attrs)
     return []
 

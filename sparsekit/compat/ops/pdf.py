@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,13 @@ from ...core.op import Op
 from ...ops import samples
 from ...ops.elementwise.unary import _gammaln, from_scipy
 from ...ops.neural.softmax import floating, wide
+
+if TYPE_CHECKING:
+    from ...base.types import Array
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule
+    from ...storage.types import Store
+
 
 __all__ = ["DENSITIES"]
 
@@ -32,15 +39,15 @@ COUNTING = ("poisson", "negative_binomial", "generalized_negative_binomial")
 _digamma = from_scipy("digamma")
 
 
-def _binomial_log(xp: Any, x: Any, k: Any, p: Any) -> Any:
+def _binomial_log(xp: ArrayModule, x: Array, k: Any, p: Array) -> Any:
     return (_gammaln(xp, x + k) - _gammaln(xp, x + 1) - _gammaln(xp, k) + k * xp.log(p) + x * xp.log1p(-p))
 
 
-def _binomial_slopes(xp: Any, x: Any, k: Any, p: Any) -> Any:
+def _binomial_slopes(xp: ArrayModule, x: object, k: Any, p: Array) -> Any:
     return None, _digamma(xp, x + k) - _digamma(xp, k) + xp.log(p), k / p - x / (1 - p)
 
 
-def _general_log(xp: Any, x: Any, mu: Any, alpha: Any) -> Any:
+def _general_log(xp: ArrayModule, x: Array, mu: Array, alpha: Array) -> Any:
     return _binomial_log(xp, x, 1 / alpha, 1 / (mu * alpha + 1))
 
 
@@ -50,7 +57,7 @@ def _general_slopes(xp: Any, x: Any, mu: Any, alpha: Any) -> Any:
     return None, -by_p * alpha * p * p, -by_k / (alpha * alpha) - by_p * mu * p * p
 
 
-def _dirichlet_log(xp: Any, x: Any, alpha: Any) -> Any:
+def _dirichlet_log(xp: ArrayModule, x: Array, alpha: Array) -> Any:
     return (xp.sum((alpha - 1) * xp.log(x), axis=-1) + _gammaln(xp, alpha.sum(axis=-1))
             - xp.sum(_gammaln(xp, alpha), axis=-1))
 
@@ -116,7 +123,7 @@ def _declare(name: str, density: Density) -> None:
             doc=f"The density of {density.doc}.\n\nIts logarithm with ``is_log=True``.")
 
     @op.forward(f"{', '.join(['default'] * len(inputs))} -> default")
-    def _(k: Any, sample: Any, *rest: Any) -> Any:
+    def _(k: Any, sample: Store, *rest: Any) -> Any:
         floating(op.name, sample, *rest[:-1])
         x = wide(sample)
         made = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in rest[:-1]]))
@@ -139,7 +146,7 @@ def _declare(name: str, density: Density) -> None:
         return tuple(made)
 
     @op.gradient
-    def _(F: Any, g: Any, *rest: Any) -> Any:
+    def _(F: ArrayFunctions, g: ArrayObject, *rest: Any) -> Any:
         *stores, out, attrs, _want = rest
         g = g if attrs["is_log"] else F.elemwise_mul(g, out)
         return tuple(getattr(F, back.name)(g, *stores))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,19 @@ from ...ops import samples
 from ...ops.linear_algebra.products import real
 from ...ops.shape.shape import fresh
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+
+
 __all__ = ["checked", "matrix_sample", "square", "turn"]
 
 
-def checked(x: Any) -> Any:
+def checked(x: Array) -> Any:
     """The array, if decompositions take its element type."""
     real([x.dtype], {})
     return x
@@ -30,7 +39,7 @@ def square(shape: tuple[int, ...]) -> int:
     return int(shape[-1])
 
 
-def turn(F: Any, x: Any) -> Any:
+def turn(F: ArrayFunctions, x: ArrayObject) -> Any:
     """The matrices of the last two axes transposed."""
     return F.SwapAxis(x, dim1=len(x.shape) - 2, dim2=len(x.shape) - 1)
 
@@ -41,7 +50,7 @@ def matrix_sample(seed: int = 0, batch: bool = False) -> Any:
     return made @ np.swapaxes(made, -1, -2) + np.eye(3, dtype=np.float32)
 
 
-def _diagonal_length(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _diagonal_length(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     length = square(shapes[0]) - abs(attrs["offset"])
     if length <= 0:
         raise ShapeError(f"shape {tuple(shapes[0])} has no diagonal {attrs['offset']}.", hint="0 is the main diagonal.")
@@ -57,14 +66,14 @@ extract = Op("_linalg_extractdiag", "A", attrs={"offset": 0}, shape=_diagonal_le
 
 
 @extract.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return fresh(k.xp, k.xp.diagonal(x, attrs["offset"], -2, -1))
 
 
 extract.gradient(lambda F, g, data, out, attrs, want: F.linalg_makediag(g, offset=attrs["offset"]))
 
 
-def _with_diagonal(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _with_diagonal(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if not shapes[0]:
         raise ShapeError("the array must have at least one axis.", hint="give a vector.")
     size = shapes[0][-1] + abs(attrs["offset"])
@@ -92,7 +101,7 @@ def _side(attrs: dict[str, Any]) -> bool:
     return bool(attrs["lower"]) if attrs["offset"] == 0 else attrs["offset"] < 0
 
 
-def _corner(size: int, attrs: dict[str, Any]) -> Any:
+def _corner(size: int, attrs: dict[str, Any]) -> tuple[Array, ...]:
     """Rows and columns of a triangle: a lower one row by row, an upper one column by column, as MXNet and LAPACK pack them."""
     if _side(attrs):
         return np.tril_indices(size, attrs["offset"])
@@ -100,7 +109,7 @@ def _corner(size: int, attrs: dict[str, Any]) -> Any:
     return rows, columns
 
 
-def _triangle_length(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _triangle_length(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     edge = square(shapes[0]) - abs(attrs["offset"])
     if edge <= 0:
         raise ShapeError(f"shape {tuple(shapes[0])} has no triangle beyond {attrs['offset']}.", hint="take a smaller offset.")
@@ -127,7 +136,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 flatten.gradient(lambda F, g, data, out, attrs, want: F.linalg_maketrian(g, offset=attrs["offset"], lower=attrs["lower"]))
 
 
-def _triangle_size(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _triangle_size(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     count = shapes[0][-1] if shapes[0] else 0
     edge = (math.isqrt(8 * count + 1) - 1) // 2
     if not edge or edge * (edge + 1) // 2 != count:
@@ -159,7 +168,7 @@ triangle = Op("_triangle", "A", attrs={"lower": True}, shape=lambda shapes, attr
 
 
 @triangle.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return k.xp.tril(x) if attrs["lower"] else k.xp.triu(x)
 
 
@@ -171,7 +180,7 @@ mirror = Op("_mirrored", "A", shape=lambda shapes, attrs: square(shapes[0]) and 
 
 
 @mirror.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return k.xp.tril(x) + k.xp.swapaxes(k.xp.tril(x, -1), -1, -2)
 
 
@@ -184,19 +193,19 @@ sums = Op("_linalg_sumlogdiag", "A", shape=lambda shapes, attrs: (square(shapes[
 
 
 @sums.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     made = k.xp.log(k.xp.diagonal(checked(x), 0, -2, -1)).sum(axis=-1, dtype=x.dtype)
     return k.xp.asarray(made).reshape(x.shape[:-2] or (1,))
 
 
 @sums.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     diagonal = F.linalg_extractdiag(data)
     spread = F.broadcast_div(F._view(g, shape=(*tuple(data.shape[:-2]), 1)), diagonal)
     return F.linalg_makediag(spread)
 
 
-def _khatri_rao_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _khatri_rao_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if any(len(shape) != 2 or shape[1] != shapes[0][1] for shape in shapes):
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} are not matrices with as many columns.", hint="transpose one.")
     return math.prod(shape[0] for shape in shapes), int(shapes[0][1])
@@ -208,7 +217,7 @@ khatri_rao = Op("khatri_rao", "*args", shape=_khatri_rao_shape, cost=cost.pairs,
                 doc="The Khatri-Rao product: column by column, the Kronecker product of the matrices' columns.")
 
 
-def _apart(shapes: Any, place: int) -> tuple[int, ...]:
+def _apart(shapes: Sequence[Shape], place: int) -> tuple[int, ...]:
     """A matrix' shape with its rows on an axis of their own among those of all the matrices."""
     return (*(int(shape[0]) if other == place else 1 for other, shape in enumerate(shapes)), int(shapes[0][1]))
 
@@ -223,7 +232,7 @@ def _(k: Any, *stores: Any) -> Any:
 
 
 @khatri_rao.gradient
-def _(F: Any, g: Any, args: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, args: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     shapes = [tuple(x.shape) for x in args]
     whole = F._view(g, shape=(*(int(shape[0]) for shape in shapes), int(shapes[0][1])))
     views = [F._view(x, shape=_apart(shapes, place)) for place, x in enumerate(args)]

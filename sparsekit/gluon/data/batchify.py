@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from ...base.dtypes import element_type
 from ...base.errors import DTypeError, ShapeError
 from ...ndarray import NDArray, array
 from ...ndarray.functions import F
+
+if TYPE_CHECKING:
+    from ...base.types import DTypeLike
+
 
 __all__ = ["Append", "AsList", "Group", "Pad", "Stack", "Tuple", "default_batchify_fn", "default_mp_batchify_fn"]
 
@@ -82,7 +86,7 @@ class Stack:
         Element type of the batch; by default that of the examples.
     """
 
-    def __init__(self, dtype: Any = None, use_shared_mem: bool = False) -> None:
+    def __init__(self, dtype: DTypeLike = None, use_shared_mem: bool = False) -> None:
         self._dtype = None if dtype is None else element_type(dtype)
 
     def __call__(self, data: Sequence[Any]) -> Any:
@@ -113,7 +117,7 @@ class Pad:
     [[1, 2, 3], [4, -1, -1]]
     """
 
-    def __init__(self, axis: int | None = 0, pad_val: float = 0, ret_length: bool = False, dtype: Any = None,
+    def __init__(self, axis: int | None = 0, pad_val: float = 0, ret_length: bool = False, dtype: DTypeLike = None,
                  round_to: int | None = None, val: float | None = None, use_shared_mem: bool = False) -> None:
         if ret_length and axis is None:
             raise ShapeError("ret_length=True needs axis=.", hint="axis=0 gives the lengths along axis 0.")

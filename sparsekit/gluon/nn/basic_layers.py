@@ -15,7 +15,7 @@ from ..utils import whole
 from .activations import Activation
 
 if TYPE_CHECKING:
-    from ...base.types import DTypeLike
+    from ...base.types import DTypeLike, ShapeLike
 
 
 __all__ = ["Dense", "Dropout", "Embedding", "Flatten"]
@@ -106,7 +106,7 @@ class Dropout(HybridBlock):
         Axes along which all elements are dropped or kept together.
     """
 
-    def __init__(self, rate: Any, axes: object = (), **kwargs: Any) -> None:
+    def __init__(self, rate: Any, axes: ShapeLike = (), **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(rate, (float, int, np.number)) or not 0 <= rate < 1:
             raise SparsekitError(expected("rate", "a number of at least 0 and below 1", rate),

@@ -12,6 +12,7 @@ from ..block import HybridBlock
 from ..utils import whole
 
 if TYPE_CHECKING:
+    from ...base.types import DTypeLike
     from ...ndarray.ndarray import NDArray
     from ...symbol.symbol import Symbol
 
@@ -69,7 +70,7 @@ class _BatchNorm(_Norm):
             setattr(self, name, self.params.get(name, grad_req="null", shape=(in_channels,), init=init,
                                                 allow_deferred_init=True, differentiable=False))
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DTypeLike) -> None:
         """Change the element type; float16 keeps the statistics in float32, for they would be too coarse."""
         super().cast("float32" if np.dtype(dtype) == np.float16 else dtype)
 

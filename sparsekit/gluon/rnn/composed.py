@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
 from ...base.errors import DTypeError, SparsekitError, UnsupportedError, expected
@@ -10,6 +10,10 @@ from ...base.scoped import Assigned
 from ..block import _indent
 from .rnn_cell import HybridRecurrentCell, RecurrentCell
 from .sequences import begin_state_for, format_sequence, is_list, mask_sequence, reverse_sequence
+
+if TYPE_CHECKING:
+    from ...base.types import ShapeLike
+
 
 __all__ = ["BidirectionalCell", "DropoutCell", "HybridSequentialRNNCell", "ModifierCell", "ResidualCell", "SequentialRNNCell",
            "ZoneoutCell"]
@@ -127,7 +131,7 @@ class DropoutCell(HybridRecurrentCell):
     params : ParameterDict, optional
     """
 
-    def __init__(self, rate: float, axes: Any = (), prefix: str | None = None, params: Any = None) -> None:
+    def __init__(self, rate: float, axes: ShapeLike = (), prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix, params)
         if not isinstance(rate, (int, float)):
             raise DTypeError(expected("rate", "a number from 0 to 1", rate), hint="it is the share of values that are dropped.")

@@ -113,7 +113,7 @@ class _RNNLayer(HybridBlock):
                 inputs = self._hidden_size * self._dir
         return stack
 
-    def cast(self, dtype: Any) -> None:
+    def cast(self, dtype: DTypeLike) -> None:
         """Change the element type of the parameters, and of the states to begin with."""
         super().cast(dtype)
         self._dtype = dtype

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,14 @@ from ...storage import CSR, RowSparse, densify
 from .. import samples
 from ..sparse.sparse_indexing import broadcast_csr, index_type
 from .unary import _sigmoid, on_data
+
+if TYPE_CHECKING:
+    from ...base.types import Array, Attrs, DTypeLike, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
+
 
 __all__ = ["add_stores", "index_type"]
 
@@ -26,7 +34,7 @@ def _width(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape[1:], dtype=np.int64)) if len(shape) > 1 else 1
 
 
-def _number(dtype: Any, value: float) -> Any:
+def _number(dtype: DTypeLike, value: float) -> Any:
     """A scalar of an element type; -1 is 255 in uint8, which subtracts as well."""
     return np.asarray(value).astype(dtype)[()]
 
@@ -54,7 +62,7 @@ def add_csr(k: Any, left: CSR, right: CSR, factor: float) -> CSR:
     return CSR(data[:count], indices[:count], indptr, left.shape, check=False)
 
 
-def _negated(xp: Any, x: Any) -> Any:
+def _negated(xp: ArrayModule, x: Array) -> Array:
     """``0 - x``, which gives +0 for a zero, like an absent element minus a zero; the result is not a view."""
     return xp.subtract(x.dtype.type(0), x)
 
@@ -75,19 +83,19 @@ def add_stores(op: Op, factor: float) -> None:
     op.forward_ufunc("default, default -> default", "add" if factor > 0 else "subtract")
 
     @op.forward("row_sparse, row_sparse -> row_sparse")
-    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> Any:
         return add_row_sparse(k, left, right, factor)
 
     @op.forward("csr, csr -> csr")
-    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> Any:
         return add_csr(k, left, right, factor)
 
     @op.forward("default, row_sparse|csr -> default")
-    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
         return _add_to_dense(k, k.xp.array(left, order="C"), right, factor)
 
     @op.forward("row_sparse|csr, default -> default")
-    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
         return _add_to_dense(k, k.xp.array(right, order="C") if factor > 0 else _negated(k.xp, right), left, 1)
 
 
@@ -114,38 +122,38 @@ elemwise_mul.forward_ufunc("default, default -> default", "multiply")
 
 
 @elemwise_mul.forward("row_sparse, default -> row_sparse")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs) -> Any:
     return on_data(left, left.data * right[left.indices])
 
 
 @elemwise_mul.forward("default, row_sparse -> row_sparse")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs) -> Any:
     return on_data(right, left[right.indices] * right.data)
 
 
 @elemwise_mul.forward("row_sparse, row_sparse -> row_sparse")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
     indices, at, other = np.intersect1d(left.indices, right.indices, assume_unique=True, return_indices=True)
     return RowSparse(left.data[at] * right.data[other], indices, left.shape, check=False)
 
 
-def _values_at(k: Any, sparse: CSR, dense: Any) -> Any:
+def _values_at(k: Kernels, sparse: CSR, dense: Any) -> Any:
     rows = k.xp.repeat(k.xp.arange(sparse.shape[0]), k.xp.diff(sparse.indptr))
     return dense[rows, sparse.indices]
 
 
 @elemwise_mul.forward("csr, default -> csr")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
     return on_data(left, left.data * _values_at(k, left, right))
 
 
 @elemwise_mul.forward("default, csr -> csr")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
     return on_data(right, _values_at(k, right, left) * right.data)
 
 
 @elemwise_mul.forward("csr, csr -> csr")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: CSR, right: CSR, attrs: Attrs) -> Any:
     room = min(left.data.shape[0], right.data.shape[0])
     data = k.xp.empty(room, np.result_type(left.dtype, right.dtype))
     indices = k.xp.empty(room, index_type(0, left.indices, right.indices))
@@ -163,7 +171,7 @@ elemwise_div.gradient(lambda F, g, lhs, rhs, out, attrs, want: (
 
 
 @elemwise_div.forward("default, default -> default")
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Array | None = None) -> Any:
     return divide(k.xp, left, right, out)
 
 
@@ -198,18 +206,18 @@ def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: st
             aliases=(name.removeprefix("broadcast"),) if aliases is None else aliases, **declared)
 
     @op.forward("default, default -> default")
-    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def _(k: Any, left: Array, right: Array, attrs: Attrs) -> Any:
         return function(k.xp, left, right)
 
     op.gradient(gradient)
     return op
 
 
-def _sum_to(F: Any, g: Any, like: Any) -> Any:
+def _sum_to(F: ArrayFunctions, g: Any, like: ArrayObject) -> Any:
     return g if g.shape == like.shape else F._sum_to(g, shape=tuple(like.shape))
 
 
-def _divide(xp: Any, left: Any, right: Any) -> Any:
+def _divide(xp: Any, left: Any, right: Shape) -> Any:
     return divide(xp, left, right)
 
 
@@ -264,12 +272,12 @@ def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
 
 
 @broadcast_mul.forward("csr, default -> csr")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: CSR, right: Array, attrs: Any) -> Any:
     return _scale(k, left, right, attrs, invert=False)
 
 
 @broadcast_div.forward("csr, default -> csr")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: CSR, right: Array, attrs: Any) -> Any:
     return _scale(k, left, right, attrs, invert=True)
 
 
@@ -281,21 +289,22 @@ def _spread(k: Any, dense: Any, shape: tuple[int, ...]) -> Any:
 
 for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
     @_op.forward("csr, default -> default")
-    def _(k: Any, left: Any, right: Any, attrs: Any, _factor: int = _factor) -> Any:
+    def _(k: Any, left: CSR, right: Array, attrs: Attrs, _factor: int = _factor) -> Any:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != left.shape:
             return densify(left, k.xp) + right if _factor > 0 else densify(left, k.xp) - right
         return _add_to_dense(k, _spread(k, right if _factor > 0 else _negated(k.xp, right), shape), left, 1)
 
     @_op.forward("default, csr -> default")
-    def _(k: Any, left: Any, right: Any, attrs: Any, _factor: int = _factor) -> Any:
+    def _(k: Any, left: Array, right: CSR, attrs: Attrs, _factor: int = _factor) -> Any:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != right.shape:
             return left + densify(right, k.xp) if _factor > 0 else left - densify(right, k.xp)
         return _add_to_dense(k, _spread(k, left, shape), right, _factor)
 
 
-def _flat(F: Any, g: Any, lhs: Any, rhs: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _flat(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
+          want: Sequence[Want | None]) -> Any:
     return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)
 
 
@@ -329,7 +338,7 @@ def power(xp: Any, left: Any, right: Any) -> Any:
     return xp.power(left.astype(np.float64), right).astype(np.result_type(left.dtype, right.dtype))
 
 
-def _exponent_gradient(F: Any, g: Any, lhs: Any, rhs: Any, out: Any) -> Any:
+def _exponent_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject) -> Any:
     """``g * out * log(lhs)``; for integers in float64, since their logarithm would lose its fraction."""
     if lhs.dtype.kind == "f":
         return _sum_to(F, g * out * F.log(lhs), rhs)
@@ -343,12 +352,13 @@ broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: 
     sample=lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
 
 
-def modulo(xp: Any, left: Any, right: Any) -> Any:
+def modulo(xp: Any, left: Array, right: Array) -> Any:
     """The remainder with the divisor's sign; zero where the divisor is zero, as in MXNet."""
     return xp.where(right == 0, 0, xp.mod(left, right))
 
 
-def _modulo_gradient(F: Any, g: Any, lhs: Any, rhs: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _modulo_gradient(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
+                     want: Sequence[Want | None]) -> Any:
     if lhs.dtype.kind != "f" and rhs.dtype.kind != "f":
         return want[0] and F.zeros_like(lhs), want[1] and F.zeros_like(rhs)  # a remainder of integers is flat between its jumps
     return (want[0] and _sum_to(F, g, lhs),
@@ -374,7 +384,7 @@ def backward_of(name: str, function: Callable[..., Any], second: Callable[..., A
     op = elemwise(name, doc)
 
     @op.forward("default, default -> default")
-    def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, g: Array, x: Array, attrs: Attrs) -> Any:
         if g.dtype is not x.dtype:
             dtype = np.result_type(g.dtype, x.dtype)
             g, x = g.astype(dtype, copy=False), x.astype(dtype, copy=False)
@@ -383,15 +393,15 @@ def backward_of(name: str, function: Callable[..., Any], second: Callable[..., A
 
     if zero:
         @op.forward("default, row_sparse -> row_sparse")
-        def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
+        def _(k: Any, g: Array, x: RowSparse, attrs: Attrs) -> Any:
             return on_data(x, function(k.xp, g[x.indices], x.data))
 
         @op.forward("default, csr -> csr")
-        def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
+        def _(k: Any, g: Any, x: Any, attrs: Attrs) -> Any:
             return on_data(x, function(k.xp, _values_at(k, x, g), x.data))
 
         @op.forward("row_sparse, row_sparse -> row_sparse")
-        def _(k: Any, g: Any, x: Any, attrs: Any) -> Any:
+        def _(k: Kernels, g: RowSparse, x: RowSparse, attrs: Attrs) -> Any:
             indices, at, other = np.intersect1d(g.indices, x.indices, assume_unique=True, return_indices=True)
             return RowSparse(function(k.xp, g.data[at], x.data[other]), indices, x.shape, check=False)
 
@@ -405,7 +415,7 @@ def find_gradient(name: str) -> Callable[..., Any]:
     return lambda F, g, x: getattr(F, name)(g, x)
 
 
-def _sigmoid_slope(xp: Any, g: Any, y: Any) -> Any:
+def _sigmoid_slope(xp: ArrayModule, g: Array, y: Array) -> Store:
     out = 1 - y
     out *= y
     out *= g
@@ -438,7 +448,7 @@ add_n = Op("add_n", "*args", shape=infer.same_shape, cost=cost.summed, sample=sa
 
 
 @add_n.forward("default... -> default")
-def _(k: Any, *stores: Any) -> Any:
+def _(k: Kernels, *stores: Array) -> Any:
     arrays = stores[:-1]
     out = arrays[0].astype(infer.same([array.dtype for array in arrays], {}))
     for array in arrays[1:]:
@@ -447,7 +457,7 @@ def _(k: Any, *stores: Any) -> Any:
 
 
 @add_n.forward("row_sparse... -> row_sparse")
-def _(k: Any, *stores: Any) -> Any:
+def _(k: Kernels, *stores: RowSparse) -> Any:
     out = stores[0] if len(stores) > 2 else stores[0].copy()
     for store in stores[1:-1]:
         out = add_row_sparse(k, out, store, 1)
@@ -455,7 +465,7 @@ def _(k: Any, *stores: Any) -> Any:
 
 
 @add_n.forward("csr... -> csr")
-def _(k: Any, *stores: Any) -> Any:
+def _(k: Kernels, *stores: CSR) -> Any:
     out = stores[0] if len(stores) > 2 else stores[0].copy()
     for store in stores[1:-1]:
         out = add_csr(k, out, store, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,15 @@ from .. import samples
 from ..limits import filled
 from .binary import divide, modulo, power
 from .unary import on_data
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...storage.types import Store
+
 
 __all__ = ["with_scalar"]
 
@@ -34,7 +43,7 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
         return function(xp, values, _fitting(attrs["scalar"], values.dtype))
 
     @op.forward("default -> default")
-    def _(k: Any, x: Any, attrs: Any, out: Any = None) -> Any:
+    def _(k: Any, x: Any, attrs: Any, out: Array | None = None) -> Any:
         result = of(k.xp, x, attrs)
         return result if result.dtype == x.dtype else result.astype(x.dtype)
 
@@ -68,7 +77,7 @@ class Beyond:
     def __init__(self, side: str) -> None:
         self.side = side
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: Store) -> bool:
         if not isinstance(value, numbers.Real):
             return False  # not a number: the operator's shape rule raises
         number: Any = value
@@ -79,12 +88,12 @@ class Beyond:
         return self.side
 
 
-def _whole(x: Any, s: Any) -> bool:
+def _whole(x: Array, s: float) -> bool:
     """Whether both are integers."""
     return x.dtype.kind in "iu" and isinstance(s, int)
 
 
-def _power(xp: Any, x: Any, s: Any) -> Any:
+def _power(xp: Any, x: Store, s: Array) -> Any:
     return power(xp, x, np.asarray(s)) if x.dtype.kind != "f" else xp.power(x, s)
 
 
@@ -92,11 +101,13 @@ def _rpower(xp: Any, x: Any, s: Any) -> Any:
     return power(xp, xp.asarray(s, None if x.dtype.kind in "iu" and not _whole(x, s) else x.dtype), x)
 
 
-def _passes(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _passes(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+            want: Sequence[Want | None]) -> Gradients:
     return g
 
 
-def _flat(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _flat(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+          want: Sequence[Want | None]) -> Any:
     return F.zeros_like(g)
 
 

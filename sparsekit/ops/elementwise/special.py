@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,16 @@ from .. import samples
 from .binary import _sum_to, broadcasting
 from .scalar import with_scalar
 from .unary import from_scipy, on_data, real, unary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
+
 
 __all__ = ["function_of"]
 
@@ -30,7 +40,7 @@ def function_of(name: str, function: Callable[..., Any], gradient: Callable[...,
     op = Op(name, "data", attrs=attrs, shape=infer.unchanged, sample=sample, doc=doc, saves=("data",))
 
     @op.forward("default -> default")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
         made = function(k.xp, x, attrs)
         return made if made.dtype == x.dtype else made.astype(x.dtype)
 
@@ -50,7 +60,7 @@ def _smooth(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
     return xp.where(size < 1 / square, 0.5 * square * x * x, size - 0.5 / square) if square else 0.5 * square * x * x
 
 
-def _smooth_gradient(F: Any, g: Any, x: Any, attrs: dict[str, Any]) -> Any:
+def _smooth_gradient(F: ArrayFunctions, g: ArrayObject, x: ArrayObject, attrs: dict[str, Any]) -> ArrayObject:
     square = float(attrs["scalar"]) ** 2
     if not square:
         return F.zeros_like(g)
@@ -63,7 +73,7 @@ function_of("smooth_l1", _smooth, _smooth_gradient,
             "Smooth L1 loss: ``(scalar x)² / 2`` where ``|x| < 1 / scalar²``, else ``|x| - 1 / (2 scalar²)``.", {"scalar": 1.0})
 
 
-def _hard_gradient(F: Any, g: Any, x: Any, attrs: dict[str, Any]) -> Any:
+def _hard_gradient(F: ArrayFunctions, g: ArrayObject, x: ArrayObject, attrs: dict[str, Any]) -> Any:
     line = x * attrs["alpha"] + attrs["beta"]
     return g * (F._greater_scalar(line, scalar=0) * F._lesser_scalar(line, scalar=1)) * attrs["alpha"]
 
@@ -79,7 +89,7 @@ function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * real(x) + a
 
 
 @find("_contrib_quadratic").forward("csr -> csr", c=0)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Any) -> Any:
     made = (attrs["a"] * real(x.data) + attrs["b"]) * real(x.data)
     return on_data(x, made.astype(x.dtype, copy=False))
 
@@ -96,11 +106,11 @@ unary("_contrib_isinf", lambda xp, x: xp.isinf(x).astype(x.dtype), None, doc="1 
 unary("_contrib_isfinite", lambda xp, x: xp.isfinite(x).astype(x.dtype), None, doc="1 where an element is finite, else 0.")
 
 
-def _hypot(F: Any, g: Any, side: Any, out: Any) -> Any:
+def _hypot(F: ArrayFunctions, g: ArrayObject, side: ArrayObject, out: ArrayObject) -> Gradients:
     return F.broadcast_div(F.broadcast_mul(g, side), out)
 
 
-def _length(xp: Any, a: Any, b: Any) -> Any:
+def _length(xp: ArrayModule, a: Array, b: Array) -> Store:
     return xp.hypot(real(a), real(b)).astype(np.result_type(a.dtype, b.dtype), copy=False)
 
 
@@ -113,7 +123,8 @@ with_scalar("_hypot_scalar", lambda xp, x, s: xp.hypot(x, s),
             saves=("data", "out"))
 
 
-def _logic(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _logic(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+           want: Sequence[Want | None]) -> Gradients:
     return F.zeros_like(g)
 
 

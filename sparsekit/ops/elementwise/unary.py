@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from ...core.op import SHAPE_ONLY, Op
 from ...storage import CSR, RowSparse
 from .. import samples
 from ..limits import filled
+
+if TYPE_CHECKING:
+    from ...base.types import Array, Attrs
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
+
 
 __all__ = ["from_scipy", "on_data", "real", "unary"]
 
@@ -54,7 +61,7 @@ def unary(
             cost=count, saves=() if gradient is None else saves)
 
     @op.forward("default -> default")
-    def values(k: Any, x: Any, attrs: Any) -> Any:
+    def values(k: Kernels, x: Array, attrs: Attrs) -> Any:
         made = function(k.xp, x)
         if made.dtype == np.float16 and x.dtype.itemsize == 1:  # numpy's choice for integers of 8 bits, which tanh(6) is 1 in
             made = function(k.xp, x.astype(np.float64))
@@ -63,7 +70,7 @@ def unary(
     if zero:
         for stype in ("row_sparse", "csr"):
             @op.forward(f"{stype} -> {stype}")
-            def _(k: Any, x: Any, attrs: Any) -> Any:
+            def _(k: Any, x: Store, attrs: Any) -> Any:
                 return on_data(x, values(k, x.data, attrs))
 
     if gradient is None:
@@ -76,7 +83,7 @@ def unary(
 def _rule(gradient: Callable[..., Any], saves: tuple[str, ...], dense: bool) -> Callable[..., Any]:
     """The gradient rule of ``gradient(F, g, *saved)``; with ``dense``, what is saved becomes dense first."""
 
-    def of_dense(F: Any, g: Any, *saved: Any) -> Any:
+    def of_dense(F: ArrayFunctions, g: ArrayObject, *saved: Any) -> Any:
         return gradient(F, g, *[F.cast_storage(array, stype="default") for array in saved])
 
     function = of_dense if dense else gradient
@@ -119,7 +126,7 @@ def _softplus(xp: Any, x: Any) -> Any:
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
-def _ones(xp: Any, x: Any) -> Any:
+def _ones(xp: ArrayModule, x: Array) -> Array:
     out = xp.empty(x.shape, x.dtype)
     out.fill(1)
     return out

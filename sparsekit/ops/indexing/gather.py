@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,17 @@ from ..shape.shape import first_dtype, fresh
 from .index import decode
 from .positions import CLIP, inside, whole
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...kernels.types import ArrayModule, Kernels
+
+
 __all__ = ["places_of"]
 
 
-def places_of(xp: Any, indices: Any, sizes: tuple[int, ...], negative: bool = True) -> tuple[Any, ...]:
+def places_of(xp: ArrayModule, indices: Array, sizes: tuple[int, ...], negative: bool = True) -> tuple[Any, ...]:
     """One int64 array for each of the leading axes, all within bounds; negative ones count from the end.
 
     Raises
@@ -42,11 +49,11 @@ def places_of(xp: Any, indices: Any, sizes: tuple[int, ...], negative: bool = Tr
     return tuple(made)
 
 
-def _places(shape: tuple[int, ...]) -> Any:
+def _places(shape: tuple[int, ...]) -> list[Array]:
     return [np.array([[0, 3, 1], [4, 0, 1]], np.int64) % np.array(shape)[:, None]]
 
 
-def _gathered(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _gathered(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     data, indices = tuple(shapes[0]), tuple(shapes[1])
     if not indices or indices[0] > len(data):
         raise ShapeError(f"indices of shape {indices} do not index shape {data}.", hint="indices has one row an axis.")
@@ -61,7 +68,7 @@ gather = Op("gather_nd", "data indices", shape=_gathered, dtype=first_dtype, cos
 
 
 @gather.forward("default, default -> default")
-def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, indices: Array, attrs: Any) -> Any:
     return x[places_of(k.xp, indices, x.shape)].reshape(_gathered([x.shape, indices.shape], attrs))
 
 
@@ -69,7 +76,7 @@ gather.gradient(lambda F, g, data, indices, out, attrs, want: (
     F._backward_gather_nd(g, indices, shape=tuple(data.shape)), None))
 
 
-def _scattered(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _scattered(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     shape, data, indices = tuple(attrs["shape"]), tuple(shapes[0]), tuple(shapes[1])
     if _gathered([shape, indices], attrs) != (data or (1,)):
         raise ShapeError(f"data of shape {data} does not fit indices of shape {indices} and shape {shape}.",
@@ -92,7 +99,7 @@ gather_backward = Op("_backward_gather_nd", "data indices", attrs={"shape": REQU
 
 
 @scatter.forward("default, default -> default")
-def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Any:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     places = places_of(k.xp, indices, out.shape)
     _put_last(k, out, places, x.reshape(places[0].shape + out.shape[len(places):]))
@@ -113,7 +120,7 @@ def _put_last(k: Any, out: Any, places: tuple[Any, ...], values: Any) -> None:
 
 
 @gather_backward.forward("default, default -> default")
-def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Any:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     places = places_of(k.xp, indices, out.shape)
     k.xp.add.at(out, places, x.reshape(places[0].shape + out.shape[len(places):]))
@@ -134,7 +141,7 @@ scatter_set = Op("_scatter_set_nd", "lhs rhs indices", attrs={"shape": None}, dt
 
 
 @scatter_set.forward("default, default, default -> default")
-def _(k: Any, x: Any, values: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, values: Any, indices: Array, attrs: Attrs) -> Any:
     out = fresh(k.xp, x)
     places = places_of(k.xp, indices, out.shape)
     _put_last(k, out, places, values.reshape(places[0].shape + out.shape[len(places):]))
@@ -159,7 +166,7 @@ batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=
 
 
 @batch_take.forward("default, default -> default")
-def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Any, x: Any, indices: Array, attrs: Attrs) -> Any:
     places = inside(k, indices.reshape(-1), x.shape[1], CLIP, "batch_take: the index")
     return x[k.xp.arange(x.shape[0]), places]
 
@@ -211,7 +218,7 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
     return [math.prod(shape[axis + 1:]) for axis in range(len(shape))]
 
 
-def _raveled(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _raveled(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if not shapes[0] or shapes[0][0] != len(attrs["shape"]):
         raise ShapeError(f"indices of shape {tuple(shapes[0])} do not have {len(attrs['shape'])} rows, one an axis.",
                          hint="row i holds the places along axis i.")
@@ -262,7 +269,7 @@ index_copy = Op("_contrib_index_copy", "old_tensor index_vector new_tensor", sha
 
 
 @index_copy.forward("default, default, default -> default")
-def _(k: Any, old: Any, index: Any, new: Any, attrs: Any) -> Any:
+def _(k: Any, old: Array, index: Array, new: Array, attrs: Attrs) -> Any:
     out = fresh(k.xp, old)
     _put_last(k, out, places_of(k.xp, index.reshape(1, -1), old.shape, negative=False), new)
     return out
@@ -305,7 +312,7 @@ def _indexed(shape: Any, places: Any, key: Any) -> tuple[int, ...]:
     return tuple(next(sizes) if size == 0 else size for size in found) or (1,)
 
 
-def _indexed_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _indexed_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     data, places = tuple(shapes[0]), tuple(shapes[1])
     spare = tuple(max(size, 1) for size in data)  # every index is outside an axis without entries
     made = _indexed(spare, np.broadcast_to(np.int64(0), places), attrs["key"])
@@ -344,7 +351,7 @@ index_add = Op("_index_add", "data places", attrs={"key": REQUIRED, "shape": REQ
 
 
 @index_add.forward("default, default -> default")
-def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, places: Array, attrs: Attrs) -> Any:
     out, key = k.xp.zeros(attrs["shape"], x.dtype), with_places(attrs["key"], places)
     k.xp.add.at(out, key, x.reshape(out[key].shape))
     return out
@@ -362,7 +369,7 @@ def _box(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(slice(*part) for part in zip(begin, end, step or (None,) * len(begin), strict=True))
 
 
-def _assigned(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _assigned(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     shape = tuple(shapes[0])
     part = np.broadcast_to(np.int8(0), shape)[_box(shape, attrs)].shape
     if len(shapes) > 1 and tuple(shapes[1]) != part:

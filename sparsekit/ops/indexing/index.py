@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,15 @@ from .. import samples
 from ..elementwise.scalar import Beyond
 from ..elementwise.unary import on_data
 from .positions import CLIP, MODES, inside
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+
 
 __all__ = ["decode"]
 
@@ -72,7 +81,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 placed.gradient(lambda F, g, data, out, attrs, want: F._view(F._getitem(g, key=attrs["key"]), shape=tuple(data.shape)))
 
 
-def _picked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _picked_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     made = infer.reduced([shapes[0]], {"axis": attrs["axis"], "keepdims": attrs["keepdims"]})
     if len(shapes) > 1 and attrs["axis"] is not None and math.prod(shapes[1]) != math.prod(made):
         raise ShapeError(f"{math.prod(shapes[1])} indices of shape {tuple(shapes[1])} do not fit shape {tuple(shapes[0])} along "
@@ -127,7 +136,7 @@ def _(k: Any, g: Any, index: Any, attrs: Any) -> Any:
 pick_backward.gradient(lambda F, g, data, index, out, attrs, want: (
     F.pick(g, index, axis=attrs["axis"], mode=attrs["mode"]), None))
 
-def _clip_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _clip_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     low, high = attrs["a_min"], attrs["a_max"]
     if not (isinstance(low, numbers.Real) and isinstance(high, numbers.Real)):
         raise ShapeError(f"clip(a_min={low!r}, a_max={high!r}) needs two numbers.",
@@ -150,7 +159,7 @@ def _bounded(xp: Any, x: Any, attrs: Any) -> Any:
 
 
 @clip.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Any) -> Any:
     return _bounded(k.xp, x, attrs)
 
 
@@ -161,7 +170,7 @@ for _stype in ("row_sparse", "csr"):
 
 
 @clip.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     return g * (F._greater_equal_scalar(data, scalar=attrs["a_min"]) * F._lesser_equal_scalar(data, scalar=attrs["a_max"]))
 
 
@@ -181,7 +190,7 @@ def _chosen(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
 
 
 @where.forward("default, default, default -> default")
-def chosen(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+def chosen(k: Kernels, condition: Array, x: Array, y: Array, attrs: Attrs) -> Any:
     """The elements or rows of one of two dense arrays, as a dense condition says."""
     condition = condition != 0
     if condition.ndim < x.ndim:

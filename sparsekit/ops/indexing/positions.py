@@ -7,7 +7,7 @@ remainder and raises), or refused (``"raise"``).  A GPU is not waited for: there
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from ...base.config import config
 from ...base.errors import RowIndexError
 from ...core import indices
 from ...storage.check import on_host
+
+if TYPE_CHECKING:
+    from ...base.types import Array
+
 
 __all__ = ["CLIP", "MODES", "inside", "whole"]
 
@@ -122,7 +126,7 @@ def _brought_inside(values: Any, size: int, mode: str, what: str) -> Any:
     return np.where(cut >= size, size - 1, np.maximum(made, 0))
 
 
-def _shown(number: Any) -> str:
+def _shown(number: Array) -> str:
     """A number as a message has it: a whole one up to 18 digits in full."""
     return str(int(number)) if abs(float(number)) < 1e18 else f"{float(number):g}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,15 @@ from ...core.op import Op
 from .. import samples
 from ..shape.shape import first_dtype, fresh
 from .positions import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...storage.types import Sparse
+
 
 __all__ = ["lengths_of"]
 
@@ -36,7 +45,7 @@ def _check(shapes: Any, attrs: dict[str, Any]) -> Any:
     return shape
 
 
-def lengths_of(xp: Any, x: Any, rest: tuple[Any, ...], axis: int) -> Any:
+def lengths_of(xp: Any, x: Sparse, rest: tuple[Any, ...], axis: int) -> Any:
     """The length of every sequence, int64, from 0 to the number of time steps."""
     steps, batch = x.shape[axis], x.shape[1 - axis]
     return xp.clip(whole(xp, rest[0], "The sequence length"), 0, steps) if rest else xp.full(batch, steps, np.int64)
@@ -58,7 +67,7 @@ def _sequences(name: str, doc: str, shape: Any, sample: Any, *, saves: tuple[str
               dtype=first_dtype, sample=sample, cost=cost.none, doc=doc + _LAYOUT, saves=saves)
 
 
-def _no_gradient(F: Any, length: Any, wanted: Any) -> Any:
+def _no_gradient(F: ArrayFunctions, length: ArrayObject, wanted: Any) -> ArrayObject:
     return wanted and F.zeros_like(length)
 
 
@@ -81,7 +90,7 @@ mask.gradient(lambda F, g, data, length, out, attrs, want: (
     _no_gradient(F, length, want[1])))
 
 
-def _last_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _last_shape(shapes: Shape, attrs: dict[str, Any]) -> tuple[int, ...]:
     shape = _check(shapes, attrs)
     if not shape[attrs["axis"]]:
         raise ShapeError(f"data must have at least one time step, got shape {shape}.",
@@ -89,7 +98,7 @@ def _last_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return shape[1:] if attrs["axis"] == 0 else (shape[0], *shape[2:])
 
 
-def _last_places(xp: Any, x: Any, rest: tuple[Any, ...], axis: int) -> Any:
+def _last_places(xp: Any, x: Any, rest: tuple[Any, ...], axis: int) -> Shape:
     """The last entry of every sequence; the first one of a sequence of length 0."""
     place, batch = xp.maximum(lengths_of(xp, x, rest, axis) - 1, 0), xp.arange(x.shape[1 - axis])
     return (place, batch) if axis == 0 else (batch, place)
@@ -105,7 +114,8 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
 
 
 @last.gradient
-def _(F: Any, g: Any, data: Any, length: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, length: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     rest = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
     return want[0] and F._sequence_last_backward(g, *rest, **shared, shape=tuple(data.shape)), _no_gradient(F, length, want[1])
@@ -127,7 +137,7 @@ def _(k: Any, g: Any, *rest: Any) -> Any:
 
 
 @last_backward.gradient
-def _(F: Any, g: Any, data: Any, length: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: ArrayObject, length: Any, out: ArrayObject, attrs: Attrs, want: Want) -> Any:
     rest = () if length is None else (length,)
     shared = {"axis": attrs["axis"], "use_sequence_length": attrs["use_sequence_length"]}
     return want[0] and F.SequenceLast(g, *rest, **shared), _no_gradient(F, length, want[1])

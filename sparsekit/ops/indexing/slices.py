@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,15 @@ from ..sparse.sparse_indexing import (
 )
 from .positions import CLIP, MODES, inside
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Indices, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+
+
 __all__ = ["Only", "slice_op", "take"]
 
 
@@ -38,7 +47,7 @@ class Only:
     def __init__(self, what: str, holds: Any) -> None:
         self.what, self.holds = what, holds
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: Shape) -> bool:
         return bool(self.holds(value))
 
     def __repr__(self) -> str:
@@ -48,7 +57,7 @@ class Only:
 # slice
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: list[Any] | tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
@@ -83,7 +92,7 @@ def _index(steps: list[IndexRange]) -> tuple[slice, ...]:
                  for start, step, count in steps)
 
 
-def _box_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _box_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(steps.size for steps in box(tuple(shapes[0]), attrs))
 
 
@@ -101,12 +110,12 @@ step, where MXNet made a csr array dense for a step other than 1.""")
 
 
 @slice_op.forward("default -> default")
-def _slice_dense(k: Any, x: Any, attrs: Any) -> Any:
+def _slice_dense(k: Kernels, x: Array, attrs: Any) -> Any:
     return x[_index(box(x.shape, attrs))].copy()
 
 
 @slice_op.forward("csr -> csr")
-def _slice_csr(k: Any, x: Any, attrs: Any) -> Any:
+def _slice_csr(k: Kernels, x: CSR, attrs: Any) -> Any:
     rows, columns = box(x.shape, attrs)
     if columns == IndexRange(0, 1, x.shape[1]):
         return csr_row_steps(k, x, rows)
@@ -114,7 +123,7 @@ def _slice_csr(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @slice_op.forward("row_sparse -> row_sparse")
-def _slice_row_sparse(k: Any, x: Any, attrs: Any) -> Any:
+def _slice_row_sparse(k: Any, x: RowSparse, attrs: Any) -> Any:
     rows, *rest = box(x.shape, attrs)
     made = row_sparse_row_steps(x, rows, k.xp)
     shape = (made.shape[0], *(steps.size for steps in rest))
@@ -123,7 +132,7 @@ def _slice_row_sparse(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @slice_op.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     return F._slice_backward(_in_type(F, g, want[0]), shape=tuple(data.shape), begin=attrs["begin"], end=attrs["end"],
                              step=attrs["step"])
 
@@ -137,7 +146,7 @@ def _in_type(F: Any, g: Any, want: Any) -> Any:
     return F.cast_storage(g, stype=want.stype)
 
 
-def _around(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _around(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     """The shape that the values are a part of, which the box must agree with."""
     part = _box_shape([attrs["shape"]], attrs)
     if part != tuple(shapes[0]):
@@ -155,20 +164,20 @@ slice_backward = Op("_slice_backward", "data", attrs={"shape": REQUIRED, "begin"
 
 
 @slice_backward.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Any) -> Any:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     out[_index(box(attrs["shape"], attrs))] = x
     return out
 
 
 @slice_backward.forward("csr -> csr")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: CSR, attrs: Any) -> Any:
     rows, columns = box(attrs["shape"], attrs)
     return place_csr_steps(k, x, rows, columns, attrs["shape"])
 
 
 @slice_backward.forward("row_sparse -> row_sparse")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Any) -> Any:
     rows, *rest = box(attrs["shape"], attrs)
     data = k.xp.zeros((x.data.shape[0], *attrs["shape"][1:]), x.dtype)
     data[(slice(None), *_index(rest))] = x.data
@@ -218,21 +227,21 @@ for _stype, _slice in (("default", _slice_dense), ("csr", _slice_csr), ("row_spa
 
 
 @slice_axis.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: ArrayObject, out: ArrayObject, attrs: Any, want: Any) -> Any:
     shape = tuple(data.shape)
     return F._slice_backward(_in_type(F, g, want[0]), shape=shape, **_as_box(shape, attrs))
 
 
 # take
 
-def numbers_in(k: Any, indices: Any, size: int, mode: str) -> Any:
+def numbers_in(k: Any, indices: Indices, size: int, mode: str) -> Any:
     """Indices as int64 inside ``size``, by clipping, wrapping or raising."""
     if mode not in MODES:
         raise UnknownNameError.of("mode of take", mode, MODES)
     return inside(k, indices, size, mode, "take: the index")
 
 
-def _taken_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _taken_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     axis = axis_of(attrs["axis"], len(shapes[0]))
     return (*shapes[0][:axis], *shapes[1], *shapes[0][axis + 1:])
 
@@ -254,20 +263,20 @@ for, because ``mode`` is left out, gives an ``IndexWarning`` (``config.indices``
 From a sparse array they give one of the same storage type, and ``indices`` has one dimension.""")
 
 
-def _row_of_indices(indices: Any) -> None:
+def _row_of_indices(indices: Array) -> None:
     if indices.ndim != 1:
         raise ShapeError(f"take from a sparse array needs indices of one dimension, not of shape {tuple(indices.shape)}.",
                          hint="take with indices.reshape(-1).")
 
 
 @take.forward("default, default -> default")
-def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, indices: Array, attrs: Any) -> Any:
     axis = axis_of(attrs["axis"], x.ndim)
     return k.xp.take(x, numbers_in(k, indices, x.shape[axis], attrs["mode"]), axis=axis)
 
 
 @take.forward("csr, default -> csr")
-def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: CSR, indices: Array, attrs: Attrs) -> Any:
     _row_of_indices(indices)
     axis = axis_of(attrs["axis"], 2)
     wanted = numbers_in(k, indices, x.shape[axis], attrs["mode"])
@@ -275,7 +284,7 @@ def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
 
 
 @take.forward("row_sparse, default -> row_sparse")
-def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Any, x: Any, indices: Array, attrs: Attrs) -> Any:
     _row_of_indices(indices)
     axis = axis_of(attrs["axis"], len(x.shape))
     wanted = numbers_in(k, indices, x.shape[axis], attrs["mode"])
@@ -286,14 +295,14 @@ def _(k: Any, x: Any, indices: Any, attrs: Any) -> Any:
 
 
 @take.gradient
-def _(F: Any, g: Any, data: Any, indices: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: ArrayObject, indices: ArrayObject, out: ArrayObject, attrs: Attrs, want: Any) -> Any:
     axis = axis_of(attrs["axis"], len(data.shape))
     sparse = axis == 0 and g.stype == "default" and want[0] is not None and want[0].stype == "row_sparse"
     g = g if sparse else _in_type(F, g, want[0])
     return F._take_backward(g, indices, shape=tuple(data.shape), axis=axis, mode=str(attrs["mode"]), sparse=sparse), None
 
 
-def _taken_from(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _taken_from(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     """The shape of the source of ``take``, after a check that it fits the number of values."""
     shape = tuple(attrs["shape"])
     axis = axis_of(attrs["axis"], len(shape))
@@ -312,7 +321,7 @@ take_backward = Op("_take_backward", "data indices", attrs={"shape": REQUIRED, "
                    saves=("indices",), doc="Values added into an array of zeros where ``take`` took them from: its gradient.")
 
 
-def _rows_added(k: Any, g: Any, rows: Any, shape: tuple[int, ...], count: int) -> Any:
+def _rows_added(k: Kernels, g: Array, rows: Any, shape: tuple[int, ...], count: int) -> Array:
     """Rows of ``g`` added into ``count`` rows of zeros at the numbers ``rows``."""
     out = k.xp.zeros((count, *shape[1:]), g.dtype)
     width = math.prod(shape[1:])
@@ -321,14 +330,14 @@ def _rows_added(k: Any, g: Any, rows: Any, shape: tuple[int, ...], count: int) -
 
 
 @take_backward.forward("default, default -> row_sparse", sparse=True)
-def _(k: Any, g: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Any, g: Array, indices: Any, attrs: Any) -> Any:
     shape = attrs["shape"]
     rows, ranks = k.unique_with_rank(numbers_in(k, indices, shape[0], attrs["mode"]).reshape(-1))
     return RowSparse(_rows_added(k, g, ranks, shape, rows.shape[0]), rows, shape, check=False)
 
 
 @take_backward.forward("default, default -> default", sparse=False)
-def _(k: Any, g: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, indices: Array, attrs: Attrs) -> Any:
     shape, axis = attrs["shape"], attrs["axis"]
     wanted = numbers_in(k, indices, shape[axis], attrs["mode"])
     if axis == 0:
@@ -370,7 +379,7 @@ values_at = Op("_values_at", "data rows columns", cost=cost.none, nondifferentia
                doc="The elements of a matrix at the places (rows[i], columns[i]); indices are int64 and inside the matrix.")
 
 
-def _places(shape: tuple[int, ...], rows: Any, columns: Any) -> tuple[Any, Any]:
+def _places(shape: tuple[int, ...], rows: Array, columns: Array) -> tuple[Any, Any]:
     """Row and column numbers, flat, checked to be inside the matrix."""
     if len(shape) != 2 or rows.shape != columns.shape:
         raise ShapeError(f"{tuple(rows.shape)} rows and {tuple(columns.shape)} columns of shape {tuple(shape)}.",
@@ -383,19 +392,19 @@ def _places(shape: tuple[int, ...], rows: Any, columns: Any) -> tuple[Any, Any]:
 
 
 @values_at.forward("default, default, default -> default")
-def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, rows: Array, columns: Array, attrs: Attrs) -> Any:
     return x[_places(x.shape, rows, columns)].reshape(rows.shape)
 
 
 @values_at.forward("csr, default, default -> default", asked=LOOKED_UP)
-def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: CSR, rows: Array, columns: Array, attrs: Attrs) -> Any:
     out = k.xp.zeros(rows.size, x.dtype)
     k.csr_values_at(x.data, x.indices, x.indptr, *_places(x.shape, rows, columns), out)
     return out.reshape(rows.shape)
 
 
 @values_at.forward("row_sparse, default, default -> default", asked=LOOKED_UP)
-def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: RowSparse, rows: Array, columns: Array, attrs: Attrs) -> Any:
     flat_rows, flat_columns = _places(x.shape, rows, columns)
     out = k.xp.zeros(rows.size, x.dtype)
     found = row_sparse_rows(x, flat_rows, k.xp)
@@ -404,7 +413,8 @@ def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
 
 
 @values_at.gradient
-def _(F: Any, g: Any, data: Any, rows: Any, columns: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, rows: ArrayObject, columns: ArrayObject, out: ArrayObject,
+      attrs: Attrs, want: Sequence[Want | None]) -> Any:
     stype = "csr" if want[0] is not None and want[0].stype == "csr" else "default"
     if stype == "default":
         check_gradient("picking values", data)
@@ -420,14 +430,14 @@ place_values = Op("_place_values", "data rows columns", attrs={"shape": REQUIRED
 
 
 @place_values.forward("default, default, default -> default", stype="default")
-def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, rows: Array, columns: Array, attrs: Attrs) -> Any:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     k.xp.add.at(out, _places(attrs["shape"], rows, columns), x.reshape(-1))
     return out
 
 
 @place_values.forward("default, default, default -> csr", stype="csr")
-def _(k: Any, x: Any, rows: Any, columns: Any, attrs: Any) -> CSR:
+def _(k: Any, x: Array, rows: Array, columns: Array, attrs: Any) -> CSR:
     return csr_from_places(*_places(attrs["shape"], rows, columns), x.reshape(-1), attrs["shape"], k.xp)
 
 

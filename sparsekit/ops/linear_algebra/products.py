@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,20 @@ from ...core import cost, infer
 from ...core.op import Op, joining
 from .. import samples
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
+
+
 __all__ = ["product", "real"]
 
 
-def real(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
+def real(dtypes: list[Any], attrs: dict[str, Any]) -> DType:
     """Raise unless the type is float32 or float64, as operators of linear algebra need."""
     for dtype in dtypes:
         if np.dtype(dtype).char not in "fd":
@@ -35,13 +45,14 @@ def _product_shape(left: tuple[int, ...], right: tuple[int, ...], attrs: dict[st
     return (*left[:-2], rows, columns)
 
 
-def product(xp: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
+def product(xp: ArrayModule, left: Array, right: Array, attrs: dict[str, Any]) -> Array:
     """The matrix products of two batches, as the attributes transpose them."""
     return xp.matmul(left.swapaxes(-1, -2) if attrs["transpose_a"] else left,
                      right.swapaxes(-1, -2) if attrs["transpose_b"] else right)
 
 
-def product_gradients(multiply: Callable[..., Any], g: Any, left: Any, right: Any, attrs: Any, want: Any) -> tuple[Any, Any]:
+def product_gradients(multiply: Callable[..., Any], g: ArrayObject, left: ArrayObject, right: ArrayObject, attrs: Attrs,
+                      want: Sequence[Want | None]) -> tuple[Any, Any]:
     """Gradients of a product, with ``multiply(a, b, transpose_a, transpose_b)``."""
     a, b = bool(attrs["transpose_a"]), bool(attrs["transpose_b"])
     by_left = want[0] and (multiply(right, g, b, True) if a else multiply(g, right, False, not b))
@@ -52,7 +63,7 @@ def product_gradients(multiply: Callable[..., Any], g: Any, left: Any, right: An
 _TURNS = ((False, False), (True, False), (False, True), (True, True))
 
 
-def _pairs(**more: Any) -> Callable[[], samples.Samples]:
+def _pairs(**more: float) -> Callable[[], samples.Samples]:
     def make() -> samples.Samples:
         rng = np.random.default_rng(3)
         left, right = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 4), (2, 4, 2)))
@@ -69,7 +80,7 @@ batch_dot = Op("batch_dot", "lhs rhs", attrs={"transpose_a": False, "transpose_b
 
 
 @batch_dot.forward("default, default -> default")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Any) -> Any:
     return product(k.xp, left, right, attrs)
 
 
@@ -88,7 +99,7 @@ def _placed(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return (*shape[:place], *shape[place + 1: -1], shape[place], shape[-1])
 
 
-def _gemm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _gemm_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     left, right = (_placed(tuple(shape), attrs["axis"]) for shape in shapes[:2])
     made = _product_shape(left, right, attrs)
     place = attrs["axis"] % len(made)
@@ -98,7 +109,7 @@ def _gemm_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return made
 
 
-def _gemm(xp: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
+def _gemm(xp: Any, left: Store, right: Array, attrs: dict[str, Any]) -> Any:
     real([left.dtype, right.dtype], attrs)
     axis = attrs["axis"]
     made = product(xp, xp.moveaxis(left, axis, -2), xp.moveaxis(right, axis, -2), attrs)
@@ -113,11 +124,12 @@ gemm2 = Op("_linalg_gemm2", "A B", attrs={"transpose_a": False, "transpose_b": F
 
 
 @gemm2.forward("default, default -> default")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: Array, right: Array, attrs: Any) -> Any:
     return _gemm(k.xp, left, right, attrs)
 
 
-def _gemm_gradients(F: Any, g: Any, left: Any, right: Any, attrs: Any, want: Any) -> tuple[Any, Any]:
+def _gemm_gradients(F: ArrayFunctions, g: ArrayObject, left: ArrayObject, right: ArrayObject, attrs: Attrs,
+                    want: Sequence[Want | None]) -> tuple[Any, Any]:
     return product_gradients(
         lambda a, b, ta, tb: F.linalg_gemm2(a, b, transpose_a=ta, transpose_b=tb, alpha=attrs["alpha"], axis=attrs["axis"]),
         g, left, right, attrs, want)
@@ -134,7 +146,7 @@ gemm = Op("_linalg_gemm", "A B C", attrs={"transpose_a": False, "transpose_b": F
 
 @gemm.forward("default, default, default -> default")
 @joining
-def _(k: Any, left: Any, right: Any, added: Any, attrs: Any) -> Any:
+def _(k: Any, left: Array, right: Array, added: Array, attrs: Any) -> Any:
     out = _gemm(k.xp, left, right, attrs)
     out += added * left.dtype.type(attrs["beta"])
     return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,21 @@ from ..elementwise.unary import _sigmoid, _softplus, from_scipy, on_data
 from ..limits import check_gradient
 from .softmax import LARGE, along, checked_axis, floating, wide
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage import CSR, RowSparse
+    from ...storage.types import Sparse, Store
+
+
 __all__ = ["ACTIVATIONS", "fully_connected"]
 
 
-def _fc_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _fc_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     data, weight = shapes[:2]
     if len(weight) != 2 or weight[0] != attrs["num_hidden"]:
         raise ShapeError(f"weight has shape {weight}; num_hidden={attrs['num_hidden']} needs ({attrs['num_hidden']}, inputs).",
@@ -49,7 +60,7 @@ Beyond MXNet, csr data has a kernel of its own.  The gradient of the weight is t
 ``weight_grad_stype='row_sparse'``.""")
 
 
-def _flattened(x: Any, attrs: dict[str, Any]) -> Any:
+def _flattened(x: Array, attrs: dict[str, Any]) -> Any:
     return x.reshape(x.shape[0], -1) if attrs["flatten"] and x.ndim != 2 else x
 
 
@@ -70,7 +81,7 @@ def biased(out: Any, bias: Any) -> Any:
 
 
 @fully_connected.forward("csr, default, default? -> default")
-def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+def _(k: Any, x: CSR, weight: Array, *rest: CSR | Array) -> Any:
     bias = rest[0] if len(rest) == 2 else None
     turned = k.xp.empty((weight.shape[0], x.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
@@ -78,7 +89,7 @@ def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
 
 
 @fully_connected.forward("default, row_sparse, default? -> default")
-def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+def _(k: Any, x: Any, weight: RowSparse, *rest: Any) -> Any:
     bias, attrs = (rest[0], rest[1]) if len(rest) == 2 else (None, rest[0])
     x = _flattened(x, attrs)
     out = k.xp.zeros((*x.shape[:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
@@ -87,7 +98,8 @@ def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
 
 
 @fully_connected.gradient
-def _(F: Any, g: Any, data: Any, weight: Any, bias: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, weight: ArrayObject, bias: ArrayObject, out: ArrayObject,
+      attrs: Attrs, want: Sequence[Want | None]) -> Any:
     flat = data
     if data.stype == "default" and len(data.shape) != 2:
         inner = weight.shape[1]
@@ -103,7 +115,7 @@ def _(F: Any, g: Any, data: Any, weight: Any, bias: Any, out: Any, attrs: Any, w
             want[2] and _bias_gradient(F, g, bias))
 
 
-def _bias_gradient(F: Any, g: Any, bias: Any) -> Any:
+def _bias_gradient(F: ArrayFunctions, g: ArrayObject, bias: ArrayObject) -> ArrayObject:
     made = F.sum(g, axis=0)
     return made if len(bias.shape) == 1 else F._view(made, shape=tuple(bias.shape))
 
@@ -132,7 +144,7 @@ def _activate(xp: Any, x: Any, kind: str) -> Any:
 
 
 @activation.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Any) -> Any:
     if x.dtype.kind != "f":
         floating("Activation", x)
     return _activate(k.xp, x, attrs["act_type"])
@@ -145,12 +157,12 @@ for _stype in ("row_sparse", "csr"):
         return on_data(x, _activate(k.xp, x.data, attrs["act_type"]))
 
 
-def _plain(F: Any, array: Any) -> Any:
+def _plain(F: ArrayFunctions, array: Any) -> Gradients:
     return array if array.stype == "default" else F.cast_storage(array, stype="default")
 
 
 @activation.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     kind = attrs["act_type"]
     if kind == "relu":
         return F._relu_backward(g, out)
@@ -171,7 +183,7 @@ RECTIFIERS = ("leaky", "prelu", "elu", "selu", "gelu", "rrelu")
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 
-def _leaky_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _leaky_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     kind, data = attrs["act_type"], shapes[0]
     if kind not in RECTIFIERS:
         raise UnknownNameError.of("act_type of LeakyReLU", kind, RECTIFIERS)
@@ -229,7 +241,7 @@ def _(k: Any, x: Any, *rest: Any) -> Any:
     return (made, slope.astype(given, copy=False)) if kind == "rrelu" else made
 
 
-def _compiled(k: Any, *arrays: Any) -> bool:
+def _compiled(k: Kernels, *arrays: Any) -> bool:
     return bool(k.device == "cpu" and arrays[0].size >= LARGE
                 and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
 
@@ -237,7 +249,7 @@ def _compiled(k: Any, *arrays: Any) -> bool:
 _erfc = from_scipy("erfc")
 
 
-def _normal(xp: Any, x: Any) -> Any:
+def _normal(xp: ArrayModule, x: Sparse) -> Any:
     """The normal distribution function."""
     return x.dtype.type(0.5) * _erfc(xp, x * x.dtype.type(-math.sqrt(0.5)))  # 1 + erf would cancel far below zero
 
@@ -255,7 +267,7 @@ gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=sa
 
 
 @gelu_backward.forward("default, default -> default")
-def _(k: Any, g: Any, x: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Any, g: Any, x: Any, attrs: Attrs, out: Array | None = None) -> Any:
     if not _compiled(k, g, x):
         g, x, given = wide(g), wide(x), np.result_type(g, x)
         bell = k.xp.exp(x * x * x.dtype.type(-0.5)) * x.dtype.type(1 / math.sqrt(2 * math.pi))
@@ -266,13 +278,14 @@ def _(k: Any, g: Any, x: Any, attrs: Any, out: Any = None) -> Any:
 
 
 @gelu_backward.gradient
-def _(F: Any, g: Any, above: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, above: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     bell = F.exp(F.square(data) * -0.5) * (1 / math.sqrt(2 * math.pi))
     return (want[0] and F._gelu_backward(g, data),
             want[1] and g * above * bell * (F.square(data) * -1.0 + 2.0))
 
 
-def _slopes(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+def _slopes(xp: Any, x: Store, attrs: dict[str, Any]) -> Any:
     if attrs["act_type"] == "leaky":
         return x.dtype.type(attrs["slope"])
     low, high = attrs["lower_bound"], attrs["upper_bound"]
@@ -282,7 +295,8 @@ def _slopes(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
 
 
 @leaky_relu.gradient
-def _(F: Any, g: Any, data: Any, gamma: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject, out: Any, attrs: Any,
+      want: Sequence[Want | None]) -> Any:
     kind = attrs["act_type"]
     if kind == "gelu":
         return F._gelu_backward(g, _plain(F, data), out=want[0] and want[0].out)
@@ -299,7 +313,8 @@ def _(F: Any, g: Any, data: Any, gamma: Any, out: Any, attrs: Any, want: Any) ->
     return above * SELU_SCALE + below * (out + SELU_SCALE * SELU_ALPHA)
 
 
-def _learnt_slope_gradients(F: Any, above: Any, below: Any, data: Any, gamma: Any, want: Any) -> Any:
+def _learnt_slope_gradients(F: ArrayFunctions, above: ArrayObject, below: ArrayObject, data: ArrayObject, gamma: ArrayObject,
+                            want: Sequence[Want | None]) -> tuple[Any, ...]:
     shape = _slope_shape(tuple(data.shape), tuple(gamma.shape))
     given = want[0] and above + F.broadcast_mul(below, F.Reshape(gamma, shape=shape))
     axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
@@ -317,7 +332,7 @@ masked.gradient(lambda F, g, data, mask, out, attrs, want: (F._masked(g, mask), 
 DROPOUT_MODES = ("training", "always")
 
 
-def _dropout_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _dropout_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape]:
     if not 0 <= attrs["p"] <= 1:
         raise SparsekitError(expected("p", "from 0 to 1", attrs["p"]), hint="p is the share of elements that are dropped.")
     if attrs["mode"] not in DROPOUT_MODES:
@@ -344,7 +359,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return x * mask, mask
 
 
-def _kept(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+def _kept(xp: ArrayModule, x: Array, attrs: dict[str, Any]) -> Store:
     """Zero, or one over the share kept, for each value."""
     keep = 1 - attrs["p"]
     axes = {axis % x.ndim for axis in attrs["axes"]}

@@ -6,7 +6,7 @@ scale and an offset that vary along one axis of it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,16 @@ from ...core import cost, hooks, infer
 from ...core.op import REQUIRED, Op
 from .. import samples
 from .softmax import LARGE, along, checked_axis, floating, wide
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
+
 
 __all__ = ["View"]
 
@@ -27,23 +37,23 @@ class View(NamedTuple):
     place: int
 
 
-def _batch_view(shape: Any, attrs: dict[str, Any]) -> View:
+def _batch_view(shape: Shape, attrs: dict[str, Any]) -> View:
     place = checked_axis(attrs["axis"], len(shape))
     return View(shape, tuple(axis for axis in range(len(shape)) if axis != place), place)
 
 
-def _layer_view(shape: Any, attrs: dict[str, Any]) -> View:
+def _layer_view(shape: Shape, attrs: dict[str, Any]) -> View:
     place = checked_axis(attrs["axis"], len(shape))
     return View(shape, (place,), place)
 
 
-def _instance_view(shape: Any, attrs: dict[str, Any]) -> View:
+def _instance_view(shape: Shape, attrs: dict[str, Any]) -> View:
     if len(shape) < 3:
         raise ShapeError(f"the data has shape {shape}, fewer than three axes.", hint="it is (batch, channels, space, …).")
     return View(shape, tuple(range(2, len(shape))), 1)
 
 
-def _group_view(shape: Any, attrs: dict[str, Any]) -> View:
+def _group_view(shape: Shape, attrs: dict[str, Any]) -> View:
     groups = attrs["num_groups"]
     if len(shape) < 3:
         raise ShapeError(f"the data has shape {shape}, fewer than three axes.", hint="it is (batch, channels, space, …).")
@@ -53,21 +63,21 @@ def _group_view(shape: Any, attrs: dict[str, Any]) -> View:
     return View((shape[0], groups, shape[1] // groups, *shape[2:]), tuple(range(2, len(shape) + 1)), 1)
 
 
-def _check_vectors(view: View, shapes: Any, names: tuple[str, ...]) -> None:
+def _check_vectors(view: View, shapes: Sequence[Shape], names: tuple[str, ...]) -> None:
     size = view.shape[view.place]
     for name, shape in zip(names, shapes[1:], strict=False):
         if tuple(shape) != (size,):
             raise ShapeError(f"{name} has shape {shape}, not ({size},).", hint="one value for each channel or group.")
 
 
-def _centred(xp: Any, x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+def _centred(xp: ArrayModule, x: Array, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """The data less their mean over some axes, the mean, and the variance."""
     mean = x.mean(axis=axes, keepdims=True)
     out = x - mean
     return out, mean, xp.square(out).mean(axis=axes, keepdims=True)
 
 
-def _scaled(out: Any, share: Any, gamma: Any, beta: Any, view: View) -> Any:
+def _scaled(out: Array, share: Array, gamma: Array | None, beta: Array, view: View) -> Array:
     """``out * share * gamma + beta``, in the place of ``out``."""
     vector = along(view.place, view.shape)
     out *= share if gamma is None else share * gamma.reshape(vector)
@@ -90,7 +100,7 @@ depend on the data, as with global statistics.""")
 
 
 @backward.forward("default, default, default, default, default, default? -> default, default, default")
-def _(k: Any, g: Any, data: Any, gamma: Any, mean: Any, share: Any, *rest: Any) -> Any:
+def _(k: Kernels, g: Array, data: Array, gamma: Any, mean: Any, share: Any, *rest: Any) -> Any:
     attrs, view = rest[-1], View(*rest[-1]["view"])
     vector = along(view.place, view.shape)
     others = tuple(axis for axis in range(len(view.shape)) if axis != view.place)
@@ -112,14 +122,15 @@ def _(k: Any, g: Any, data: Any, gamma: Any, mean: Any, share: Any, *rest: Any) 
             offset.astype(gamma.dtype, copy=False))
 
 
-def _by_rows(k: Any, view: View, *arrays: Any) -> bool:
+def _by_rows(k: Kernels, view: View, *arrays: Array) -> bool:
     """Whether a compiled kernel may normalize these along their last axis."""
     last = len(view.shape) - 1
     return bool(k.device == "cpu" and view.axes == (last,) == (view.place,)
                 and all(array.dtype == np.float32 and array.flags.c_contiguous for array in arrays))
 
 
-def _fused_gradients(k: Any, above: Any, x: Any, gamma: Any, mean: Any, share: Any, shape: Any) -> tuple[Any, Any, Any]:
+def _fused_gradients(k: Kernels, above: Array, x: Array, gamma: Array, mean: Array, share: Array,
+                     shape: Shape) -> tuple[Any, Any, Any]:
     matrix = (-1, x.shape[-1])
     out, scale, offset = np.empty_like(x), np.zeros_like(gamma), np.zeros_like(gamma)
     k.layer_norm_backward_rows(above.reshape(matrix), x.reshape(matrix), gamma, mean.reshape(-1), share.reshape(-1),
@@ -127,7 +138,7 @@ def _fused_gradients(k: Any, above: Any, x: Any, gamma: Any, mean: Any, share: A
     return out.reshape(shape), scale, offset
 
 
-def _first(g: Any) -> Any:
+def _first(g: ArrayObject | tuple[Any, ...]) -> Any:
     """The gradient of the result itself; none flows through the statistics."""
     return g[0] if isinstance(g, tuple) else g
 
@@ -160,7 +171,7 @@ def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, a
             (out, data.shape), (mean, statistics), (deviation, statistics)))
 
     @op.gradient
-    def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, out: Any, attrs: Any, want: Any) -> Any:
+    def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, out: Any, attrs: Any, want: Want) -> Any:
         g = _first(g)
         if g is None:
             return None, None, None
@@ -191,7 +202,7 @@ def _vectors(size: int) -> list[Any]:
     return [np.linspace(0.5, 1.5, size, dtype=np.float32), np.linspace(-1, 1, size, dtype=np.float32)]
 
 
-def _cube() -> Any:
+def _cube() -> Store:
     return np.random.default_rng(7).uniform(-2, 2, (2, 3, 4)).astype(np.float32)
 
 
@@ -224,7 +235,7 @@ def _batch_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return [shapes[0], shapes[1], shapes[1], (1,)]
 
 
-def _batch_dtypes(dtypes: Any, attrs: dict[str, Any]) -> Any:
+def _batch_dtypes(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
     inner = np.dtype(np.float32) if dtypes[0] == np.float16 else dtypes[0]
     return [dtypes[0], inner, inner, inner]
 
@@ -251,7 +262,7 @@ is that of the statistics that were used.""")
 
 
 @batch_norm.forward("default, default, default, default, default -> default...")
-def _(k: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, attrs: Any) -> Any:
+def _(k: Any, data: Any, gamma: Array, beta: Array, moving_mean: Array, moving_var: Array, attrs: Any) -> Any:
     floating("BatchNorm", data, gamma, beta, moving_mean, moving_var)
     view, x = _batch_view(data.shape, attrs), wide(data)
     vector = along(view.place, view.shape)
@@ -273,7 +284,7 @@ def _(k: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: An
 
 @batch_norm.gradient
 def _(F: Any, g: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, out: Any, attrs: Any,
-      want: Any) -> Any:
+      want: Want | None) -> Any:
     g = _first(g)
     if g is None:
         return None, None, None, None, None
@@ -298,7 +309,7 @@ def _length_axes(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[int, ..
     return {"instance": everything, "channel": (1,), "spatial": everything[1:]}[mode]
 
 
-def _length_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _length_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     _length_axes(shapes[0], attrs)
     return shapes[0]
 
@@ -321,7 +332,7 @@ def _(k: Any, data: Any, attrs: Any) -> Any:
 
 
 @lengths.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
     axes = _length_axes(tuple(data.shape), attrs)
 
     def total(array: Any) -> Any:
@@ -336,7 +347,7 @@ window = Op("_channel_window_sum", "data", attrs={"size": REQUIRED}, shape=infer
 
 
 @window.forward("default -> default")
-def _window_sum(k: Any, x: Any, attrs: Any) -> Any:
+def _window_sum(k: Kernels, x: Array, attrs: Attrs) -> Any:
     half, channels = attrs["size"] // 2, x.shape[1]
     sums = k.xp.concatenate([k.xp.zeros_like(x[:, :1]), k.xp.cumsum(x, axis=1, dtype=x.dtype)], axis=1)
     places = k.xp.arange(channels)
@@ -347,7 +358,7 @@ def _window_sum(k: Any, x: Any, attrs: Any) -> Any:
 window.gradient(lambda F, g, data, out, attrs, want: F._channel_window_sum(g, size=attrs["size"]))
 
 
-def _response_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _response_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     if len(shapes[0]) < 2 or attrs["nsize"] < 1:
         raise ShapeError(f"LRN with nsize={attrs['nsize']} of data of shape {shapes[0]} has no window.",
                          hint="axis 1 holds the channels, and nsize, odd, is a number of them.")
@@ -359,7 +370,7 @@ response = Op("LRN", "data", attrs={"alpha": 1e-4, "beta": 0.75, "knorm": 2.0, "
               doc="Local response normalization: over ``(knorm + alpha / nsize * squares)**beta``, summed nsize channels wide.")
 
 
-def _response(F: Any, data: Any, attrs: dict[str, Any]) -> Any:
+def _response(F: ArrayFunctions, data: ArrayObject, attrs: dict[str, Any]) -> Any:
     return F._channel_window_sum(F.square(data), size=attrs["nsize"]) * (attrs["alpha"] / attrs["nsize"]) + attrs["knorm"]
 
 
@@ -373,14 +384,14 @@ def _(k: Any, data: Any, attrs: Any) -> Any:
 
 
 @response.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
     base = _response(F, data, attrs)
     share = F._power_scalar(base, scalar=-attrs["beta"])
     mixed = F._channel_window_sum(g * out / base, size=attrs["nsize"])
     return g * share - data * mixed * (2 * attrs["alpha"] * attrs["beta"] / attrs["nsize"])
 
 
-def _average_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _average_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     data, average = shapes
     if len(data) != 2 or tuple(average) != tuple(data[1:]):
         raise ShapeError(f"data of shape {tuple(data)} and moving_avg of shape {tuple(average)} do not fit.",
@@ -411,7 +422,8 @@ def _(k: Any, data: Any, average: Any, attrs: Any) -> Any:
 
 
 @sparse_activation.gradient
-def _(F: Any, g: Any, data: Any, moving: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, moving: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     target, average = attrs["sparseness_target"], F.Reshape(out[1], shape=(1, -1))
     slope = F._rdiv_scalar(F._rminus_scalar(average, scalar=1.0), scalar=1 - target) - F._rdiv_scalar(average, scalar=target)
     return F.broadcast_add(_first(g), slope * attrs["penalty"]), None

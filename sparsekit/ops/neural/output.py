@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +15,25 @@ from .. import samples
 from ..elementwise.unary import _sigmoid, on_data
 from .softmax import along, floating, softmax_along, wide
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+    from ...storage.types import Store
+
+
 __all__ = ["regression"]
 
 
-def first_dtype(dtypes: Any, attrs: dict[str, Any]) -> Any:
+def first_dtype(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
     """The data's element type."""
     return dtypes[0]
 
 
-def _regression_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _regression_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     data, label = shapes
     if data[:1] != label[:1] or math.prod(data) != math.prod(label):
         raise ShapeError(f"label of shape {label} does not fit data of shape {data}.", hint="one label for each output.")
@@ -37,12 +47,13 @@ def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., A
             sample=samples.pair(), cost=count, doc=doc)
 
     @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
-    def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+    def _(k: Any, x: Array, label: Store, attrs: Attrs) -> Any:
         floating(name, x)
         return forward(k.xp, x)
 
     @op.gradient
-    def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+    def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
+          want: Sequence[Want | None]) -> Any:
         outputs = max(1, math.prod(label.shape[1:]))
         label = label if tuple(label.shape) == tuple(out.shape) else F.Reshape(label, shape=tuple(out.shape))
         return gradient(F, out, label) * (attrs["grad_scale"] / outputs), None
@@ -50,7 +61,7 @@ def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., A
     return op
 
 
-def _side(F: Any, out: Any, label: Any) -> Any:
+def _side(F: ArrayFunctions, out: ArrayObject, label: ArrayObject) -> ArrayObject:
     """1 where the output is above the label, else -1, also where they agree, as in MXNet."""
     return F._greater_scalar(F.elemwise_sub(out, label), scalar=0.0) * 2.0 - 1.0
 
@@ -79,7 +90,7 @@ def _rows(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[tuple[int, ...
     return (shape[0], math.prod(shape[1:])), 1
 
 
-def _softmax_output_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _softmax_output_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     data, label = shapes
     _checked_normalization(attrs)
     if len(data) < 2:
@@ -112,14 +123,15 @@ all others.  ``out_grad=True`` multiplies by the gradient from above (MXNet mult
 
 
 @softmax_output.forward("default, default -> default")
-def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+def _(k: Any, x: Any, label: Array, attrs: Any) -> Any:
     floating("SoftmaxOutput", x)
     view, axis = _rows(x.shape, attrs)
     return softmax_along(k, wide(x).reshape(view), axis).reshape(x.shape).astype(x.dtype, copy=False)
 
 
 @softmax_output.gradient
-def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     made = F._softmax_output_backward(out, label, **attrs)
     return F.elemwise_mul(made, g) if attrs["out_grad"] else made, None
 
@@ -146,7 +158,7 @@ def _(k: Any, result: Any, label: Any, attrs: Any) -> Any:
     return (made * (attrs["grad_scale"] / _divisor(view, valid, attrs))).reshape(result.shape).astype(kind, copy=False)
 
 
-def _divisor(view: tuple[int, ...], valid: Any, attrs: dict[str, Any]) -> float:
+def _divisor(view: tuple[int, ...], valid: Array, attrs: dict[str, Any]) -> float:
     """What the gradient is divided by; the places of one sample share it in the multi-output form."""
     if attrs["normalization"] == "valid":
         return max(1, int(valid.sum()))
@@ -154,7 +166,7 @@ def _divisor(view: tuple[int, ...], valid: Any, attrs: dict[str, Any]) -> float:
     return max(1, batch * (math.prod(view[2:]) if attrs["multi_output"] else 1))
 
 
-def _svm_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _svm_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     data, label = shapes
     if len(data) != 2 or tuple(label) != data[:1]:
         raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
@@ -174,7 +186,7 @@ svm_output.gradient(lambda F, g, data, label, out, attrs, want: (F._svm_output_b
 
 
 @svm_output.forward("default, default -> default")
-def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
     floating("SVMOutput", x)
     return x.copy()
 
@@ -184,7 +196,7 @@ svm_output_backward = Op("_svm_output_backward", "data label", attrs=SVM_OUTPUT,
 
 
 @svm_output_backward.forward("default, default -> default")
-def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Any) -> Any:
     hit = label.astype(np.int64)[:, None] == k.xp.arange(x.shape[1])
     side = k.xp.where(hit, -1, 1).astype(x.dtype)
     short = attrs["margin"] + side * x
@@ -192,7 +204,7 @@ def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
     return (side * slope * attrs["regularization_coefficient"]).astype(x.dtype, copy=False)
 
 
-def _make_loss_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _make_loss_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     _checked_normalization(attrs)
     return shapes[0]
 
@@ -205,20 +217,20 @@ It is divided by the batch size (``normalization='batch'``) or by the number of 
 
 
 @loss.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     floating("MakeLoss", x)
     return x.copy()
 
 
 for _stype in ("row_sparse", "csr"):
     @loss.forward(f"{_stype} -> {_stype}")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
         floating("MakeLoss", x)
         return on_data(x, x.data.copy())
 
 
 @loss.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     return F._make_loss_backward(data, **attrs)
 
 
@@ -248,7 +260,7 @@ the logit is ``sigmoid(data) - label``.  One operator, where MXNet composes eigh
 
 
 @sigmoid_cross_entropy.forward("default, default -> default")
-def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
     floating("the sigmoid cross entropy", x)
     label = label.astype(x.dtype, copy=False)
     out = k.xp.maximum(x, 0)
@@ -258,7 +270,8 @@ def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
 
 
 @sigmoid_cross_entropy.gradient
-def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
             want[1] and F.negative(F.elemwise_mul(g, data)))
 
@@ -270,7 +283,7 @@ sigmoid_cross_entropy_backward = Op(
 
 
 @sigmoid_cross_entropy_backward.forward("default, default, default -> default")
-def _(k: Any, g: Any, x: Any, label: Any, attrs: Any) -> Any:
+def _(k: Any, g: Array, x: Array, label: Array, attrs: Attrs) -> Any:
     floating("the gradient of the sigmoid cross entropy", x)
     out = _sigmoid(k.xp, x)
     out -= label.astype(out.dtype, copy=False)
@@ -279,7 +292,8 @@ def _(k: Any, g: Any, x: Any, label: Any, attrs: Any) -> Any:
 
 
 @sigmoid_cross_entropy_backward.gradient
-def _(F: Any, g: Any, given: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, given: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject,
+      attrs: Attrs, want: Sequence[Want | None]) -> Any:
     return (want[0] and F._sigmoid_cross_entropy_backward(g, data, label),
             want[1] and F._sigmoid_backward(F.elemwise_mul(g, given), F.sigmoid(data)),
             want[2] and F.negative(F.elemwise_mul(g, given)))

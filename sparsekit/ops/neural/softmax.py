@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,16 @@ from ...core.op import Op
 from .. import samples
 from ..indexing.positions import whole
 from ..limits import dense_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule
+    from ...storage.types import Sparse
+
 
 __all__ = ["along", "checked_axis", "floating", "softmax_along"]
 
@@ -32,7 +42,7 @@ def wide(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype == np.float16 else x
 
 
-def checked_axis(axis: Any, ndim: int) -> int:
+def checked_axis(axis: int, ndim: int) -> int:
     """One axis as a number from 0."""
     return infer.axes_of(int(axis), ndim)[0]
 
@@ -70,7 +80,7 @@ def softmax_along(k: Any, x: Any, axis: int, log: bool = False, masked: bool = F
     return power
 
 
-def _log_of_sum(xp: Any, power: Any, axis: int) -> Any:
+def _log_of_sum(xp: ArrayModule, power: Array, axis: int) -> Array:
     """Logarithm of the sum of exponentials of numbers whose largest is 0; in float64 its digits next to 0 count too."""
     powers = xp.exp(power)
     if power.dtype != np.float64:
@@ -80,14 +90,14 @@ def _log_of_sum(xp: Any, power: Any, axis: int) -> Any:
     return xp.log1p(powers.sum(axis=axis, keepdims=True))
 
 
-def _masked(xp: Any, x: Any, length: Any, axis: int) -> Any:
+def _masked(xp: Any, x: Any, length: Shape, axis: int) -> Any:
     """x with -inf behind the first ``length`` values along the axis."""
     axis %= x.ndim
     places = xp.arange(x.shape[axis]).reshape(along(axis, x.shape))
     return xp.where(places < xp.expand_dims(whole(xp, length, "The length"), axis), x, -np.inf)
 
 
-def _kind(attrs: dict[str, Any], given: Any) -> Any:
+def _kind(attrs: dict[str, Any], given: Array) -> Any:
     """Element type of the result: the requested one, else that of the data."""
     asked = attrs["dtype"]
     if asked in (None, "None"):
@@ -99,7 +109,7 @@ def _kind(attrs: dict[str, Any], given: Any) -> Any:
     return made
 
 
-def _shape(shapes: Any, attrs: dict[str, Any], has_length: bool = False) -> Any:
+def _shape(shapes: Sequence[Shape], attrs: dict[str, Any], has_length: bool = False) -> Any:
     data = shapes[0]
     axis = checked_axis(attrs["axis"], len(data))
     if attrs["temperature"] == 0:
@@ -136,7 +146,7 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data", sa
             x = _masked(k.xp, x, rest[0], attrs["axis"])
         return softmax_along(k, x, attrs["axis"], log, masked).astype(kind, copy=False)
 
-    def of_sparse(k: Any, x: Any, *rest: Any) -> Any:  # no value of a softmax is zero
+    def of_sparse(k: Any, x: Sparse, *rest: Any) -> Any:  # no value of a softmax is zero
         return forward(k, dense_of(k, x, name), *rest)
 
     for stype, function in (("default", forward), ("csr|row_sparse", of_sparse)):
@@ -144,17 +154,18 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data", sa
     return op
 
 
-def _scaled(gradient: Any, attrs: dict[str, Any], sign: int) -> Any:
+def _scaled(gradient: ArrayObject, attrs: dict[str, Any], sign: int) -> ArrayObject:
     factor = sign * (attrs["temperature"] or 1)
     return gradient if factor == 1 else gradient / factor
 
 
-def _buffer(want: Any, attrs: dict[str, Any], sign: int = 1) -> Any:
+def _buffer(want: Sequence[Want | None], attrs: dict[str, Any], sign: int = 1) -> ArrayObject | None:
     """Where the gradient may be written straight away, unless it is to be scaled afterwards."""
     return want[0].out if want[0] and sign * (attrs["temperature"] or 1) == 1 else None
 
 
-def _softmax_rule(F: Any, g: Any, out: Any, attrs: dict[str, Any], want: Any, sign: int = 1) -> Any:
+def _softmax_rule(F: ArrayFunctions, g: ArrayObject, out: ArrayObject, attrs: dict[str, Any], want: Sequence[Want | None],
+                  sign: int = 1) -> ArrayObject:
     return _scaled(F._softmax_backward(g, out, axis=attrs["axis"], out=_buffer(want, attrs, sign)), attrs, sign)
 
 
@@ -165,7 +176,7 @@ def _backward(name: str, formula: Callable[..., Any], doc: str) -> Op:
             sample=lambda: [([samples.grid(), samples.grid(seed=1, low=-2.0, high=-0.1)], {"axis": axis}) for axis in (-1, 0)])
 
     @op.forward("default, default -> default")
-    def _(k: Any, g: Any, made: Any, attrs: Any, out: Any = None) -> Any:
+    def _(k: Any, g: Array, made: Array, attrs: Any, out: Array | None = None) -> Any:
         if not (made.size >= LARGE and k.device == "cpu" and attrs["axis"] in (-1, made.ndim - 1)
                 and all(array.dtype == np.float32 and array.flags.c_contiguous for array in (g, made))):
             return formula(k.xp, wide(g), wide(made), attrs["axis"]).astype(np.result_type(g, made), copy=False)
@@ -210,7 +221,7 @@ log_softmax.gradient(lambda F, g, data, out, attrs, want: _scaled(
 MODES = ("instance", "channel")
 
 
-def _activation_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _activation_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Shape:
     if attrs["mode"] not in MODES:
         raise UnknownNameError.of("mode of SoftmaxActivation", attrs["mode"], MODES)
     if attrs["mode"] == "channel" and len(shapes[0]) < 3:
@@ -241,7 +252,7 @@ activation.gradient(lambda F, g, data, out, attrs, want: _softmax_rule(
     F, g, out, {"axis": _activation_axis(attrs), "temperature": None}, want))
 
 
-def _cross_entropy_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _cross_entropy_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     data, label = shapes
     if len(data) != 2 or tuple(label) != data[:1]:
         raise ShapeError(f"data of shape {data} and label of shape {label} do not fit.",
@@ -271,7 +282,8 @@ def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
 
 
 @cross_entropy.gradient
-def _(F: Any, g: Any, data: Any, label: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, label: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     apart = F._label_apart(F.softmax(data), label)
     return F.broadcast_mul(apart, F.Reshape(g, shape=(1, 1))), None
 
@@ -283,5 +295,5 @@ label_apart.gradient(lambda F, g, data, label, out, attrs, want: (g, None))
 
 
 @label_apart.forward("default, default -> default")
-def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, label: Array, attrs: Attrs) -> Any:
     return x - _one_hot(k.xp, label, x.shape)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ...base.types import Array, DTypeLike, Shape
+
 
 __all__ = ["DISTRIBUTIONS", "Distribution", "at_most_below", "uniform"]
 
@@ -33,20 +37,20 @@ def uniform(rng: Any, size: Any, low: Any, high: Any) -> Any:
     return values
 
 
-def at_most_below(values: Any, low: Any, high: Any) -> Any:
+def at_most_below(values: Array, low: float | Array, high: float | Array) -> Any:
     """Even values after rounding to their type, which may have reached the upper bound."""
     top = np.asarray(high).astype(values.dtype)
     return np.minimum(values, np.maximum(np.nextafter(top, values.dtype.type(-np.inf)), np.asarray(low).astype(values.dtype)))
 
 
-def _normal(rng: Any, size: Any, loc: Any, scale: Any) -> Any:
+def _normal(rng: Any, size: Any, loc: Shape, scale: Shape) -> Any:
     values = rng.standard_normal(size, _fast(loc, scale))
     values *= scale
     values += loc
     return values
 
 
-def _fast(*parameters: Any) -> Any:
+def _fast(*parameters: Any) -> DTypeLike:
     """float32 where the parameters are plain numbers, which it holds, else their own precision."""
     return np.float64 if any(getattr(value, "dtype", None) == np.float64 for value in parameters) else np.float32
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,15 @@ from ...core import cost, infer
 from ...core.op import REQUIRED, Op
 from .. import samples
 from .distributions import DISTRIBUTIONS, Distribution, at_most_below, uniform
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, DType, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+
 
 REAL = ("float16", "float32", "float64")
 
@@ -36,13 +45,13 @@ def sizes(shape: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in made)
 
 
-def _given(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _given(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if attrs["shape"] is None:
         raise ShapeError("no shape was given.", hint="shape=(2, 3); mx.nd.random draws one value by default.")
     return sizes(attrs["shape"])
 
 
-def _check(distribution: Distribution, parameters: Any) -> None:
+def _check(distribution: Distribution, parameters: Sequence[Any]) -> None:
     if not np.all(distribution.fits(*parameters)):
         given = ", ".join(f"{name}={value!r}" if np.ndim(value) == 0 else f"{name} of shape {np.shape(value)}"
                           for name, value in zip(distribution.parameters, parameters, strict=True))
@@ -98,7 +107,7 @@ def _sample_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*shapes[0], *sizes(attrs["shape"]))
 
 
-def host(array: Any) -> Any:
+def host(array: Array) -> Any:
     """The values as a numpy array, brought from the device if they are there."""
     return array.get() if hasattr(array, "get") else array
 
@@ -148,7 +157,7 @@ def _(k: Any, attrs: Any) -> Any:
     return k.xp.asarray(generator().integers(low, high, _given((), attrs), dtype=kind))
 
 
-def _multinomial_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _multinomial_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     data = shapes[0]
     if not data or not data[-1]:
         raise ShapeError(f"data must hold probabilities along its last axis, got shape {data}.",
@@ -157,7 +166,7 @@ def _multinomial_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return [made, made] if attrs["get_prob"] else made
 
 
-def _multinomial_dtype(dtypes: Any, attrs: dict[str, Any]) -> Any:
+def _multinomial_dtype(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
     kind = _kind(attrs, ("uint8", "int32", "int64", *REAL), "int32")
     return [kind, dtypes[0]] if attrs["get_prob"] else kind
 
@@ -197,7 +206,7 @@ def _(k: Any, data: Any, attrs: Any) -> Any:
 
 
 @multinomial.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     if not attrs["get_prob"] or g[1] is None:
         return F.zeros_like(data)
     return F._sample_multinomial_backward(g[1], data, out[0])
@@ -211,7 +220,7 @@ multinomial_backward = Op(
 
 
 @multinomial_backward.forward("default, default, default -> default")
-def _(k: Any, g: Any, data: Any, drawn: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, data: Array, drawn: Array, attrs: Attrs) -> Any:
     width = data.shape[-1]
     rows = data.reshape(-1, width)
     places = k.xp.clip(drawn.astype(np.int64), 0, width - 1).reshape(len(rows), -1)
@@ -229,7 +238,7 @@ shuffle = Op("_shuffle", "data", shape=lambda shapes, attrs: [shapes[0], shapes[
 
 
 @shuffle.forward("default -> default, default")
-def _(k: Any, data: Any, attrs: Any) -> Any:
+def _(k: Kernels, data: Array, attrs: Attrs) -> Any:
     order = k.xp.asarray(generator().permutation(data.shape[0]))
     return data[order], order
 
@@ -242,13 +251,13 @@ shuffle_backward = Op("_shuffle_backward", "g order", shape=infer.unchanged, dty
 
 
 @shuffle_backward.forward("default, default -> default")
-def _(k: Any, g: Any, order: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, order: Array, attrs: Attrs) -> Any:
     made = k.xp.empty_like(g)
     made[k.xp.clip(order.astype(np.int64), 0, max(0, len(g) - 1))] = g
     return made
 
 
-def _candidates_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _candidates_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape]:
     shape, classes = _given(shapes, attrs), attrs["range_max"]
     if len(shape) != 2:
         raise ShapeError(expected("shape", "(batches, samples)", attrs["shape"]), hint="shape=(1, 10), for example.")
@@ -282,7 +291,7 @@ def _distinct(classes: int, count: int) -> tuple[Any, int]:
 
 
 @unique_zipfian.forward(" -> default, default")
-def _(k: Any, attrs: Any) -> Any:
+def _(k: Any, attrs: Attrs) -> Any:
     batches, count = sizes(attrs["shape"])
     made = [_distinct(int(attrs["range_max"]), count) for _ in range(batches)]
     samples = np.array([one for one, _ in made], np.int64).reshape(batches, count)

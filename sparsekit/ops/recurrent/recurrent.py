@@ -8,9 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...base.types import Array, DTypeLike
+    from ...storage.types import Store
+
 
 __all__ = ["MODES", "Held", "Pass", "Sizes", "Start", "Weights", "backward", "forward", "held_in", "held_size",
            "parameter_count", "parameters_in"]
@@ -77,13 +84,13 @@ class Pass(NamedTuple):
     stop: bool
     active: Any
 
-    def functions(self, dtype: Any) -> tuple[Any, Any]:
+    def functions(self, dtype: DTypeLike) -> tuple[Any, Any]:
         """Sigmoid and tanh of an element type."""
         single = dtype == np.float32
         return ((self.k.single_sigmoid, self.k.single_tanh) if single else (self.k.double_sigmoid, self.k.double_tanh))
 
 
-def _cut(flat: Any, shapes: Iterator[Any]) -> Iterator[Any]:
+def _cut(flat: Array, shapes: Iterator[Any]) -> Iterator[Any]:
     """Consecutive pieces of a vector as arrays of these shapes; None for None."""
     start = 0
     for shape in shapes:
@@ -106,7 +113,7 @@ def _weight_shapes(sizes: Sizes) -> Iterator[Any]:
         yield (sizes.sums,)
 
 
-def _by_layer(sizes: Sizes, shapes_of: Any) -> int:
+def _by_layer(sizes: Sizes, shapes_of: Callable[..., Any]) -> int:
     """The elements of all shapes; every layer after the first adds equally many, so up to 2**62 layers are counted at once."""
     one, two = (sum(math.prod(shape) for shape in shapes_of(sizes._replace(layers=count)) if shape is not None)
                 for count in (1, 2))
@@ -118,7 +125,7 @@ def parameter_count(sizes: Sizes) -> int:
     return _by_layer(sizes, _weight_shapes)
 
 
-def parameters_in(sizes: Sizes, flat: Any) -> list[Weights]:
+def parameters_in(sizes: Sizes, flat: Array) -> list[Weights]:
     """The parameters, as views of their vector, of each layer and direction."""
     pieces = list(_cut(flat, _weight_shapes(sizes)))
     count = sizes.layers * sizes.directions
@@ -145,7 +152,7 @@ def held_size(sizes: Sizes, steps: int, batch: int) -> int:
     return _by_layer(sizes, lambda some: _held_shapes(some, steps, batch))
 
 
-def held_in(sizes: Sizes, flat: Any, steps: int, batch: int) -> tuple[list[Held], list[Any]]:
+def held_in(sizes: Sizes, flat: Array, steps: int, batch: int) -> tuple[list[Held], list[Any]]:
     """What is held, as views of its vector: of each layer and direction, and the dropout masks between layers."""
     pieces = list(_cut(flat, _held_shapes(sizes, steps, batch)))
     count = sizes.layers * sizes.directions
@@ -156,7 +163,7 @@ def _order(direction: int, steps: int) -> range:
     return range(steps) if direction == 0 else range(steps - 1, -1, -1)
 
 
-def _rows(array: Any) -> Any:
+def _rows(array: Array) -> Array:
     """All steps of all samples as rows of one matrix."""
     return array.reshape(-1, array.shape[-1])
 
@@ -164,7 +171,7 @@ def _rows(array: Any) -> Any:
 # Forward
 
 
-def forward(run: Pass, data: Any, weights: Sequence[Weights], starts: Sequence[Start], held: Sequence[Held],
+def forward(run: Pass, data: Array, weights: Sequence[Weights], starts: Sequence[Start], held: Sequence[Held],
             masks: Sequence[Any]) -> tuple[Any, list[Start]]:
     """The output of the last layer and the last states of each layer and direction; ``held`` is filled."""
     xp, sizes, ends = run.k.xp, run.sizes, []
@@ -181,7 +188,7 @@ def forward(run: Pass, data: Any, weights: Sequence[Weights], starts: Sequence[S
     return data, ends
 
 
-def _masked(run: Pass, states: Any) -> Any:
+def _masked(run: Pass, states: Array) -> Array:
     """Zeros where a sample has ended; the states themselves where none does."""
     return states if run.active is None else states * run.active[:, :, None]
 
@@ -201,13 +208,13 @@ def _forward_layer(run: Pass, data: Any, weights: Weights, start: Start, held: H
     return Start(state, cell)
 
 
-def _hold(ended: Any, *pairs: tuple[Any, Any]) -> None:
+def _hold(ended: Array, *pairs: tuple[Any, Any]) -> None:
     """Give samples that have ended the values that they had."""
     for now, before in pairs:
         now[ended] = before[ended]
 
 
-def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Any) -> Any:
+def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Array) -> Callable[..., Any]:
     """A function of the time and the states before it that computes the states of that time."""
     k, mode = run.k, run.sizes.mode
     sigmoid, tanh = run.functions(recurrent.dtype)
@@ -221,7 +228,7 @@ def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Any) -> Any:
             tanh, held.gates[time], recurrent, bias, mode == "rnn_relu", held.states[time])
     hidden = held.states if weights.projection is None else held.hidden
 
-    def step(time: int, state: Any, cell: Any) -> None:
+    def step(time: int, state: Array, cell: Array) -> None:
         k.lstm_forward(sigmoid, tanh, held.gates[time], recurrent, bias, cell, run.bounds, run.stop, held.cells[time],
                        hidden[time])
         if weights.projection is not None:
@@ -233,7 +240,7 @@ def _stepper(run: Pass, weights: Weights, held: Held, recurrent: Any) -> Any:
 # Backward
 
 
-def backward(run: Pass, given: Any, ends: Sequence[Start], data: Any, weights: Sequence[Weights], starts: Sequence[Start],
+def backward(run: Pass, given: Any, ends: Sequence[Start], data: Store, weights: Sequence[Weights], starts: Sequence[Start],
              held: Sequence[Held], masks: Sequence[Any], made: Sequence[Weights], first: bool) -> tuple[Any, list[Start]]:
     """The gradients of the data (None unless ``first``) and of the first states; ``made`` is filled with the weights'.
 
@@ -259,7 +266,7 @@ def backward(run: Pass, given: Any, ends: Sequence[Start], data: Any, weights: S
     return given, begins
 
 
-def _inputs(run: Pass, layer: int, held: Sequence[Held], masks: Sequence[Any]) -> Any:
+def _inputs(run: Pass, layer: int, held: Sequence[Held], masks: Sequence[Any]) -> Store:
     """What a layer above the first was computed from."""
     start = (layer - 1) * run.sizes.directions
     below = [_masked(run, one.states) for one in held[start: start + run.sizes.directions]]
@@ -299,7 +306,7 @@ def _backward_steps(run: Pass, above: Any, end: Start, weights: Weights, start: 
     return (change, recurrent), Start(state, cell)
 
 
-def _unstepper(run: Pass, weights: Weights, held: Held, change: Any, recurrent: Any) -> Any:
+def _unstepper(run: Pass, weights: Weights, held: Held, change: Array, recurrent: Array) -> Callable[..., Any]:
     """A function of the time, the gradients of its states and the states before it; it fills the gradients of the sums.
 
     What it gives back is the part of the state's gradient that goes to the state before past all weights, or None.
@@ -307,15 +314,15 @@ def _unstepper(run: Pass, weights: Weights, held: Held, change: Any, recurrent: 
     k, mode = run.k, run.sizes.mode
     tanh = run.functions(change.dtype)[1]
 
-    def lstm(time: int, state: Any, cell: Any, before: Start) -> None:
+    def lstm(time: int, state: Array, cell: Array, before: Start) -> None:
         hidden = state if weights.projection is None else k.xp.matmul(state, weights.projection)
         k.lstm_backward(tanh, hidden, cell, held.gates[time], before.cell, held.cells[time], run.bounds, change[time])
 
-    def gru(time: int, state: Any, cell: Any, before: Start) -> Any:
+    def gru(time: int, state: Array, cell: Array, before: Start) -> Array:
         k.gru_backward(state, held.gates[time], before.state, held.extra[time], change[time], recurrent[time])
         return state
 
-    def elman(time: int, state: Any, cell: Any, before: Start) -> None:
+    def elman(time: int, state: Array, cell: Array, before: Start) -> None:
         k.elman_backward(state, held.states[time], mode == "rnn_relu", change[time])
 
     return {"lstm": lstm, "gru": gru}.get(mode, elman)

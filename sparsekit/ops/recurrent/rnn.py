@@ -8,7 +8,7 @@ gate behind the product as in cuDNN).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,15 @@ from ...core import hooks
 from ...core.op import REQUIRED, Op
 from ..neural.softmax import floating, wide
 from . import recurrent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, DTypeLike, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayObject
+    from ...kernels.types import ArrayModule
+
 
 __all__ = ["rnn"]
 
@@ -57,7 +66,7 @@ def _has_cell(attrs: dict[str, Any]) -> bool:
     return bool(attrs["mode"] == "lstm")
 
 
-def _sizes(data: Any, attrs: dict[str, Any]) -> recurrent.Sizes:
+def _sizes(data: Shape, attrs: dict[str, Any]) -> recurrent.Sizes:
     projection = attrs["projection_size"]
     return recurrent.Sizes(
         attrs["mode"], int(data[2]), attrs["state_size"], attrs["state_size"] if projection is None else projection,
@@ -70,7 +79,7 @@ def _names(attrs: dict[str, Any]) -> list[str]:
             *(["sequence_length"] if attrs["use_sequence_length"] else [])]
 
 
-def _shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     _check_attrs(attrs)
     names = _names(attrs)
     if len(shapes) != len(names):
@@ -92,7 +101,7 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> Any:
     return [out, *states, (recurrent.held_size(sizes, *data[:2]),)]
 
 
-def _held_type(dtype: Any) -> Any:
+def _held_type(dtype: DTypeLike) -> Any:
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
@@ -150,7 +159,7 @@ is zero, the last states are those of the last step that counts, and the backwar
 MXNet 1.9.1 does none of the last three on the CPU: it leaves lengths and bounds unheeded and refuses to train projections.""")
 
 
-def _active(xp: Any, lengths: Any, steps: int) -> Any:
+def _active(xp: ArrayModule, lengths: Array, steps: int) -> Any:
     """Which samples each step is for, (time, batch); None if it is for all."""
     wrong = lengths[~((lengths >= 0) & (lengths < steps + 1))]
     if wrong.size:
@@ -162,7 +171,7 @@ def _active(xp: Any, lengths: Any, steps: int) -> Any:
 class _Problem:
     """The arrays of a call, as what ``recurrent`` computes with."""
 
-    def __init__(self, k: Any, arrays: Any, attrs: dict[str, Any]) -> None:
+    def __init__(self, k: Any, arrays: tuple[Array, ...], attrs: dict[str, Any]) -> None:
         _check_types(arrays, attrs)
         given = dict(zip(_names(attrs), arrays, strict=True))
         steps, batch = arrays[0].shape[:2]
@@ -219,8 +228,8 @@ def _(k: Any, *given: Any) -> Any:
 
 
 @rnn.gradient
-def _(F: Any, g: Any, data: Any, parameters: Any, state: Any, state_cell: Any, sequence_length: Any, out: Any, attrs: Any,
-      want: Any) -> Any:
+def _(F: Any, g: Any, data: ArrayObject, parameters: ArrayObject, state: ArrayObject, state_cell: ArrayObject,
+      sequence_length: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     heads: Any = g if isinstance(g, tuple) else (g,)
     heads = [F.zeros_like(out[place]) if head is None else head for place, head in enumerate(heads)]
     given = [array for array in (data, parameters, state, state_cell, sequence_length) if array is not None]
@@ -232,19 +241,19 @@ def _(F: Any, g: Any, data: Any, parameters: Any, state: Any, state_cell: Any, s
 # The gradient as an operator
 
 
-def _split(given: Any, attrs: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _split(given: tuple[Array, ...] | Sequence[Any], attrs: dict[str, Any]) -> tuple[Any, Any, Any]:
     """Gradients from above, the arrays of the forward call, and what it left."""
     heads = 2 + _has_cell(attrs) if attrs["state_outputs"] else 1
     return given[:heads], given[heads:-1], given[-1]
 
 
-def _backward_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _backward_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape]:
     _check_attrs(attrs)
     shapes = _split(shapes, attrs)[1][:3 + _has_cell(attrs)]
     return [shapes[0] if attrs["data_grad"] else (0,), *shapes[1:]]
 
 
-def _backward_sample() -> Any:
+def _backward_sample() -> list[tuple[dict[Any, Any] | list[Any], ...]]:
     attrs = {**rnn.bind({"state_size": 2, "num_layers": 1, "mode": "gru"}).attrs, "data_grad": True}
     sizes = _sizes((2, 1, 2), attrs)
     shapes = [(2, 1, 2), (2, 1, 2), (recurrent.parameter_count(sizes),), (1, 1, 2), (recurrent.held_size(sizes, 2, 1),)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,16 @@ from .. import samples
 from ..elementwise.binary import divide
 from ..limits import check_gradient
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
+
+
 __all__ = ["addable", "axes_in", "mean_of", "reduction", "squares"]
 
 
@@ -23,7 +33,7 @@ def _samples() -> samples.Samples:
         ([samples.grid()], {"axis": axis}) for axis in (-1, (0, 1), ())]
 
 
-def axes_in(x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def axes_in(x: ArrayObject | Store, attrs: dict[str, Any]) -> tuple[int, ...]:
     """The axes that are reduced, ascending."""
     axes = infer.axes_of(attrs["axis"], len(x.shape))
     others = attrs.get("exclude") and attrs["axis"] not in (None, ())  # without axes, everything is reduced either way
@@ -45,7 +55,7 @@ def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, 
     return op
 
 
-def _spread(F: Any, g: Any, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
+def _spread(F: ArrayFunctions, g: Any, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
     """Broadcast each reduced gradient back to the elements that were reduced."""
     check_gradient("a reduction", data)
     axes = axes_in(data, attrs)
@@ -57,19 +67,19 @@ def _reduced_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
     return math.prod([shape[axis] for axis in axes])
 
 
-def _sum_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _sum_gradient(F: Any, g: Any, data: ArrayObject, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
     return _spread(F, g, data, attrs)
 
 
-def _mean_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _mean_gradient(F: Any, g: Any, data: ArrayObject, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
     return _spread(F, g, data, attrs, 1.0 / max(1, _reduced_count(data.shape, axes_in(data, attrs))))
 
 
-def _extreme_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _extreme_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
     return _spread(F, g, data, attrs) * F.broadcast_equal(data, _spread(F, out, data, attrs))
 
 
-def _norm_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _norm_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
     if attrs["out_dtype"] is not None:
         g, out = F.Cast(g, dtype=data.dtype.name), F.Cast(out, dtype=data.dtype.name)
     if attrs["ord"] == 1:
@@ -78,15 +88,15 @@ def _norm_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -
     return _spread(F, g, data, attrs) * data / F.broadcast_maximum(_spread(F, out, data, attrs), F.ones_like(data) * least)
 
 
-def _sum(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
+def _sum(xp: ArrayModule, x: Array, axes: Shape, keep: bool) -> Array:
     return xp.add.reduce(x, axis=axes, keepdims=keep, dtype=x.dtype)
 
 
-def _without_nan(xp: Any, x: Any, value: int) -> Any:
+def _without_nan(xp: ArrayModule, x: Array, value: int) -> Array:
     return xp.where(x == x, x, x.dtype.type(value))
 
 
-def addable(xp: Any, x: Any) -> Any:
+def addable(xp: ArrayModule, x: Array) -> Array:
     """Integers as int64, or as float64 where int64 may not hold their sum; anything else as it is."""
     if x.dtype.kind not in "iu":
         return x
@@ -95,7 +105,7 @@ def addable(xp: Any, x: Any) -> Any:
     return x.astype(np.int64, copy=False)
 
 
-def _mean(xp: Any, x: Any, axes: Any, keep: bool) -> Any:
+def _mean(xp: ArrayModule, x: Array, axes: Shape, keep: bool) -> Any:
     total = xp.asarray(_sum(xp, addable(xp, x), axes, keep))
     return mean_of(xp, total, _reduced_count(x.shape, axes), x.dtype)
 
@@ -147,7 +157,7 @@ others = Op("_others", "data", attrs={"axes": ()}, shape=infer.unchanged, cost=c
             doc="For each element the product of all others along ``axes``: the gradient of a product, right at zeros too.")
 
 
-def _lines(x: Any, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
+def _lines(x: Array, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
     """The reduced elements as the rows of a matrix, and the function that reverses this."""
     order = (*(axis for axis in range(x.ndim) if axis not in axes), *axes)
     turned = x.transpose(order)
@@ -156,7 +166,7 @@ def _lines(x: Any, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
 
 
 @others.forward("default -> default")
-def product_of_others(k: Any, x: Any, attrs: Any) -> Any:
+def product_of_others(k: Any, x: Array, attrs: Any) -> Any:
     """For each element the product of all others along the axes."""
     flat, back = _lines(x, attrs["axes"])
     before, after = k.xp.ones_like(flat), k.xp.ones_like(flat)
@@ -174,7 +184,7 @@ others_along = Op(
     doc="How the products of all others change along a direction: the second derivative of a product, right at zeros too.")
 
 
-def _before(xp: Any, values: Any, slopes: Any) -> tuple[Any, Any]:
+def _before(xp: ArrayModule, values: Array, slopes: Array) -> tuple[Any, Any]:
     """Products of all values before each place of a row, and how they change; by doubling, since zeros forbid to divide."""
     product, slope = xp.ones_like(values), xp.zeros_like(values)
     product[:, 1:], slope[:, 1:] = values[:, :-1], slopes[:, :-1]
@@ -189,7 +199,7 @@ def _before(xp: Any, values: Any, slopes: Any) -> tuple[Any, Any]:
 
 @others_along.forward("default, default -> default")
 @joining
-def _(k: Any, x: Any, direction: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, direction: Array, attrs: Any) -> Any:
     flat, back = _lines(x, attrs["axes"])
     slopes, _ = _lines(direction, attrs["axes"])
     before, rising = _before(k.xp, flat, slopes)
@@ -210,7 +220,7 @@ norm = Op("norm", "data", attrs={"ord": 2, "axis": None, "out_dtype": None, "kee
           doc="The 1-norm or 2-norm of the elements along ``axis``, or of all, in the element type ``out_dtype``.")
 
 
-def squares(xp: Any, values: Any) -> Any:
+def squares(xp: Any, values: Shape) -> Any:
     """The squares in float64, where those of other types neither overflow nor vanish."""
     return xp.square(values, dtype=np.float64)
 
@@ -239,14 +249,14 @@ spread = Op("_spread", "data", attrs={"kept": None, "shape": None, "factor": 1.0
 
 
 @spread.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     out = k.xp.empty(attrs["shape"], x.dtype)
     out[...] = x.reshape(attrs["kept"]) if attrs["factor"] == 1.0 else x.reshape(attrs["kept"]) * x.dtype.type(attrs["factor"])
     return out
 
 
 @spread.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     summed = F._sum_to(g, shape=attrs["kept"]) * attrs["factor"]
     return F._view(summed, shape=tuple(data.shape))
 
@@ -257,7 +267,7 @@ sum_to = Op("_sum_to", "data", attrs={"shape": None}, shape=lambda shapes, attrs
 
 
 @sum_to.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     shape = attrs["shape"]
     lead = x.ndim - len(shape)
     axes = tuple(range(lead)) + tuple(
@@ -267,7 +277,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @sum_to.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     shape = attrs["shape"]
     kept = (1,) * (len(data.shape) - len(shape)) + tuple(shape)
     return F._spread(g, kept=kept, shape=tuple(data.shape))

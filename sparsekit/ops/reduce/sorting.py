@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,16 @@ from ...core import cost, infer
 from ...core.op import Op
 from .. import samples
 from ..shape.shape import fresh, one_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, DTypeLike, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+    from ...storage.types import Sparse
+
 
 __all__ = ["check_places", "sorted_places"]
 
@@ -32,7 +42,7 @@ def sorted_places(xp: Any, x: Any, axis: int, ascending: bool) -> Any:
     return x.shape[axis] - 1 - xp.flip(xp.argsort(xp.flip(x, axis), axis=axis, kind="stable"), axis)
 
 
-def check_places(dtype: Any, size: int) -> None:
+def check_places(dtype: DTypeLike, size: int) -> None:
     """Raise if a float type cannot represent every place below ``size``."""
     kind = np.dtype(dtype)
     largest = 2 ** (np.finfo(kind).nmant + 1) if kind.kind == "f" else 1 if kind.kind == "b" else np.iinfo(kind).max
@@ -45,13 +55,13 @@ def ordering(op: Op, function: Callable[..., Any], differentiable: Callable[[dic
     """Declare the kernel ``function(k, x, axis, attrs)`` on what ``axis`` names, and the gradient of the values."""
 
     @op.forward("default -> default...")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Any, attrs: Any) -> Any:
         shape, axis = _line(x.shape, attrs)
         made = function(k, x.reshape(shape), axis, attrs)
         return made.reshape(x.shape) if attrs.get("ret_typ") == "mask" else made
 
     @op.gradient
-    def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    def _(F: ArrayFunctions, g: Any, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
         if not differentiable(attrs):
             return F.zeros_like(data)
         g = g[0] if isinstance(g, tuple) else g
@@ -75,14 +85,14 @@ take_along = Op("_take_along", "data places", attrs={"axis": 0}, shape=lambda sh
 
 
 @put_along.forward("default, default -> default")
-def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Any:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     k.xp.put_along_axis(out, places.astype(np.int64, copy=False), x, attrs["axis"])
     return out
 
 
 @take_along.forward("default, default -> default")
-def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Any:
     return k.xp.take_along_axis(x, places.astype(np.int64, copy=False), attrs["axis"])
 
 
@@ -95,7 +105,7 @@ def _line_of_samples() -> samples.Samples:
     return [([samples.grid()], {"axis": axis, "is_ascend": up}) for axis in (-1, 0, None) for up in (True, False)]
 
 
-def _sort(k: Any, x: Any, axis: int, attrs: Any) -> Any:
+def _sort(k: Any, x: Sparse, axis: int, attrs: Any) -> Shape:
     places = sorted_places(k.xp, x, axis, attrs["is_ascend"])
     return k.xp.take_along_axis(x, places, axis), places
 
@@ -106,7 +116,7 @@ ordering(Op("sort", "data", attrs={"axis": -1, "is_ascend": True}, outputs=2, vi
             doc="The elements in order along ``axis``, or of the flattened array for None."), _sort, lambda attrs: True)
 
 
-def _argsort_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _argsort_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     shape, axis = _line(shapes[0], attrs)
     check_places(attrs["dtype"], shape[axis])
     return shape
@@ -131,7 +141,7 @@ def _first(shape: tuple[int, ...], axis: int, attrs: dict[str, Any]) -> int:
     return count if count > 0 else size
 
 
-def _top_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _top_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> list[Shape] | Shape:
     if attrs["ret_typ"] not in _RETURNS:
         raise UnknownNameError.of("ret_typ of topk", attrs["ret_typ"], _RETURNS)
     shape, axis = _line(shapes[0], attrs)
@@ -210,7 +220,7 @@ channel = Op("argmax_channel", "data", shape=lambda shapes, attrs: infer.reduced
 
 
 @channel.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return k.xp.argmax(x, axis=1).astype(x.dtype).reshape(
         infer.reduced([x.shape], {"axis": 1, "keepdims": False}))
 
@@ -224,12 +234,12 @@ cumsum = Op("cumsum", "a", attrs={"axis": None, "dtype": None}, shape=lambda sha
 
 
 @cumsum.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return k.xp.cumsum(x, axis=attrs["axis"], dtype=attrs["dtype"] or x.dtype)
 
 
 @cumsum.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
     axis = _line(tuple(data.shape), attrs)[1]
     summed = F.reverse(F.cumsum(F.reverse(g, axis=axis), axis=axis), axis=axis)
     if attrs["dtype"] not in (None, data.dtype.name):
@@ -247,7 +257,7 @@ histogram = Op(
         "``bins``.  The last bin holds its upper edge; what lies outside is not counted.")
 
 
-def _bins(shapes: Any, attrs: dict[str, Any]) -> int:
+def _bins(shapes: Sequence[Shape], attrs: dict[str, Any]) -> int:
     if len(shapes) > 1:
         if len(shapes[1]) != 1 or shapes[1][0] < 2:
             raise ShapeError(f"edges of shape {tuple(shapes[1])} make no bins.", hint="give a vector of at least two edges.")
@@ -259,7 +269,7 @@ def _bins(shapes: Any, attrs: dict[str, Any]) -> int:
 
 
 @histogram.forward("default, default? -> default...")
-def _(k: Any, x: Any, *rest: Any) -> Any:
+def _(k: Any, x: Array, *rest: Any) -> Any:
     attrs = rest[-1]
     edges = rest[0] if len(rest) > 1 else k.xp.linspace(*attrs["range"], attrs["bin_cnt"] + 1)
     counts, edges = k.xp.histogram(x[k.xp.isfinite(x)], edges)
@@ -275,7 +285,7 @@ moments = Op(
 
 
 @moments.forward("default -> default...")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Any) -> Any:
     axes = infer.axes_of(attrs["axes"], x.ndim)
     shape = infer.reduced([x.shape], {"axis": axes, "keepdims": attrs["keepdims"]})
     kind = x.dtype
@@ -287,7 +297,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @moments.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Want | None) -> Any:
     shape = tuple(data.shape)
     axes = infer.axes_of(attrs["axes"], len(shape))
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))

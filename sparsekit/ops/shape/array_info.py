@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,16 @@ from ...core.op import REQUIRED, SHAPE_ONLY, Op
 from .. import samples
 from .shape import one_axis
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+    from ...storage.types import Store
+
+
 __all__ = ["count_of"]
 
 
@@ -20,7 +30,8 @@ def _int64(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
     return np.dtype(np.int64)
 
 
-def _zero_gradient(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _zero_gradient(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs,
+             want: Sequence[Want | None]) -> Any:
     return F.zeros_like(data)
 
 
@@ -40,7 +51,7 @@ def count_of(start: float, stop: float, step: float) -> int:
     return max(0, math.ceil((stop - start) / step))
 
 
-def _along(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _along(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if attrs["axis"] is None:
         return tuple(shapes[0])
     return (int(shapes[0][one_axis(attrs["axis"], len(shapes[0]))]),)
@@ -54,7 +65,7 @@ arange_like = Op("_contrib_arange_like", "data", attrs={"start": 0.0, "step": 1.
 
 
 @arange_like.forward("* -> default", asked=SHAPE_ONLY)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Any) -> Any:
     shape = _along([x.shape], attrs)
     count = math.prod(shape)
     steps = k.xp.repeat(k.xp.arange(-(-count // attrs["repeat"])), attrs["repeat"])[:count]
@@ -64,12 +75,12 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 arange_like.gradient(_zero_gradient)
 
 
-def _indexed(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _indexed(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     axes = attrs["axes"]
     return (*shapes[0], len(shapes[0]) if axes is None else len(_named(axes, len(shapes[0]))))
 
 
-def _named(axes: Any, ndim: int) -> list[int]:
+def _named(axes: list[Any] | tuple[Any, ...], ndim: int) -> list[int]:
     return [one_axis(axis, ndim) for axis in (axes if isinstance(axes, (tuple, list)) else (axes,))]
 
 
@@ -79,7 +90,7 @@ index_array = Op("_contrib_index_array", "data", attrs={"axes": None}, shape=_in
 
 
 @index_array.forward("* -> default", asked=SHAPE_ONLY)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Store, attrs: Attrs) -> Any:
     places = k.xp.indices(x.shape, dtype=np.int64)
     chosen = places if attrs["axes"] is None else places[_named(attrs["axes"], len(x.shape))]
     return k.xp.ascontiguousarray(k.xp.moveaxis(chosen, 0, -1))
@@ -92,7 +103,7 @@ allclose = Op("_contrib_allclose", "a b", attrs={"rtol": 1e-5, "atol": 1e-8, "eq
 
 
 @allclose.forward("default, default -> default")
-def _(k: Any, a: Any, b: Any, attrs: Any) -> Any:
+def _(k: Kernels, a: Array, b: Array, attrs: Attrs) -> Any:
     return k.xp.asarray(k.xp.allclose(a, b, attrs["rtol"], attrs["atol"], attrs["equal_nan"]), dtype=np.uint8)
 
 
@@ -103,7 +114,7 @@ amp_cast = Op("amp_cast", "data", attrs={"dtype": REQUIRED}, shape=infer.unchang
 
 
 @amp_cast.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return x.astype(attrs["dtype"] if x.dtype.kind == "f" else x.dtype)
 
 
@@ -124,7 +135,7 @@ multicast = Op("amp_multicast", "*data", attrs={"num_outputs": REQUIRED, "cast_n
                doc="The arrays in the widest of their float types, or the narrowest; integers stay as they are.")
 
 
-def _as_many(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _as_many(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     if len(shapes) != attrs["num_outputs"]:
         raise ShapeError(f"num_outputs must be the number of arrays, {len(shapes)}, got {attrs['num_outputs']}.",
                          hint="they must agree.")
@@ -140,6 +151,6 @@ def _(k: Any, *stores: Any) -> Any:
 
 
 @multicast.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: Any, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     given = g if isinstance(g, tuple) else (g,)
     return [F.zeros_like(x) if part is None else F.Cast(part, dtype=x.dtype.name) for x, part in zip(data, given, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,14 @@ from ..elementwise.binary import index_type
 from ..indexing.slices import Only, axis_of
 from ..limits import check_room, dense_inside
 
+if TYPE_CHECKING:
+    from ...base.types import Array, DType, DTypeLike, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Store
+
+
 __all__ = ["concat", "stack"]
 
 
@@ -23,7 +31,7 @@ def _pairs() -> list[list[Any]]:
     return [[samples.grid(), samples.grid(seed=1)], [samples.grid(), samples.grid(seed=1), samples.grid(seed=2)]]
 
 
-def _joined_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _joined_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     first = tuple(shapes[0])
     axis = axis_of(attrs["dim"], len(first))
     for shape in shapes[1:]:
@@ -57,7 +65,7 @@ def _offsets(sizes: list[int]) -> list[int]:
     return [sum(sizes[:place]) for place in range(len(sizes))]
 
 
-def _csr_below(k: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
+def _csr_below(k: Any, stores: Sequence[CSR], dtype: DType) -> CSR:
     xp = k.xp
     starts = _offsets([store.nnz for store in stores])
     kind = index_type(sum(store.nnz for store in stores), *(store.indptr for store in stores))
@@ -68,7 +76,7 @@ def _csr_below(k: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
                (sum(store.shape[0] for store in stores), stores[0].shape[1]), check=False)
 
 
-def _csr_beside(k: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
+def _csr_beside(k: Kernels, stores: Sequence[CSR], dtype: DTypeLike) -> CSR:
     """Each matrix's values go behind those of the matrices left of it, row by row."""
     indptr: Any = sum(store.indptr.astype(np.int64) for store in stores)
     data, indices = k.xp.empty(int(indptr[-1]), dtype), k.xp.empty(int(indptr[-1]), np.int64)
@@ -79,7 +87,7 @@ def _csr_beside(k: Any, stores: Sequence[CSR], dtype: Any) -> CSR:
     return CSR(data, indices, indptr, (stores[0].shape[0], column), check=False)
 
 
-def _csr_joined(k: Any, stores: Sequence[Any], attrs: dict[str, Any]) -> CSR:
+def _csr_joined(k: Kernels, stores: Sequence[Any], attrs: dict[str, Any]) -> CSR:
     dtype = np.result_type(*(store.dtype for store in stores))
     return (_csr_beside if _axis(stores, attrs) else _csr_below)(k, stores, dtype)
 
@@ -105,7 +113,7 @@ def _(k: Any, *given: Any) -> Any:
     return RowSparse(xp.concatenate(spread, axis=axis), indices, shape, check=False)
 
 
-def aligned_rows(xp: Any, stores: Sequence[RowSparse]) -> tuple[Any, list[Any]]:
+def aligned_rows(xp: ArrayModule, stores: Sequence[RowSparse]) -> tuple[Any, list[Any]]:
     """The rows that any of the stores has, and the values of each store there, zeros where it has none."""
     indices = xp.unique(xp.concatenate([store.indices for store in stores]))
     spread = []
@@ -133,13 +141,13 @@ def _(k: Any, *given: Any) -> Any:
     return out
 
 
-def _room(k: Any, name: str, shape: tuple[int, ...], stores: Sequence[Any]) -> Any:
+def _room(k: Kernels, name: str, shape: tuple[int, ...], stores: Sequence[Any]) -> Array:
     dtype = np.result_type(*(store.dtype for store in stores))
     check_room(name, shape, dtype)
     return k.xp.empty(shape, dtype)
 
 
-def _write(k: Any, store: Any, part: Any) -> None:
+def _write(k: Kernels, store: Store, part: Array) -> None:
     """Write a store of any type into a part of a dense array."""
     if isinstance(store, (CSR, RowSparse)):
         densify(store, k.xp, out=part)
@@ -148,7 +156,7 @@ def _write(k: Any, store: Any, part: Any) -> None:
 
 
 @concat.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Want) -> Any:
     axis, made, start = _axis(data, attrs), [], 0
     for array, wanted in zip(data, want, strict=True):
         end = start + array.shape[axis]
@@ -161,7 +169,7 @@ def _stack_axis(shape: tuple[int, ...], attrs: dict[str, Any]) -> int:
     return axis_of(attrs["axis"], len(shape) + 1)
 
 
-def _stacked_shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _stacked_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     first = tuple(shapes[0])
     for shape in shapes[1:]:
         if tuple(shape) != first:
@@ -195,7 +203,7 @@ def _(k: Any, *given: Any) -> Any:
 
 
 @stack.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
     axis = _stack_axis(data[0].shape, attrs)
     if g.stype != "default":
         g = F.cast_storage(g, stype="default")

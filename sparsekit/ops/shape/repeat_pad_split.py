@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,19 @@ from ...core.op import REQUIRED, Op, joining
 from .. import samples
 from .shape import fresh, one_axis
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+
+
 __all__ = ["tile"]
 
 
-def _padded(shape: tuple[int, ...], reps: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _padded(shape: tuple[int, ...], reps: int | list[Any] | tuple[Any, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Shape and repetitions with as many axes as the longer of the two."""
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     if any(not isinstance(count, (int, np.integer)) or count < 0 for count in reps):
@@ -26,7 +35,7 @@ def _padded(shape: tuple[int, ...], reps: Any) -> tuple[tuple[int, ...], tuple[i
     return (1,) * (axes - len(shape)) + tuple(shape), (1,) * (axes - len(reps)) + reps
 
 
-def _tiled(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _tiled(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(size * count for size, count in zip(*_padded(shapes[0], attrs["reps"]), strict=True))
 
 
@@ -36,19 +45,19 @@ tile = Op("tile", "data", attrs={"reps": REQUIRED}, shape=_tiled, cost=cost.none
 
 
 @tile.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return fresh(k.xp, k.xp.tile(x, attrs["reps"]))
 
 
 @tile.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     shape, reps = _padded(tuple(data.shape), attrs["reps"])
     parts = tuple(size for pair in zip(reps, shape, strict=True) for size in pair)
     summed = F.sum(F._view(g, shape=parts), axis=tuple(range(0, len(parts), 2)))
     return F._view(summed, shape=tuple(data.shape))
 
 
-def _repeated(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _repeated(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if attrs["repeats"] < 0:
         raise ShapeError(expected("repeats", "at least 0", attrs["repeats"]), hint="repeats=2, for example.")
     if attrs["axis"] is None:
@@ -63,12 +72,12 @@ repeat = Op("repeat", "data", attrs={"repeats": REQUIRED, "axis": None}, shape=_
 
 
 @repeat.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return k.xp.repeat(x, attrs["repeats"], attrs["axis"])
 
 
 @repeat.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     shape = tuple(data.shape) if attrs["axis"] is not None else (data.size,)
     place = one_axis(attrs["axis"] or 0, len(shape))
     parts = (*shape[: place + 1], attrs["repeats"], *shape[place + 1:])
@@ -86,7 +95,7 @@ def _widths(ndim: int, attrs: dict[str, Any]) -> list[tuple[int, int]]:
     return list(zip(widths[::2], widths[1::2], strict=True))
 
 
-def _larger(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _larger(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     shape, mode = tuple(shapes[0]), attrs["mode"]
     if mode not in _MODES:
         raise UnknownNameError.of("padding mode", mode, _MODES)
@@ -108,7 +117,7 @@ pad = Op("Pad", "data", attrs={"mode": REQUIRED, "pad_width": REQUIRED, "constan
 
 
 @pad.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Array, attrs: Any) -> Any:
     more = {"constant_values": attrs["constant_value"]} if attrs["mode"] == "constant" else {}
     return k.xp.pad(x, _widths(x.ndim, attrs), mode=attrs["mode"], **more)
 
@@ -156,7 +165,7 @@ def _bounds(size: int, attrs: dict[str, Any]) -> list[int]:
     return bounds
 
 
-def _parts(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _parts(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     shape = tuple(shapes[0])
     axis = one_axis(attrs["axis"], len(shape))
     bounds = _bounds(shape[axis], attrs)
@@ -184,7 +193,7 @@ def splitting(op: Op) -> Op:
         return parts if len(parts) > 1 else parts[0]
 
     @op.gradient
-    def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+    def _(F: ArrayFunctions, g: Any, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
         given = g if isinstance(g, tuple) else (g,)
         places = tuple(place for place, part in enumerate(given) if part is not None)
         axis = one_axis(attrs["axis"], len(data.shape))
@@ -228,7 +237,7 @@ def _(k: Any, *stores: Any) -> Any:
 
 
 @unsplit.gradient
-def _(F: Any, g: Any, parts: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, parts: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     before = (("slice", None, None, None),) * attrs["axis"]
     return [F._view(F._getitem(g, key=(*before, ("slice", low, high, None))), shape=tuple(part.shape))
             for part, (low, high) in zip(parts, attrs["bounds"], strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,16 @@ from ...storage.convert import STYPES
 from .. import samples
 from ..elementwise.unary import on_data
 from ..limits import check_room
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+    from ...storage.types import Sparse
+
 
 __all__ = ["cast", "cast_storage"]
 
@@ -28,7 +38,7 @@ nonzero values (csr) or the rows with a nonzero value (row_sparse).""")
 for _source in STYPES:
     for _target in STYPES:
         @cast_storage.forward(f"{_source} -> {_target}", stype=_target)
-        def _(k: Any, x: Any, attrs: Any) -> Any:
+        def _(k: Kernels, x: Sparse, attrs: Attrs) -> Any:
             if hooks.state.lane == "backward" and attrs["stype"] == "default" and hasattr(x, "stype"):
                 check_room("a gradient", x.shape, x.dtype)  # an implicit conversion
             made = within_memory(x, attrs["stype"], k.xp)
@@ -36,7 +46,7 @@ for _source in STYPES:
 
 
 @cast_storage.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     return g
 
 
@@ -53,16 +63,16 @@ cast = Op("Cast", "data", attrs={"dtype": REQUIRED}, dtype=infer.fixed, shape=in
 
 
 @cast.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return x.astype(np.dtype(attrs["dtype"]))
 
 
 for _stype in ("row_sparse", "csr"):
     @cast.forward(f"{_stype} -> {_stype}")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Any, attrs: Any) -> Any:
         return on_data(x, x.data.astype(np.dtype(attrs["dtype"])))
 
 
 @cast.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     return F.Cast(g, dtype=data.dtype.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,16 @@ from ...core.op import Op
 from ...storage import CSR, RowSparse, convert
 from .. import samples
 from ..limits import check_gradient
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Sparse, Store
+
 
 __all__ = ["dot"]
 
@@ -31,7 +41,7 @@ updating.""")
 _ANY_HINT = (None, "default")
 
 
-def _transpose_if(array: Any, turn: bool, left: bool) -> Any:
+def _transpose_if(array: Array, turn: bool, left: bool) -> Array:
     """The operand of a dense product, transposed as the attribute says."""
     if not turn or array.ndim == 1:
         return array
@@ -39,7 +49,7 @@ def _transpose_if(array: Any, turn: bool, left: bool) -> Any:
 
 
 @dot.forward("default, default -> default", forward_stype=_ANY_HINT)
-def dense_product(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def dense_product(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Array | None = None) -> Any:
     """The dot product of dense arrays."""
     left, right = _transpose_if(left, attrs["transpose_a"], True), _transpose_if(right, attrs["transpose_b"], False)
     if left.ndim == right.ndim == 2:
@@ -55,7 +65,7 @@ def _filled(result: Any, out: Any) -> Any:
     return out
 
 
-def _empty(k: Any, out: Any, shape: tuple[int, ...], left: Any, right: Any) -> Any:
+def _empty(k: Any, out: Any, shape: tuple[int, ...], left: Sparse, right: Sparse) -> Any:
     return out if out is not None else k.xp.empty(shape, _joint(left, right))
 
 
@@ -64,14 +74,14 @@ def _joint(left: Any, right: Any) -> Any:
     return left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
 
 
-def _zeros(k: Any, out: Any, shape: tuple[int, ...], left: Any, right: Any) -> Any:
+def _zeros(k: Any, out: Any, shape: tuple[int, ...], left: Sparse, right: Any) -> Any:
     if out is None:
         return k.xp.zeros(shape, _joint(left, right))
     out.fill(0)
     return out
 
 
-def _contiguous(array: Any, turn: bool = False) -> Any:
+def _contiguous(array: Array, turn: bool = False) -> Store:
     if array.ndim != 2:
         raise ShapeError(f"dot with a csr operand takes matrices; the other operand has shape {tuple(array.shape)}.",
                          hint="reshape a vector to (n, 1).")
@@ -101,7 +111,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("csr, default -> default", transpose_a=True, forward_stype="default")
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     right = _contiguous(right, attrs["transpose_b"])
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
     k.csr_transposed_dot_dense(left.data, left.indices, left.indptr, right, out)
@@ -109,7 +119,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
 
 
 @dot.forward("csr, row_sparse -> default", transpose_a=False, transpose_b=False, forward_stype=_ANY_HINT)
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
     data, ranks, indptr = left.data, left.indices, left.indptr
     if right.indices.shape[0] < right.shape[0]:
@@ -128,7 +138,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("csr, row_sparse -> default", transpose_a=True, transpose_b=False, forward_stype="default")
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
     k.csr_transposed_dot_row_sparse(left.data, left.indices, left.indptr, right.data, right.indices, out)
     return out
@@ -145,7 +155,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("default, csr -> default", transpose_b=False, forward_stype="default")
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     left = _contiguous(left, attrs["transpose_a"])
     out = _zeros(k, out, (left.shape[0], right.shape[1]), left, right)
     k.dense_dot_csr(left, right.data, right.indices, right.indptr, out)
@@ -168,29 +178,31 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("default, row_sparse -> default", transpose_b=False, forward_stype=_ANY_HINT)
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Any, left: Array, right: RowSparse, attrs: Attrs, out: Sparse | None = None) -> Any:
     left = _transpose_if(left, attrs["transpose_a"], True)
     return _filled(k.xp.tensordot(left[..., right.indices], right.data, axes=(-1, 0)), out)
 
 
 @dot.forward("row_sparse, default -> default", transpose_a=True, forward_stype=_ANY_HINT)
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Any, left: RowSparse, right: Array, attrs: Attrs, out: Sparse | None = None) -> Any:
     right = _transpose_if(right, attrs["transpose_b"], False)
     return _filled(k.xp.tensordot(_transpose_if(left.data, True, True), right[left.indices], axes=(-1, 0)), out)
 
 
 @dot.gradient
-def _(F: Any, g: Any, lhs: Any, rhs: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, lhs: ArrayObject, rhs: ArrayObject, out: ArrayObject, attrs: Attrs,
+      want: Sequence[Want | None]) -> Any:
     turn_left, turn_right = attrs["transpose_a"], attrs["transpose_b"]
     return want[0] and _left_gradient(F, g, lhs, rhs, turn_left, turn_right, want[0]), want[1] and _right_gradient(
         F, g, lhs, rhs, turn_left, turn_right, want[1])
 
 
-def _plain(F: Any, array: Any) -> Any:
+def _plain(F: ArrayFunctions, array: Any) -> Gradients:
     return array if array.stype == "default" else F.cast_storage(array, stype="default")
 
 
-def _left_gradient(F: Any, g: Any, lhs: Any, rhs: Any, turn_left: bool, turn_right: bool, want: Any) -> Any:
+def _left_gradient(F: Any, g: Any, lhs: ArrayObject, rhs: ArrayObject, turn_left: bool, turn_right: bool,
+                   want: Want | None) -> Any:
     """∂/∂lhs: g · rhsᵀ, or its transpose if lhs was transposed; dense."""
     check_gradient("dot", lhs)
     g = _plain(F, g)
@@ -201,7 +213,7 @@ def _left_gradient(F: Any, g: Any, lhs: Any, rhs: Any, turn_left: bool, turn_rig
     return F.dot(g, rhs, transpose_b=not turn_right, forward_stype="default")
 
 
-def _right_gradient(F: Any, g: Any, lhs: Any, rhs: Any, turn_left: bool, turn_right: bool, want: Any) -> Any:
+def _right_gradient(F: Any, g: Any, lhs: Any, rhs: ArrayObject, turn_left: bool, turn_right: bool, want: Any) -> Any:
     """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side."""
     g = _plain(F, g)
     if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
@@ -227,7 +239,7 @@ def _declare_high_rank(side: str, einsum: Any) -> None:
         return einsum(k.xp, g, left, right, attrs)
 
 
-def _left_any_rank(xp: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _left_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: Attrs) -> Store:
     turned = _transpose_if(right, attrs["transpose_b"], False)
     left_turned = _transpose_if(left, attrs["transpose_a"], True)
     rest = turned.reshape(turned.shape[0], -1)
@@ -236,7 +248,7 @@ def _left_any_rank(xp: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
     return xp.moveaxis(made, -1, 0).copy() if attrs["transpose_a"] else made
 
 
-def _right_any_rank(xp: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _right_any_rank(xp: ArrayModule, g: Array, left: Array, right: Array, attrs: Attrs) -> Store:
     left_turned = _transpose_if(left, attrs["transpose_a"], True)
     turned = _transpose_if(right, attrs["transpose_b"], False)
     made = left_turned.reshape(-1, left_turned.shape[-1]).T @ g.reshape(-1, max(1, turned.size // max(1, turned.shape[0])))

@@ -6,7 +6,7 @@ row_sparse operand touches only the rows it stores.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +16,20 @@ from ..limits import check_room, dense_inside
 from .dot import dense_product
 from .sparse_indexing import csr_columns, csr_rows, renumbered, transposed
 
+if TYPE_CHECKING:
+    from ...base.types import Array, Attrs
+    from ...kernels.types import Kernels
+    from ...storage import RowSparse
+    from ...storage.types import Store
+
+
 __all__ = ["csr_times_csr"]
 
 dot = find("dot")
 ANY = (None, "default")
 
 
-def csr_times_csr(k: Any, left: CSR, right: CSR) -> CSR:
+def csr_times_csr(k: Kernels, left: CSR, right: CSR) -> CSR:
     """The product of two csr matrices as csr, in the time of its multiplications."""
     xp, width = k.xp, right.shape[1]
     occurring = None
@@ -37,7 +44,7 @@ def csr_times_csr(k: Any, left: CSR, right: CSR) -> CSR:
                (left.shape[0], width), check=False)
 
 
-def _transpose_operands(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, CSR]:
+def _transpose_operands(k: Kernels, left: CSR, right: CSR, attrs: dict[str, Any]) -> tuple[CSR, CSR]:
     """Both operands, transposed by the attributes; columns of a long inner axis that only one operand stores are dropped."""
     if attrs["transpose_b"]:
         inner = right.indices
@@ -49,25 +56,25 @@ def _transpose_operands(k: Any, left: CSR, right: CSR, attrs: dict[str, Any]) ->
 
 
 @dot.forward("csr, csr -> csr", forward_stype=(None, "csr"))
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: CSR, right: CSR, attrs: Any) -> Any:
     return csr_times_csr(k, *_transpose_operands(k, left, right, attrs))
 
 
 @dot.forward("csr, csr -> default", forward_stype="default")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: CSR, right: CSR, attrs: Any) -> Any:
     left, right = _transpose_operands(k, left, right, attrs)
     out = _room(k, (left.shape[0], right.shape[1]), left, right, filled=False)
     k.csr_dot_csr(left.data, left.indices, left.indptr, right.data, right.indices, right.indptr, out)
     return out
 
 
-def _room(k: Any, shape: tuple[int, ...], left: Any, right: Any, filled: bool = True) -> Any:
+def _room(k: Kernels, shape: tuple[int, ...], left: Store, right: Store, filled: bool = True) -> Array:
     dtype = np.result_type(left.dtype, right.dtype)
     check_room("dot", shape, dtype)
     return (k.xp.zeros if filled else k.xp.empty)(shape, dtype)
 
 
-def _matrix(k: Any, array: Any, turn: bool) -> Any:
+def _matrix(k: Kernels, array: Array, turn: bool) -> Array:
     return k.xp.ascontiguousarray(array.T if turn else array)
 
 
@@ -77,7 +84,7 @@ def _plain(k: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
 
 
 @dot.forward("row_sparse, default -> default", transpose_a=False, forward_stype=ANY)
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: RowSparse, right: Array, attrs: Any) -> Any:
     if len(left.shape) != 2 or right.ndim > 2:
         return _plain(k, left, right, attrs)
     made = k.xp.matmul(left.data, right.T if attrs["transpose_b"] else right)
@@ -97,7 +104,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("default, csr -> default", transpose_a=True, forward_stype=None)
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: Array, right: CSR, attrs: Attrs) -> Any:
     left = _matrix(k, left, True)
     out = _room(k, (left.shape[0], right.shape[int(not attrs["transpose_b"])]), left, right)
     product = k.dense_dot_csr_transposed if attrs["transpose_b"] else k.dense_dot_csr
@@ -106,7 +113,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("csr, row_sparse -> default", transpose_b=True, forward_stype=ANY)
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: CSR, right: RowSparse, attrs: Attrs) -> Any:
     rows = left.shape[1] if attrs["transpose_a"] else left.shape[0]
     out = _room(k, (rows, right.shape[0]), left, right)
     part = k.xp.zeros((rows, right.indices.shape[0]), out.dtype)
@@ -141,7 +148,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("row_sparse, csr -> default", forward_stype=ANY)
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: RowSparse, right: CSR, attrs: Attrs) -> Any:
     turn_left, turn_right = attrs["transpose_a"], attrs["transpose_b"]
     if turn_left:  # only what meets the stored rows counts
         right = csr_columns(k, right, left.indices) if turn_right else csr_rows(k, right, left.indices)

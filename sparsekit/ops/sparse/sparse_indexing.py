@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,11 @@ from ...base.errors import ShapeError
 from ...storage import CSR, RowSparse
 from ...storage.convert import counts_to_indptr
 from ..limits import check_room
+
+if TYPE_CHECKING:
+    from ...base.types import Array
+    from ...kernels.types import ArrayModule, Kernels
+
 
 __all__ = [
     "IndexRange",
@@ -44,7 +49,7 @@ def steps_of(part: slice, size: int) -> IndexRange:
     return IndexRange(found.start, found.step, len(found))
 
 
-def index_type(size: int, *indices: Any) -> Any:
+def index_type(size: int, *indices: Array) -> Any:
     """The type that holds all these indices and numbers up to ``size``: int32 only where both fit."""
     found = np.result_type(*indices)
     return np.dtype(np.int64) if size > np.iinfo(found).max else found
@@ -62,13 +67,13 @@ def csr_from_places(row: Any, column: Any, data: Any, shape: tuple[int, ...], xp
     return CSR(data, column, counts_to_indptr(row, shape[0], xp), shape, check=False)
 
 
-def csr_rows(k: Any, store: CSR, rows: Any) -> CSR:
+def csr_rows(k: Kernels, store: CSR, rows: Any) -> CSR:
     """The rows of those numbers, which may repeat, in that order."""
     starts = store.indptr[rows]
     return _copied(k, store, starts, store.indptr[rows + 1] - starts, 0, store.shape[1])
 
 
-def _copied(k: Any, store: CSR, starts: Any, counts: Any, shift: int, columns: int) -> CSR:
+def _copied(k: Any, store: CSR, starts: Any, counts: Array, shift: int, columns: int) -> CSR:
     """A row of ``counts[i]`` values from ``starts[i]`` on for each i, ``shift`` added to their columns."""
     total = int(counts.sum(dtype=np.int64))
     indptr = k.xp.zeros(starts.shape[0] + 1, index_type(total, store.indptr))
@@ -78,7 +83,7 @@ def _copied(k: Any, store: CSR, starts: Any, counts: Any, shift: int, columns: i
     return CSR(data, indices, indptr, (starts.shape[0], columns), check=False)
 
 
-def csr_row_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
+def csr_row_steps(k: Kernels, store: CSR, steps: IndexRange) -> CSR:
     """The rows of an index range; consecutive rows share the columns of the store, which are read-only."""
     start, step, size = steps
     if step != 1:
@@ -88,7 +93,7 @@ def csr_row_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
                (size, store.shape[1]), check=False)
 
 
-def csr_column_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
+def csr_column_steps(k: Kernels, store: CSR, steps: IndexRange) -> CSR:
     """The columns of an index range."""
     step = abs(steps.step)
     low = steps.start if steps.step > 0 else steps.start + steps.step * (steps.size - 1)
@@ -106,7 +111,7 @@ def csr_column_steps(k: Any, store: CSR, steps: IndexRange) -> CSR:
     return made if steps.step > 0 else _mirrored(made, k.xp)
 
 
-def _mirrored(store: CSR, xp: Any) -> CSR:
+def _mirrored(store: CSR, xp: ArrayModule) -> CSR:
     """The columns in reverse order."""
     ends = store.indptr[:-1] + store.indptr[1:] - 1
     back = xp.repeat(ends, xp.diff(store.indptr)) - xp.arange(store.nnz)
@@ -141,7 +146,7 @@ LONG = 64
 TABLE = 1 << 16
 
 
-def transposed(k: Any, x: CSR) -> CSR:
+def transposed(k: Kernels, x: CSR) -> CSR:
     """The transpose of a csr matrix as csr, by counting."""
     rows, columns = x.shape
     if columns > TABLE:
@@ -152,7 +157,7 @@ def transposed(k: Any, x: CSR) -> CSR:
     return CSR(data, indices, indptr, (columns, rows), check=False)
 
 
-def renumbered(xp: Any, store: CSR, columns: Any) -> tuple[CSR, Any]:
+def renumbered(xp: ArrayModule, store: CSR, columns: Array) -> tuple[CSR, Any]:
     """The matrix with none but the wanted columns, numbered in their order, and their new numbers."""
     wanted = xp.unique(columns)
     if not wanted.size:
@@ -165,7 +170,7 @@ def renumbered(xp: Any, store: CSR, columns: Any) -> tuple[CSR, Any]:
     return made, xp.searchsorted(wanted, columns)
 
 
-def broadcast_csr(k: Any, store: CSR, shape: tuple[int, ...]) -> CSR:
+def broadcast_csr(k: Kernels, store: CSR, shape: tuple[int, ...]) -> CSR:
     """A csr matrix repeated along its axes of size 1, up to ``shape``."""
     if len(shape) != 2:
         raise ShapeError(f"A csr array of shape {store.shape} does not broadcast to the {len(shape)} axes of {tuple(shape)}.",
@@ -175,7 +180,7 @@ def broadcast_csr(k: Any, store: CSR, shape: tuple[int, ...]) -> CSR:
     return store if store.shape[1] == shape[1] else csr_columns(k, store, k.xp.zeros(shape[1], np.int64))
 
 
-def _hit(indices: Any, steps: IndexRange) -> tuple[Any, Any]:
+def _hit(indices: Array, steps: IndexRange) -> tuple[Any, Any]:
     """Which indices are among the steps (ascending), and their numbers there."""
     low = steps.start if steps.step > 0 else steps.start + steps.step * (steps.size - 1)
     size = abs(steps.step)
@@ -212,7 +217,7 @@ def row_sparse_row_steps(store: RowSparse, steps: IndexRange, xp: Any = np) -> R
     return RowSparse(data, indices, shape, check=False)
 
 
-def place_csr_steps(k: Any, store: CSR, rows: IndexRange, columns: IndexRange, shape: tuple[int, ...]) -> CSR:
+def place_csr_steps(k: Kernels, store: CSR, rows: IndexRange, columns: IndexRange, shape: tuple[int, ...]) -> CSR:
     """The opposite of taking steps: the values put back where they were taken, in a matrix of ``shape``."""
     if columns.step < 0:
         store = _mirrored(store, k.xp)

@@ -8,7 +8,7 @@ array by a dense one keep its stored places: an absent 0 divided by 0 stays abse
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core import infer
 from ...core.op import REQUIRED, Op, find
@@ -20,6 +20,12 @@ from ..elementwise.unary import on_data
 from ..limits import check_room, dense_inside, dense_of, filled
 from ..shape.concat import aligned_rows
 from .sparse_indexing import broadcast_csr, csr_rows
+
+if TYPE_CHECKING:
+    from ...base.types import Array, Attrs, Shape
+    from ...kernels.types import Kernels
+    from ...storage.types import Sparse, Store
+
 
 __all__ = ["union_csr"]
 
@@ -64,13 +70,13 @@ def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[...
     return RowSparse(function(k, first, second), indices, shape, check=False)
 
 
-def both_csr(k: Any, left: Any, right: Any) -> tuple[CSR, CSR]:
+def both_csr(k: Kernels, left: Sparse, right: Sparse) -> tuple[CSR, CSR]:
     """Two sparse matrices as csr of the shape they broadcast to."""
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
     return broadcast_csr(k, _matrix(k, left), shape), broadcast_csr(k, _matrix(k, right), shape)
 
 
-def _matrix(k: Any, store: Any) -> CSR:
+def _matrix(k: Any, store: Sparse) -> CSR:
     """A sparse store as csr; one of a single axis as a row."""
     if len(store.shape) > 1:
         made: CSR = convert(store, "csr", k.xp)
@@ -98,7 +104,7 @@ def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Calla
         op.forward("row_sparse, row_sparse -> row_sparse")(of_rows)
 
     @op.forward(f"{SPARSE}, {SPARSE} -> csr")
-    def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def _(k: Kernels, left: Sparse, right: Sparse, attrs: Attrs) -> Any:
         left, right = both_csr(k, left, right)
         return union_csr(k, left, right, function) if places is None else places(k, left, right)
 
@@ -117,7 +123,7 @@ def dense_pair(name: str, both: bool) -> None:
         op.forward(f"{SPARSE}, {SPARSE} -> default")(run)
 
 
-def values_at(k: Any, sparse: Any, dense: Any) -> Any:
+def values_at(k: Any, sparse: Any, dense: Shape) -> Any:
     """The elements of a dense array, broadcast to the sparse one's shape, at its stored places."""
     whole = k.xp.broadcast_to(dense, sparse.shape)
     return whole[row_ids(sparse, k.xp), sparse.indices] if isinstance(sparse, CSR) else whole[sparse.indices]
@@ -134,10 +140,10 @@ def keep_places(name: str, left_only: bool) -> None:
             return convert(apply(dense_inside(k, sparse, name), dense), sparse.stype, k.xp)
         return on_data(sparse, apply(sparse.data, values_at(k, sparse, dense)))
 
-    def first(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def first(k: Any, left: Sparse, right: Sparse, attrs: Attrs) -> Any:
         return run(k, left, right, lambda a, b: function(k, a, b))
 
-    def second(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def second(k: Any, left: Store, right: Store, attrs: Attrs) -> Any:
         return run(k, right, left, lambda a, b: function(k, b, a))
 
     for stype in ("row_sparse", "csr"):
@@ -175,7 +181,7 @@ add_n = find("add_n")
 
 
 @add_n.forward("row_sparse|csr... -> csr")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Sparse) -> Any:
     stores = [convert(store, "csr", k.xp) for store in given[:-1]]
     out = stores[0]
     for store in stores[1:]:
@@ -184,7 +190,7 @@ def _(k: Any, *given: Any) -> Any:
 
 
 @add_n.forward("default|row_sparse|csr... -> default")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Any, *given: Store) -> Any:
     first, *rest = given[:-1]  # added in their order, which decides the last digit
     out = dense_of(k, first, "add_n") if hasattr(first, "stype") else first.copy()
     add = row_of("elemwise_add", "default", "csr")
@@ -200,7 +206,7 @@ def _(k: Any, *given: Any) -> Any:
 
 for _name in ("_relu_backward", "_abs_backward"):
     @find(_name).forward(f"{SPARSE}, {SPARSE} -> csr")
-    def _(k: Any, g: Any, x: Any, attrs: Any, _name: str = _name) -> Any:
+    def _(k: Kernels, g: Sparse, x: Sparse, attrs: Attrs, _name: str = _name) -> Any:
         return union_csr(k, *both_csr(k, g, x), dense_function(_name))
 
 # operators on stored values only
@@ -211,7 +217,7 @@ scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sam
 
 
 @scatter_div.forward("default, default -> default")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: Array, right: Array, attrs: Attrs) -> Any:
     return dense_function("elemwise_div")(k, left, right)
 
 
@@ -219,13 +225,13 @@ keep_places("_scatter_elemwise_div", left_only=True)
 
 
 @scatter_div.forward("row_sparse, row_sparse -> row_sparse")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: RowSparse, right: RowSparse, attrs: Attrs) -> Any:
     indices, (_, divisor) = aligned_rows(k.xp, [left, right])
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor[k.xp.searchsorted(indices, left.indices)]))
 
 
 @scatter_div.forward("row_sparse, csr -> row_sparse")
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: Any, right: CSR, attrs: Attrs) -> Any:
     divisor = dense_of(k, csr_rows(k, right, left.indices), "_scatter_elemwise_div")
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor))
 
@@ -241,12 +247,12 @@ def _scatter_scalar(name: str, plain: str, doc: str) -> None:
     function = kernel_of(plain, "default")
 
     @op.forward("default -> default")
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Any, x: Array, attrs: Any) -> Any:
         return function(k, x, attrs)
 
     for stype in ("row_sparse", "csr"):
         @op.forward(f"{stype} -> {stype}")
-        def _(k: Any, x: Any, attrs: Any) -> Any:
+        def _(k: Any, x: Store, attrs: Any) -> Any:
             return on_data(x, function(k, x.data, attrs))
 
     op.gradient(lambda F, g, data, out, attrs, want: g)
@@ -259,6 +265,6 @@ _scatter_scalar("_scatter_minus_scalar", "_minus_scalar", "``data - scalar``, of
 
 
 @find("clip").forward("row_sparse|csr -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Sparse, attrs: Attrs) -> Any:
     plain = kernel_of("clip", "default")
     return filled(k, x, "clip", lambda values: plain(k, values, attrs))

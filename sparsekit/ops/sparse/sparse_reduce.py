@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,16 @@ from ..reduce.reduce import addable, axes_in, mean_of, product_of_others, square
 from ..reduce.sorting import check_places
 from .sparse_indexing import transposed
 from .sparse_rows import reshaped_csr
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Sparse
+
 
 __all__ = ["SUM", "Way", "reduce_store"]
 
@@ -123,7 +133,7 @@ def _reduce_row_sparse(k: Any, x: RowSparse, data: Any, axes: tuple[int, ...], u
     return out
 
 
-def _without_nan(xp: Any, values: Any) -> Any:
+def _without_nan(xp: ArrayModule, values: Array) -> Array:
     return xp.where(values == values, values, values.dtype.type(0))
 
 
@@ -165,7 +175,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
     return product_of_others(k, dense_of(k, x, "the gradient of prod"), attrs)
 
 
-def _place_in_csr(k: Any, x: CSR, axes: tuple[int, ...], largest: bool) -> Any:
+def _place_in_csr(k: Kernels, x: CSR, axes: tuple[int, ...], largest: bool) -> Array:
     if len(axes) == 2:
         x = reshaped_csr(k, x, (1, math.prod(x.shape)))
     elif axes == (0,):
@@ -175,7 +185,7 @@ def _place_in_csr(k: Any, x: CSR, axes: tuple[int, ...], largest: bool) -> Any:
     return out
 
 
-def _place_in_rows(k: Any, x: RowSparse, axes: tuple[int, ...], function: str) -> Any:
+def _place_in_rows(k: Kernels, x: RowSparse, axes: tuple[int, ...], function: str) -> Array:
     """The place among the stored rows, unless a row that is not stored holds more, or as much and comes first."""
     xp, choose = k.xp, getattr(k.xp, function)
     if 0 not in axes:
@@ -199,7 +209,7 @@ def _declare_place(name: str, function: str) -> None:
     op = find(name)
 
     @op.forward("csr|row_sparse -> default", asked=REDUCED)
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Sparse, attrs: Any) -> Any:
         attrs = {"axis": 1, "keepdims": False} if name == "argmax_channel" else attrs
         axes, shape = infer.axes_of(attrs["axis"], len(x.shape)), infer.reduced([tuple(x.shape)], attrs)
         check_places(x.dtype, math.prod(x.shape[axis] for axis in axes))
@@ -223,7 +233,7 @@ _SQUARES = Way("add", prepare=lambda xp, values: values * values)
 
 
 @square_sum.forward("row_sparse -> row_sparse", axis=Only("1", lambda axis: axis in (1, (1,))), keepdims=True, exclude=False)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: Any, attrs: Attrs) -> Any:
     made = k.xp.add.reduce(x.data * x.data, axis=1, keepdims=True, dtype=x.dtype)
     return RowSparse(made, x.indices, (x.shape[0], 1, *x.shape[2:]), check=False)
 
@@ -240,7 +250,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @square_sum.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: ArrayObject, attrs: Any, want: Sequence[Want | None]) -> Any:
     axes = axes_in(data, attrs)
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(data.shape))
     g = g if tuple(g.shape) == kept else F.Reshape(g, shape=kept)
@@ -257,7 +267,7 @@ not zero.""")
 
 
 @getnnz.forward("csr -> default", asked=REDUCED)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: CSR, attrs: Attrs) -> Any:
     axes = infer.axes_of(attrs["axis"], 2)
     if len(axes) == 2:
         return k.xp.asarray([x.nnz], np.int64)
@@ -265,12 +275,12 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @getnnz.forward("row_sparse -> default", asked=REDUCED)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: RowSparse, attrs: Any) -> Any:
     return reduce_store(k, on_data(x, (x.data != 0).astype(np.int64)), infer.axes_of(attrs["axis"], len(x.shape)), False,
                         SUM, "getnnz")
 
 
 @getnnz.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return k.xp.asarray(k.xp.sum(x != 0, axis=infer.axes_of(attrs["axis"], x.ndim), dtype=np.int64)).reshape(
         infer.reduced([x.shape], {"axis": attrs["axis"], "keepdims": False}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,12 +21,18 @@ from ..neural.neural import biased
 from .sparse_indexing import csr_rows, row_sparse_rows, transposed
 from .sparse_pairs import values_at
 
+if TYPE_CHECKING:
+    from ...base.types import Array, Attrs
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Sparse, Store
+
+
 __all__ = ["reshaped_csr", "reshaped_rows"]
 
 # shapes
 
 
-def reshaped_csr(k: Any, x: CSR, shape: tuple[int, ...]) -> CSR:
+def reshaped_csr(k: Kernels, x: CSR, shape: tuple[int, ...]) -> CSR:
     """The same elements as a csr matrix of another shape; their order stays."""
     if math.prod(shape) > np.iinfo(np.int64).max:
         raise ShapeError(f"A matrix of shape {x.shape} has more elements than int64 can number.", hint="reshape a slice of it.")
@@ -35,7 +41,7 @@ def reshaped_csr(k: Any, x: CSR, shape: tuple[int, ...]) -> CSR:
     return CSR(x.data.copy(), indices, indptr, shape, check=False)
 
 
-def reshaped_rows(k: Any, x: RowSparse, shape: tuple[int, ...]) -> RowSparse:
+def reshaped_rows(k: Kernels, x: RowSparse, shape: tuple[int, ...]) -> RowSparse:
     """The same elements as a row_sparse array of another shape; it stores the rows that a stored row reaches into."""
     xp, before, after = k.xp, math.prod(x.shape[1:]), math.prod(shape[1:])
     if tuple(shape[:1]) == tuple(x.shape[:1]) or not math.prod(shape) or not x.indices.size:
@@ -54,7 +60,7 @@ def reshaped_rows(k: Any, x: RowSparse, shape: tuple[int, ...]) -> RowSparse:
     return RowSparse(data.reshape(indices.shape[0], *shape[1:]), indices, shape, check=False)
 
 
-def _target(name: str, x: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _target(name: str, x: Sparse, attrs: dict[str, Any]) -> tuple[int, ...]:
     return tuple(int(size) for size in find(name).shape([tuple(x.shape)], attrs))
 
 
@@ -63,11 +69,11 @@ _TWO = Only("two plain sizes", lambda shape: isinstance(shape, (tuple, list)) an
 
 for _name in ("Reshape", "_view"):
     @find(_name).forward("csr -> csr", shape=_TWO)
-    def _(k: Any, x: Any, attrs: Any, _name: str = _name) -> Any:
+    def _(k: Any, x: CSR, attrs: Any, _name: str = _name) -> Any:
         return reshaped_csr(k, x, _target(_name, x, attrs))
 
     @find(_name).forward("row_sparse -> row_sparse")
-    def _(k: Any, x: Any, attrs: Any, _name: str = _name) -> Any:
+    def _(k: Any, x: RowSparse, attrs: Any, _name: str = _name) -> Any:
         return reshaped_rows(k, x, _target(_name, x, attrs))
 
 
@@ -77,12 +83,12 @@ def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
 
 
 @find("Flatten").forward("row_sparse -> row_sparse")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: RowSparse, attrs: Any) -> Any:
     return reshaped_rows(k, x, _target("Flatten", x, attrs))
 
 
 @find("expand_dims").forward("row_sparse -> row_sparse", axis=Only("behind the rows", lambda axis: axis > 0 or axis == -1))
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: RowSparse, attrs: Any) -> Any:
     return reshaped_rows(k, x, _target("expand_dims", x, attrs))
 
 
@@ -91,19 +97,19 @@ _EXCHANGED = ((), None, (1, 0), (1, -2), (-1, 0), (-1, -2))
 
 
 @find("transpose").forward("csr -> csr")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: CSR, attrs: Attrs) -> Any:
     return transposed(k, x) if attrs["axes"] in _EXCHANGED else x.copy()
 
 
 @find("transpose").forward("row_sparse -> row_sparse",
                            axes=Only("rows first", lambda axes: isinstance(axes, tuple) and axes[:1] == (0,)))
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Any, x: RowSparse, attrs: Any) -> Any:
     shape = tuple(x.shape[axis] for axis in attrs["axes"])
     return RowSparse(k.xp.array(x.data.transpose(attrs["axes"]), order="C"), x.indices, shape, check=False)
 
 
 @find("transpose").forward("row_sparse -> csr", axes=_EXCHANGED)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> Any:
     made = convert(k.xp.ascontiguousarray(x.data.T), "csr", k.xp)
     return CSR(made.data, x.indices[made.indices], made.indptr, (x.shape[1], x.shape[0]), check=False)
 
@@ -149,7 +155,7 @@ def _kept(k: Any, store: CSR, keep: Any) -> CSR:
 
 
 @where.forward("csr|row_sparse, csr, csr -> csr")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
     if len(condition.shape) == 1:
         return _rows_chosen(k, condition, x, y)
     condition, room = convert(condition, "csr", k.xp), x.nnz + y.nnz
@@ -169,7 +175,7 @@ def _rows_chosen(k: Any, condition: RowSparse, x: CSR, y: CSR) -> CSR:
 
 
 @where.forward("default, csr, csr -> csr")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
     return add_csr(k, _kept(k, x, _truth(k, condition, x)), _kept(k, y, ~_truth(k, condition, y)), 1)
 
 
@@ -181,7 +187,7 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
 
 
 @where.forward("csr|row_sparse, row_sparse, row_sparse -> row_sparse", asked="dense copies are of rows that are stored")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+def _(k: Kernels, condition: Sparse, x: RowSparse, y: RowSparse, attrs: Attrs) -> Any:
     xp = k.xp
     rows = xp.flatnonzero(xp.diff(condition.indptr)) if isinstance(condition, CSR) else condition.indices
     taken = xp.intersect1d(x.indices, rows)
@@ -195,13 +201,13 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
     return RowSparse(data, indices, x.shape, check=False)
 
 
-def _condition_rows(k: Any, condition: Any, rows: Any) -> Any:
+def _condition_rows(k: Kernels, condition: Sparse, rows: Array) -> Array:
     if isinstance(condition, CSR):
         return densify(csr_rows(k, condition, rows), k.xp)
     return condition.data[k.xp.searchsorted(condition.indices, rows)]
 
 
-def _dense_rows(xp: Any, store: RowSparse, rows: Any) -> Any:
+def _dense_rows(xp: ArrayModule, store: RowSparse, rows: Array) -> Array:
     """The rows of those numbers, zeros for those that are not stored."""
     return densify(row_sparse_rows(store, rows, xp), xp)
 
@@ -216,7 +222,7 @@ def _wanted(k: Any, wanted: Any, size: int) -> Any:
 
 
 @retain.forward("default, default -> default")
-def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
+def _(k: Any, x: Any, wanted: Array, attrs: Any) -> Any:
     out, rows = k.xp.zeros_like(x), _wanted(k, wanted, x.shape[0])
     out[rows] = x[rows]
     return out
@@ -234,7 +240,7 @@ def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
 # layers
 
 
-def _biased(out: Any, rest: tuple[Any, ...]) -> Any:
+def _biased(out: Store, rest: tuple[Any, ...]) -> Any:
     """The result with the bias added, if there is one; the attributes come last."""
     return biased(out, rest[0] if len(rest) == 2 else None)
 
@@ -243,7 +249,7 @@ fully_connected = find("FullyConnected")
 
 
 @fully_connected.forward("default, csr, default? -> default")
-def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Array, weight: CSR, *rest: Any) -> Any:
     flat = x.reshape(x.shape[0], -1) if rest[-1]["flatten"] else x.reshape(-1, x.shape[-1])
     out = k.xp.empty((flat.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(flat), weight.data, weight.indices, weight.indptr, out)
@@ -251,7 +257,7 @@ def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
 
 
 @fully_connected.forward("csr, csr|row_sparse, default? -> default")
-def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: CSR, weight: Sparse, *rest: CSR | Sparse | Array) -> Any:
     turned = transposed(k, convert(weight, "csr", k.xp))
     out = k.xp.empty((x.shape[0], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.csr_dot_csr(x.data, x.indices, x.indptr, turned.data, turned.indices, turned.indptr, out)

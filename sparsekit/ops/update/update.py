@@ -11,7 +11,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from ...core.op import REQUIRED, Op
 from ...storage import RowSparse, densify
 from .. import samples
 from ..limits import dense_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, DType
+    from ...kernels.types import Kernels
+    from ...storage.types import Sparse
+
 
 __all__ = [
     "STORES",
@@ -99,7 +107,7 @@ class Update(Op):
         return range(0, self.group * attrs[self.counter], self.group) if self.group else range(1)
 
 
-def first_type(dtypes: Any, attrs: dict[str, Any]) -> Any:
+def first_type(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
     """The weight's element type."""
     return dtypes[0]
 
@@ -128,7 +136,7 @@ def numbers_of(function: Callable[..., Any], bound: str = "clip_gradient") -> Ca
     values_of = operator.itemgetter(*names)
 
     @functools.lru_cache(maxsize=256)
-    def pack(kind: str, values: tuple[Any, ...]) -> Any:
+    def pack(kind: str, values: tuple[Any, ...]) -> Array:
         try:
             # rounded first: 1 - beta of the rounded beta, so that the two add up to 1, as MXNet has them
             rescale, limit, *others = np.array(values, kind).tolist()
@@ -141,7 +149,7 @@ def numbers_of(function: Callable[..., Any], bound: str = "clip_gradient") -> Ca
     return lambda dtype, attrs: pack(dtype.char, values_of(attrs))
 
 
-def rows_of(store: Any, what: str = "weight") -> Any:
+def rows_of(store: Sparse, what: str = "weight") -> Any:
     """The values of an array, to be written in place; a row_sparse one must hold all rows."""
     if isinstance(store, RowSparse):
         if store.data.shape[0] != store.shape[0]:
@@ -151,7 +159,7 @@ def rows_of(store: Any, what: str = "weight") -> Any:
     return store
 
 
-def state_of(k: Any, store: Any) -> Any:
+def state_of(k: Kernels, store: Array | RowSparse) -> Any:
     """The values of a state; a row_sparse one gets its missing rows as zeros first."""
     if isinstance(store, RowSparse):
         if store.data.shape[0] != store.shape[0]:
@@ -160,7 +168,7 @@ def state_of(k: Any, store: Any) -> Any:
     return store
 
 
-def _check_types(weight: Any, others: Any) -> None:
+def _check_types(weight: Any, others: tuple[Any, ...]) -> None:
     dtype = weight.dtype
     if dtype.kind != "f":
         raise DTypeError(f"An optimizer step takes floating-point weights, not {dtype}.", hint="cast it with astype('float32').")

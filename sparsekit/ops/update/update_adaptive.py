@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,13 @@ from .update import (
     state_of,
 )
 from .update_momentum import sgd_update
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Shape
+    from ...storage.types import Sparse, Store
+
 
 __all__ = ["adam_update", "adamw_update", "lamb_update_phase1", "lamb_update_phase2"]
 
@@ -178,7 +185,7 @@ def adamw_attrs(attrs: dict[str, Any], rescale: Any) -> dict[str, Any] | None:
     return {**attrs, "rescale_grad": factor} if factor != 0 and math.isfinite(factor) else None
 
 
-def _adamw(k: Any, weight: Any, grad: Any, mean: Any, var: Any, rescale: Any, attrs: Any) -> Any:
+def _adamw(k: Any, weight: Store, grad: Store, mean: Store, var: Store, rescale: Sparse, attrs: Any) -> Store:
     given = adamw_attrs(attrs, rescale)
     if given is not None:
         apply_step(k, _ADAMW_STEP, given, weight, grad, (mean, var))
@@ -233,7 +240,7 @@ _RATIO = """
 or ``lr`` where one of them is zero.  ``lower_bound`` and ``upper_bound`` bound ``r1`` where they are not negative."""
 
 
-def _ratio_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _ratio_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     for place in (2, 3):
         if math.prod(shapes[place]) != 1:
             raise ShapeError(f"r{place - 1} must be one number, got shape {tuple(shapes[place])}.",
@@ -257,7 +264,7 @@ lamb_update_phase2 = Update(
     doc="Second phase of LAMB: ``weight -= lr * r1 / r2 * g``." + _RATIO)
 
 
-def lamb_phase2(k: Any, weight: Any, step: Any, norm: Any, step_norm: Any, attrs: dict[str, Any]) -> Any:
+def lamb_phase2(k: Any, weight: Any, step: Sparse, norm: Any, step_norm: Any, attrs: dict[str, Any]) -> Any:
     """Write the weight."""
     first, second = (float(array.reshape(-1)[0]) for array in (norm, step_norm))
     first = max(first, attrs["lower_bound"]) if attrs["lower_bound"] >= 0 else first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,12 +22,17 @@ from .update_adaptive import (
 )
 from .update_momentum import nag_mom_update, sgd_mom_update, sgd_update
 
+if TYPE_CHECKING:
+    from ...base.types import Array, Shape
+    from ...storage.types import Sparse
+
+
 __all__ = ["mp_nag_mom_update", "mp_sgd_mom_update", "mp_sgd_update", "step_precisely"]
 
 _SAID = ", computed on ``weight32``, a float32 copy of the float16 weight, which gets the result too."
 
 
-def _widened(grad: Any, dtype: Any) -> Any:
+def _widened(grad: Any, dtype: Sparse) -> Any:
     """The gradient in the type of the copy."""
     if isinstance(grad, RowSparse):
         return RowSparse(grad.data.astype(dtype, copy=False), grad.indices, grad.shape, check=False)
@@ -85,7 +90,7 @@ mp_adamw_update = Update(
     sample=_halved(adamw_update, 2), doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}", step=adamw_update.step)
 
 
-def _adamw(k: Any, weight: Any, grad: Any, mean: Any, var: Any, copy: Any, rescale: Any, attrs: Any) -> Any:
+def _adamw(k: Any, weight: Sparse, grad: Sparse, mean: Sparse, var: Sparse, copy: Sparse, rescale: Sparse, attrs: Any) -> Sparse:
     given = adamw_attrs(attrs, rescale)
     if given is not None:
         step_precisely(k, mp_adamw_update.step, given, weight, grad, (mean, var), copy)
@@ -102,7 +107,7 @@ mp_lamb_update_phase1 = Op(
         + lamb_update_phase1.doc)
 
 
-def _phase1(k: Any, _weight: Any, grad: Any, mean: Any, var: Any, copy: Any, attrs: Any) -> Any:
+def _phase1(k: Any, _weight: Array, grad: Shape, mean: Any, var: Any, copy: Any, attrs: Any) -> Any:
     return lamb_phase1(k, copy, _widened(grad, copy.dtype), mean, var, attrs)
 
 
@@ -121,7 +126,7 @@ mp_lamb_update_phase2 = Update(
     doc=f"``lamb_update_phase2``{_SAID}  (MXNet leaves ``weight32`` as it was.)\n\n{lamb_update_phase2.doc}")
 
 
-def _phase2(k: Any, weight: Any, step: Any, norm: Any, step_norm: Any, copy: Any, attrs: Any) -> Any:
+def _phase2(k: Any, weight: Any, step: Any, norm: Sparse, step_norm: Sparse, copy: Any, attrs: Any) -> Any:
     lamb_phase2(k, copy, step, norm, step_norm, attrs)
     _copied(weight, copy, step.indices if isinstance(step, RowSparse) else slice(None))
     return weight

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 import sparsekit as mx
-from sparsekit.storage import convert
+from sparsekit.storage.convert import LARGE
 
 STYPES = ("default", "csr", "row_sparse")
 
@@ -20,7 +20,7 @@ def test_a_conversion_keeps_every_element(source, target, rows, dtype):
     values = random.integers(1, 9, (rows, 40)) * (random.random((rows, 40)) < 0.6)
     values[[0, 3, 4, rows - 1]] = 0  # absent rows at both ends, and between others
     values = values.astype(dtype)
-    assert (np.count_nonzero(values) >= convert.LARGE) == (rows == 2000)
+    assert (np.count_nonzero(values) >= LARGE) == (rows == 2000)
     array = mx.nd.array(values, dtype=dtype).tostype(source).tostype(target)
     assert (array.stype, array.dtype) == (target, np.dtype(dtype))
     assert (array.asnumpy() == values).all()

@@ -277,6 +277,8 @@ def attempt(copy: Copy, mutant: Mutant, source: str, tests: list[str], limit: fl
         if status == 0:
             return "", ""
         test = failed_test(text)
+        if "ERROR: file or directory not found" in text:
+            raise SystemExit(text)
         gone = {place.split(f"{copy.folder}/")[-1] for place in re.findall(r"^ERROR: not found: (.+)$", text, re.MULTILINE)}
         if status == 4 and gone and set(tests) - gone:  # names that hold an address, or that the fault has changed
             copy.bad |= gone

@@ -359,3 +359,13 @@ def test_columns_of_images_of_any_number_of_axes(shape):
     np.testing.assert_allclose((columns * weight).sum().asscalar(), (x * image).sum().asscalar(), rtol=1e-4)
     with pytest.raises(mx.ShapeError, match="kernel"):
         mx.nd.im2col(x, kernel=(2,) * (len(kernel) + 1))
+
+
+def test_the_average_of_activations_moves_in_training_alone():
+    data, average = mx.nd.array([[0.25, 0.5], [0.75, 0.5]]), mx.nd.array([0.1, 0.2])
+    mx.nd.IdentityAttachKLSparseReg(data, average, momentum=0.5)
+    np.testing.assert_allclose(average.asnumpy(), [0.1, 0.2])
+    with mx.autograd.train_mode():
+        found = mx.nd.IdentityAttachKLSparseReg(data, average, momentum=0.5)
+    np.testing.assert_allclose(average.asnumpy(), [0.3, 0.35], rtol=1e-6)
+    np.testing.assert_array_equal(found.asnumpy(), data.asnumpy())

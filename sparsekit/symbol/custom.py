@@ -36,7 +36,8 @@ class CustomComposite(Composite):
         count = len(self.taken)
         super().__init__("Custom", [*self.taken, *self.kept], list(prop.list_outputs()),
                          range(count, count + len(self.kept)))
-        self.prop, self.op_type, self.apply, self.label = prop, op_type, apply, f"Custom {op_type}"
+        self.prop, self.op_type, self.apply = prop, op_type, apply
+        vars(self)["label"] = f"Custom {op_type}"
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
         """As the ``CustomOpProp`` says."""

@@ -334,7 +334,7 @@ class Op:
             registry[key] = self
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in vars(self):
+        if name in vars(self) and any(name in vars(kind).get("__annotations__", ()) for kind in type(self).__mro__):
             raise SparsekitError(f"{name} of the operator {self.name} cannot be set after its declaration.",
                                  hint=f"give it to the constructor: Op(…, {name}=…).")
         super().__setattr__(name, value)

@@ -292,7 +292,7 @@ def test_a_store_of_somebody_else_is_given_each_parameter_once():
     for _ in range(2):
         backward(weight)
         trainer.step(1)
-    assert told == [0]
+        assert told == [0]
     assert [values.asnumpy()[0, 0] for values in weight.list_data()] == [-2, -2]  # both began at the first one's 1
 
 

@@ -100,3 +100,11 @@ def test_second_gradients_of_large_arrays_are_those_of_float64(name):
         found.append(x.grad.asnumpy())
     assert np.abs(found[1]).max() > 1e-3
     np.testing.assert_allclose(found[0], found[1], rtol=1e-3, atol=1e-4)
+
+
+def test_working_memory_is_as_long_as_asked_for():
+    from sparsekit.kernels.cpu.jit import scratch
+
+    for words in (10, 1024, 5000, 20):
+        assert scratch("a test's", words).shape[0] >= words
+    assert scratch("a test's", 20) is scratch("a test's", 4000)  # what a thread has kept

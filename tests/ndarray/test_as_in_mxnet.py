@@ -114,3 +114,9 @@ def test_the_second_derivative_of_arcsinh_has_its_own_sign():
     slope.backward()
     values = x.asnumpy()
     np.testing.assert_allclose(x.grad.asnumpy(), -values / (1 + values**2) ** 1.5, rtol=1e-6)  # MXNet has the other sign
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 4, 3), (1, 1, 3, 4)])
+def test_blocks_must_divide_both_sides(shape):
+    with pytest.raises(mx.MXNetError, match="divisible into blocks"):
+        mx.nd.space_to_depth(mx.nd.ones(shape), block_size=2)

@@ -103,3 +103,11 @@ def test_the_clock_stands_still_while_paused():
     assert [clock.at(now) for now in (50, 100, 150, 200, 500, 1000, 1050, 1100, 2000)] == \
         [0, 0, 50, 100, 100, 100, 150, 200, 200]
     assert clock.elapsed() == 200
+
+
+def test_nothing_is_unaccounted_in_no_time():
+    from sparsekit.profiler.source import accounted
+
+    assert accounted([], {}, 0.0, 0.0) == 1.0
+    record = {"lane": "operator", "start": 0.0, "duration": 3.0}
+    assert accounted([record, {**record, "lane": "user", "duration": 9.0}], {}, 10.0, 2.0) == 0.5

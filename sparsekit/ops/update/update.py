@@ -167,7 +167,7 @@ def _check_types(weight: Any, others: tuple[Any, ...]) -> None:
                              hint="they must be of one type; mp_ steps keep a float32 copy of a float16 weight.")
 
 
-def apply_step(k: Any, step: Step, attrs: dict[str, Any], weight: Any, grad: Any, states: Any,
+def apply_step(k: Kernels, step: Step, attrs: dict[str, Any], weight: Any, grad: Any, states: Any,
                lazy: bool | None = None) -> None:
     """Run a step on a weight and its states, in place.
 
@@ -253,7 +253,7 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
                                    written=f"  {states.replace(' ', ', ')} are always written." if states else ""),
         step=chosen)
 
-    def run(k: Any, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
+    def run(k: Kernels, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
         *arrays, given = arrays_and_attrs
         apply_step(k, chosen, given, weight, grad, arrays)
         return weight
@@ -268,7 +268,7 @@ def _all_dense(step: Step, run: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel of small dense arrays, which are many in a network: ``run`` without its detours."""
     kernel, numbers = step.kernel, step.numbers
 
-    def run_dense(k: Any, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:
+    def run_dense(k: Kernels, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:
         dtype = weight.dtype
         if dtype.char not in "fd" or grad.dtype is not dtype or not weight.flags.c_contiguous:
             return run(k, weight, grad, *states_and_attrs)

@@ -89,7 +89,7 @@ def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that runs what users wrote, whose errors are theirs, but for the memory that the system does not give."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: float | str) -> Any:
         try:
             return function(*args, **kwargs)
         except MemoryError as error:

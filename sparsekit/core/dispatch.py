@@ -221,7 +221,7 @@ def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
             hooks.note_made(store, record)
 
 
-def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
+def _write_back(plan: Plan, given: tuple[Any, ...], dense: list[Any]) -> None:
     """Give the inputs that the operator wrote to, and that were made dense for it, their new values."""
     for place in plan.op.written(plan.attrs):
         before, after = given[place], dense[place]
@@ -260,7 +260,7 @@ def convert_store(store: Any, stype: str, k: Kernels, kind: str = "") -> Store:
     return result
 
 
-def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | None = None) -> Any:
+def invoke(call: Call, inputs: tuple[Any, ...], out: ArrayObject | None = None, ctx: Context | None = None) -> Any:
     """Run an operator on arrays: resolve its plan, check the shapes, run, record.
 
     Parameters
@@ -533,7 +533,7 @@ def _combination(plan: Plan) -> tuple[Any, ...]:
     return plan.op.name, tuple(sorted(switches))
 
 
-def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any = None, inside: bool = False) -> Any:
+def densified(name: str, store: Any, k: Kernels, reason: str, remedy: str, key: Any = None, inside: bool = False) -> Any:
     """A dense copy of a sparse store that nobody asked for: against policy and limit, noted in the ledger, with a warning.
 
     Parameters

@@ -90,7 +90,7 @@ def _kind(array: NDArray) -> tuple[Any, ...]:
     return array._layout, array._store.dtype, "" if gradient is None else gradient.stype
 
 
-def _array_of(source: Any, ctx: Any) -> Any:
+def _array_of(source: object, ctx: Context) -> Any:
     return source.data(ctx) if isinstance(source, Parameter) else source
 
 
@@ -178,7 +178,7 @@ class Programs:
             self._told.add(message)
             warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
 
-    def _make(self, key: object, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+    def _make(self, key: object, block: Any, args: Sequence[Any], structure: object, arrays: list[Any], ctx: Context) -> Any:
         self.arguments = structure
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []

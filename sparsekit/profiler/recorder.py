@@ -32,11 +32,7 @@ from .gc_threshold import Collector
 
 if TYPE_CHECKING:
     import collections
-    from collections.abc import Sequence
 
-    from ..base.types import Array, DType, Shape
-    from ..core.hooks import Densification
-    from ..storage.types import Sparse, Store
     from .allocations import Allocation
     from .event_buffer import Note, Operation
 
@@ -137,7 +133,7 @@ class Recorder:
         extend, meet, more, state = self._extend, self._meet, self._more, hooks.state
         lines, due, caller = self.lines, 0, hooks.caller
 
-        def op(plan: Any, start: int, end: int, inputs: tuple[Any, ...], outputs: tuple[Any, ...], node: Any) -> None:
+        def op(plan: Any, start: int, end: int, inputs: Any, outputs: Any, node: Any) -> None:
             """Note that an operator ran."""
             nonlocal due
             here = state.__dict__
@@ -175,7 +171,7 @@ class Recorder:
         caller, based, described = hooks.caller, self._base, self._described
         began = self._began
 
-        def call(plan: Any, start: int, end: int, inputs: tuple[Any, ...], array: Any, node: Any) -> None:
+        def call(plan: Any, start: int, end: int, inputs: Any, array: Any, node: Any) -> None:
             """Note that an operator ran on array objects, and gave a new one."""
             nonlocal due
             here = state.__dict__
@@ -272,23 +268,23 @@ class Recorder:
         """Note anything else that took time."""
         self._note(SPAN, start, end, lane, (str(name), args))
 
-    def read(self, name: str, start: int, arrays: Sequence[tuple[Any, ...]], args: dict[str, Any]) -> None:
+    def read(self, name: str, start: int, arrays: Any, args: dict[str, Any]) -> None:
         """Note that a batch was read: one note for the span and for what its arrays are."""
         introduce, began = self._introduce, self._began
         parts = [(one._seen if one._seen >= began else introduce(one), owner) for one, owner in arrays]
         self._note(READ, start, time.perf_counter_ns(), "io", (name, args), parts)
 
-    def densify(self, record: Densification, store: Array | None = None) -> None:
+    def densify(self, record: Any, store: Any = None) -> None:
         """Note that a sparse array implicitly became the dense ``store``."""
         now = time.perf_counter_ns()
         self._note(DENSIFY, now, now, hooks.state.lane, record, None if store is None else self._meet(store))
 
-    def flowed(self, source: Array, target: Array) -> None:
+    def flowed(self, source: Any, target: Any) -> None:
         """Note that values of one dense store were written to another by no operator."""
         now = time.perf_counter_ns()
         self._note(FLOWED, now, now, "", self._meet(source), self._meet(target))
 
-    def mark(self, kind: str, name: str, value: float | None, unit: str = "") -> None:
+    def mark(self, kind: str, name: str, value: Any, unit: str = "") -> None:
         """Note an instant: a marker or the new value of a counter, in ``unit``."""
         now = time.perf_counter_ns()
         self._note(kind, now, now, "user", (str(name), value, unit))
@@ -314,8 +310,7 @@ class Recorder:
         if not sparse and part.__class__ is not weakref.ref and part[0].__class__ is weakref.ref:
             array._seen = now
 
-    def _note(self, kind: str, start: int, end: int, lane: str, content: weakref.ref[Any] | tuple[Any, ...],
-              parts: Sequence[tuple[int | str, ...]] | weakref.ref[Any] | None = None) -> None:
+    def _note(self, kind: str, start: int, end: int, lane: str, content: Any, parts: Any = None) -> None:
         here = hooks.state.__dict__
         placed = self.lines and kind not in (DENSIFY, FLOWED) and lane != "profiler"
         place = (here["caller"] or hooks.caller()) if placed else None
@@ -323,7 +318,7 @@ class Recorder:
         if len(self._notes) > self.waiting * STRIDE:
             self.hand_over()
 
-    def _base(self, base: Any) -> tuple[DType | Shape | weakref.ref[Any], ...] | weakref.ref[Any] | None:
+    def _base(self, base: Any) -> Any:
         """What stands for the array that a view's memory belongs to; None if that cannot be followed.
 
         That is so for a base that is no array (numba's, a file's): the view itself stands for it.
@@ -335,7 +330,7 @@ class Recorder:
         reference, references, count, died = weakref.ref, weakref.getweakrefs, weakref.getweakrefcount, self._died
         ndarray, itself = np.ndarray, weakref.ref(self)
 
-        def meet(store: Store) -> Any:
+        def meet(store: Any) -> Any:
             if count(store):
                 for found in references(store):
                     if found.__callback__ is died:
@@ -368,7 +363,7 @@ class Recorder:
         store._seen = mark
         return mark
 
-    def _described(self, store: Sparse) -> tuple[Any, ...]:
+    def _described(self, store: Any) -> tuple[Any, ...]:
         """A sparse store by its storage type, shape, components and lasting role."""
         meet, role = self._meet, self._lasting.get(id(store))
         parts = tuple([meet(getattr(store, name)) for name in store.components])

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .errors import ArgumentError, DTypeError
+
+if TYPE_CHECKING:
+    from .context import Context
+    from .types import DTypeLike, Shape
+
 
 __all__ = ["no_more", "strict", "unmasked"]
 
@@ -19,7 +24,7 @@ def strict(function: Function) -> Function:
     """Wrap a function so that unknown arguments raise ``ArgumentError`` instead of Python's TypeError."""
 
     @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any, **kwargs: Context | Shape | DTypeLike) -> Any:
         try:
             return function(*args, **kwargs)
         except TypeError as error:

@@ -89,7 +89,7 @@ def within_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function that runs users' code: only errors of memory become named errors."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: float | str) -> Any:
         try:
             return function(*args, **kwargs)
         except MemoryError as error:

@@ -8,9 +8,13 @@ import operator
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .signal_safe import acting
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 __all__ = ["across_fork", "load"]
 
@@ -48,7 +52,7 @@ def across_fork(lock: Callable[[], Any]) -> None:
     _locks.append(lock)
 
 
-def load(name: str, package: str | None = None) -> Any:
+def load(name: str, package: str | None = None) -> ModuleType:
     """Import a part of the library, as ``importlib.import_module`` does, while no thread forks.
 
     Parameters

@@ -66,7 +66,7 @@ def layout_of(store: Any, ctx: Context) -> Layout:
     return found
 
 
-def wrap(store: Any, ctx: Any, entry: Any = None) -> Any:
+def wrap(store: Any, ctx: Context, entry: Any = None) -> Any:
     """The array object of a store; ``entry`` is its place in a recorded graph."""
     layout = layout_of(store, ctx)
     array = _new(layout.cls)

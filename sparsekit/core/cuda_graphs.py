@@ -15,6 +15,7 @@ from ..storage import CSR, RowSparse
 from . import device
 
 if TYPE_CHECKING:
+    from ..base.types import Array
     from ..kernels.types import ArrayModule
     from ..storage.types import Store
     from .trace import AbstractArray
@@ -44,7 +45,7 @@ class Workspace:
         self.memory: dict[int, Any] = {}
         self.replays: dict[Any, Replay] = {}
 
-    def room(self, slot: int, spec: AbstractArray, xp: ArrayModule) -> Any:
+    def room(self, slot: int, spec: AbstractArray, xp: ArrayModule) -> Array:
         """The memory for a result."""
         found = self.memory.get(slot)
         if found is None:
@@ -112,7 +113,7 @@ class Replay:
         Place of the result of the instruction that runs, for the wording of errors.
     """
 
-    def __init__(self, instructions: Sequence[Any], outside: Sequence[Any], kept: set[int], ctx: Any,
+    def __init__(self, instructions: Sequence[Any], outside: Sequence[Any], kept: set[int], ctx: Context,
                  verdicts: dict[Any, str], execute: Any) -> None:
         self.instructions, self.outside, self.kept, self.ctx = instructions, outside, kept, ctx
         self.verdicts, self.execute = verdicts, execute

@@ -226,7 +226,7 @@ def _pass_on(given: Sequence[Any], dense: Sequence[Any], result: Any) -> None:
             hooks.note_made(store, record)
 
 
-def _write_back(plan: Plan, given: Any, dense: list[Any]) -> None:
+def _write_back(plan: Plan, given: tuple[Any, ...], dense: list[Any]) -> None:
     """Write the new values back to the sparse inputs that were made dense for an operator that writes to them."""
     for place in plan.op.written(plan.attrs):
         before, after = given[place], dense[place]
@@ -265,7 +265,7 @@ def convert_store(store: Any, stype: str, k: Kernels, kind: str = "") -> Store:
     return result
 
 
-def invoke(call: Call, inputs: tuple[Any, ...], out: Any = None, ctx: Context | None = None) -> Any:
+def invoke(call: Call, inputs: tuple[Any, ...], out: ArrayObject | None = None, ctx: Context | None = None) -> Any:
     """Run an operator on arrays: resolve its plan, check the shapes, run, record.
 
     Parameters
@@ -529,7 +529,7 @@ def _combination(plan: Plan) -> tuple[Any, ...]:
     return plan.op.name, tuple(sorted(switches))
 
 
-def densified(name: str, store: Any, k: Any, reason: str, remedy: str, key: Any = None, inside: bool = False) -> Any:
+def densified(name: str, store: Any, k: Kernels, reason: str, remedy: str, key: Any = None, inside: bool = False) -> Any:
     """Make a dense copy of a sparse store implicitly: check policy and limit, add it to the ledger, and warn.
 
     Parameters

@@ -13,6 +13,7 @@ from . import device, hooks
 from .op import Call, Want
 
 if TYPE_CHECKING:
+    from ..base.context import Context
     from .types import ArrayObject
 
 
@@ -66,7 +67,7 @@ class Node:
     grad_req = "null"
     fresh = False
 
-    def __init__(self, call: Call | None, inputs: Any = (), values: Any = None, ctx: Any = None,
+    def __init__(self, call: Call | None, inputs: Any = (), values: Any = None, ctx: Context | None = None,
                  layer: str = "") -> None:
         self.call, self.inputs, self.values, self.ctx, self.layer = call, inputs, values, ctx, layer
         self.id = next(_numbers)
@@ -92,7 +93,7 @@ class CustomNode(Node):
 
     __slots__ = ("function",)
 
-    def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Any) -> None:
+    def __init__(self, function: Any, inputs: tuple[Any, ...], outputs: int, ctx: Context) -> None:
         super().__init__(None, inputs, None, ctx, hooks.state.layer)
         self.function, self.outputs = function, outputs
 

@@ -286,7 +286,7 @@ def made_from(store: Any) -> Densification | None:
     return None
 
 
-def flowed(source: Any, target: Array) -> None:
+def flowed(source: Array, target: Array) -> None:
     """Note that values of a dense store were copied to another one without an operator, for ``why_dense()``."""
     record = made_from(source) if made else None
     if record is not None:

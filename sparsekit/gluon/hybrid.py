@@ -44,7 +44,7 @@ _SETTINGS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), 
 
 
 
-def _array_of(source: Any, ctx: Any) -> Any:
+def _array_of(source: object, ctx: Context) -> Any:
     return source.data(ctx) if isinstance(source, Parameter) else source
 
 
@@ -132,7 +132,7 @@ class Programs:
             self._told.add(message)
             warnings.warn(message, HybridizeWarning, stacklevel=hooks.user_depth() - 1)
 
-    def _make(self, key: object, block: Any, args: Sequence[Any], structure: Any, arrays: list[Any], ctx: Any) -> Any:
+    def _make(self, key: object, block: Any, args: Sequence[Any], structure: object, arrays: list[Any], ctx: Context) -> Any:
         self.arguments = structure
         tracer = Tracer(ctx, hooks.state.recording)
         results: list[Any] = []

@@ -161,7 +161,7 @@ class ParameterDict:
 
     # all at once
 
-    def initialize(self, init: Any = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
+    def initialize(self, init: object = None, ctx: Context | Sequence[Context] | None = None, verbose: bool = False,
                    force_reinit: bool = False) -> None:
         """Give every parameter its initial values.
 

@@ -112,7 +112,7 @@ class Parameter:
     """
 
     def __init__(self, name: str, grad_req: str = "write", shape: ShapeLike | None = None, dtype: DTypeLike = np.float32,
-                 lr_mult: float = 1.0, wd_mult: float = 1.0, init: Any = None, allow_deferred_init: bool = False,
+                 lr_mult: float = 1.0, wd_mult: float = 1.0, init: object = None, allow_deferred_init: bool = False,
                  differentiable: bool = True, stype: str = "default", grad_stype: str = "default") -> None:
         self.name, self.lr_mult, self.wd_mult, self.init = name, lr_mult, wd_mult, init
         self._dtype = np.dtype(dtype)
@@ -457,7 +457,7 @@ class Parameter:
     def _transposed(values: Any) -> Any:
         return wrap(np.ascontiguousarray(values.asnumpy().T), cpu())
 
-    def _reduce(self) -> Any:
+    def _reduce(self) -> NDArray:
         """The values on the CPU: a copy, and of several contexts the mean."""
         held = [values.detach().as_in_context(cpu()) for values in self.list_data()]
         if len(held) == 1 or self._stype != "default":

@@ -347,7 +347,7 @@ def _stale(parameter: Parameter, values: Any) -> StaleGradientError:
         "iteration.", hint="if you are intentionally only using a subset, call step with ignore_stale_grad=True.")
 
 
-def _listed(params: Any) -> list[Parameter]:
+def _listed(params: object) -> list[Parameter]:
     """The parameters as a list; those of a dict by the order of their names."""
     if isinstance(params, (dict, ParameterDict)):
         params = [params[name] for name in sorted(params.keys())]

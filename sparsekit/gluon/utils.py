@@ -23,6 +23,7 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ..base.types import Array
@@ -106,7 +107,7 @@ def split_and_load(data: Array | NDArray, ctx_list: list[Context], batch_axis: i
 # gradients
 
 
-def clip_global_norm(arrays: Any, max_norm: float, check_isfinite: bool = True) -> Any:
+def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> Any:
     """Scale arrays, in place, so that the norm of all their elements together is at most ``max_norm``.
 
     Row-sparse and csr arrays keep what they store: only stored values are scaled.

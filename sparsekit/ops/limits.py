@@ -31,7 +31,7 @@ def check_gradient(name: str, data: ArrayObject) -> None:
         check_room(f"the gradient of {name} for a {data.stype} array", tuple(data.shape), data.dtype)
 
 
-def dense_of(k: Any, store: Any, name: str) -> Any:
+def dense_of(k: Kernels, store: Any, name: str) -> Any:
     """A dense array of the store, within the limit; a dense store is returned as it is."""
     if not hasattr(store, "stype"):
         return store
@@ -39,7 +39,7 @@ def dense_of(k: Any, store: Any, name: str) -> Any:
     return densify(store, k.xp)
 
 
-def dense_inside(k: Any, store: Any, name: str) -> Any:
+def dense_inside(k: Kernels, store: Any, name: str) -> Any:
     """As ``dense_of``, in a kernel whose result is not that dense array: noted in the ledger."""
     if not hasattr(store, "stype"):
         return store

@@ -218,7 +218,7 @@ class Optimizer:
             self.update(*one)
         return True
 
-    def _run(self, op: Op, index: int, arrays: tuple[Any, ...], **attrs: Any) -> Any:
+    def _run(self, op: Op, index: int, arrays: tuple[Any, ...], **attrs: float) -> Any:
         """Run an operator with these attributes, the gradient's factor and its bound."""
         attrs["rescale_grad"], attrs["clip_gradient"] = self.rescale_grad, self.clip_gradient or -1.0
         return self._call(op, index, arrays, attrs)

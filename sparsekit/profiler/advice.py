@@ -12,12 +12,16 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_percent
 from ..core import hooks
 from .describe import storage
 from .table import Table
+
+if TYPE_CHECKING:
+    from .profile import Profile
+
 
 __all__ = ["LESSONS", "RULES", "Advice", "Finding", "advise"]
 
@@ -147,7 +151,7 @@ def _rule(function: _Rule) -> _Rule:
     return function
 
 
-def advise(profile: Any) -> Advice:
+def advise(profile: Profile) -> Advice:
     """Apply every rule; merge findings of one cause, and rank them by the share of the run that they would save."""
     run = _RuleData(profile)
     grouped: dict[tuple[str, str, str], list[_Met]] = {}
@@ -230,7 +234,7 @@ def _sparse(array: dict[str, Any]) -> bool:
 
 
 @_rule
-def _became_dense(profile: Any) -> Iterator[Finding]:
+def _became_dense(profile: _RuleData) -> Iterator[Finding]:
     """A sparse array implicitly became dense, because no kernel takes it."""
     events = {(record["name"], record["line"]): record for record in profile.operators()
               if record.get("became_dense") == hooks.FALLBACK}
@@ -245,7 +249,7 @@ def _became_dense(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _dense_by_nature(profile: Any) -> Iterator[Finding | _Met]:
+def _dense_by_nature(profile: _RuleData) -> Iterator[Finding | _Met]:
     """A sparse array gives a large dense result without a warning, since the result is dense by nature."""
     remedies = {(found.op, found.line): found.remedy for found in profile.ledger if found.kind == hooks.NATURAL}
     for record in profile.operators():
@@ -316,7 +320,7 @@ def _hardly_reached(record: dict[str, Any], started: dict[str, Any], made: dict[
 
 
 @_rule
-def _full_rows(profile: Any) -> Iterator[Finding | _Met]:
+def _full_rows(profile: _RuleData) -> Iterator[Finding | _Met]:
     """A row-sparse gradient stores most rows."""
     for record in profile.operators("backward"):
         for made in record["outputs"]:
@@ -330,7 +334,7 @@ def _full_rows(profile: Any) -> Iterator[Finding | _Met]:
 
 
 @_rule
-def _eager_update(profile: Any) -> Iterator[Finding]:
+def _eager_update(profile: _RuleData) -> Iterator[Finding]:
     """An update with a row-sparse gradient still reads and writes every row."""
     for record in profile.operators("update"):
         gradient = next((array for array in record["inputs"] if array["stype"] == "row_sparse"), None)
@@ -349,7 +353,7 @@ def _as_dense(array: dict[str, Any]) -> int:
 
 
 @_rule
-def _wide_indices(profile: Any) -> Iterator[Finding]:
+def _wide_indices(profile: _RuleData) -> Iterator[Finding]:
     """Indices of 64 bits where 32 would do."""
     seen: set[Any] = set()
     for record in profile.operators():
@@ -367,7 +371,7 @@ def _wide_indices(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _hardly_sparse(profile: Any) -> Iterator[Finding | _Met]:
+def _hardly_sparse(profile: _RuleData) -> Iterator[Finding | _Met]:
     """A sparse format that takes more memory than the dense array."""
     first: dict[Any, dict[str, Any]] = {}
     weights = {tuple(record["inputs"][0]["shape"]) for record in profile.operators("update")
@@ -388,7 +392,7 @@ def _hardly_sparse(profile: Any) -> Iterator[Finding | _Met]:
 
 
 @_rule
-def _double_precision(profile: Any) -> Iterator[Finding]:
+def _double_precision(profile: _RuleData) -> Iterator[Finding]:
     """Parameters, their gradients or the optimizer's states in float64."""
     rows = [row for row in profile.memory["at_peak"] if row.get("dtype") == "float64" and row["bytes"] > SMALL
             and row["role"] in ("parameter", "gradient", "optimizer state")]
@@ -402,7 +406,7 @@ def _double_precision(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _repeated_conversion(profile: Any) -> Iterator[Finding]:
+def _repeated_conversion(profile: _RuleData) -> Iterator[Finding]:
     """The same conversion again and again on the same line."""
     groups: dict[Any, list[dict[str, Any]]] = {}
     for record in profile.operators():
@@ -422,7 +426,7 @@ def _repeated_conversion(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _temporaries(profile: Any) -> Iterator[Finding]:
+def _temporaries(profile: _RuleData) -> Iterator[Finding]:
     """An operator makes and frees more than a tenth of the peak inside."""
     peak = profile.memory["peak_bytes"]
     told = {found.op for found in profile.ledger}  # the temporaries inside follow from that
@@ -435,7 +439,7 @@ def _temporaries(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _compilation(profile: Any) -> Iterator[Finding]:
+def _compilation(profile: _RuleData) -> Iterator[Finding]:
     """A good part of the run is compilation."""
     time = sum(row["self"] for row in profile.totals if row["lane"] == "compile")
     if profile.wall and time > max(profile.wall / 10, 10_000):
@@ -448,7 +452,7 @@ def _compilation(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _reading(profile: Any) -> Iterator[Finding]:
+def _reading(profile: _RuleData) -> Iterator[Finding]:
     """A good part of the run is reading data."""
     batched = [record["duration"] for record in profile.records if record["name"] in IN_MEMORY]
     quick = bool(batched) and statistics.median(batched) < SLOW_BATCH
@@ -464,7 +468,7 @@ def _reading(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _between_operators(profile: Any) -> Iterator[Finding]:
+def _between_operators(profile: _RuleData) -> Iterator[Finding]:
     """Python between the operators takes longer than they do."""
     outer = [record for record in profile.records if record["depth"] == 0 and record["lane"] != "user"]
     pairs = [(before, after) for before, after in itertools.pairwise(outer) if before["thread"] == after["thread"]
@@ -484,7 +488,7 @@ def _between_operators(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _repeated_transfer(profile: Any) -> Iterator[Finding]:
+def _repeated_transfer(profile: _RuleData) -> Iterator[Finding]:
     """Equal copies between devices again and again."""
     groups: dict[Any, list[dict[str, Any]]] = {}
     for record in profile.records:
@@ -498,7 +502,7 @@ def _repeated_transfer(profile: Any) -> Iterator[Finding]:
 
 
 @_rule
-def _repeated_read(profile: Any) -> Iterator[Finding]:
+def _repeated_read(profile: _RuleData) -> Iterator[Finding]:
     """Large arrays are copied out of the library again and again on one line."""
     groups: dict[Any, list[dict[str, Any]]] = {}
     for record in profile.records:

@@ -6,11 +6,15 @@ import functools
 import inspect
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import parse_bytes
 from ..core import hooks
+
+if TYPE_CHECKING:
+    from .contracts import Expectation
+
 
 __all__ = ["check_arguments", "checked"]
 
@@ -23,7 +27,7 @@ def checked(method: Method) -> Method:
     """Check the arguments of a contract before the contract is checked."""
 
     @functools.wraps(method)
-    def contract(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def contract(self: Expectation, *args: int | str, **kwargs: str) -> Any:
         check_arguments(method, args, kwargs)
         return method(self, *args, **kwargs)
 
@@ -67,28 +71,28 @@ def _count(what: str, value: Any) -> None:
         raise ProfilerError(expected(what, "an integer of at least 0", value), hint="it counts calls or rows.")
 
 
-def _name(what: str, value: Any) -> None:
+def _name(what: str, value: str) -> None:
     if not isinstance(value, str) or not value:
         raise ProfilerError(expected(what, "a name", value), hint="names are those of prof.table(), in quotation marks.")
 
 
-def _layer(what: str, value: Any) -> None:
+def _layer(what: str, value: str) -> None:
     if not isinstance(value, str):
         raise ProfilerError(expected(what, "the name of a layer", value),
                             hint="names are those of prof.table(group_by='layer'); '' is what ran in no layer.")
 
 
-def _lane(what: str, value: Any) -> None:
+def _lane(what: str, value: str) -> None:
     if value not in hooks.LANES:
         raise UnknownNameError.of("lane", value, hooks.LANES)
 
 
-def _size(what: str, value: Any) -> None:
+def _size(what: str, value: str) -> None:
     if not parse_bytes(value):
         raise ProfilerError(expected(what, "above 0 bytes", value), hint='write a number and a unit, such as "2 MB".')
 
 
-def _types(what: str, value: Any) -> None:
+def _types(what: str, value: str) -> None:
     sides = value.replace("→", "->").split("->") if isinstance(value, str) else ()
     if len(sides) != 2:
         raise ProfilerError(expected(what, "the storage types of a call", value), hint='write them as "csr, default -> default".')

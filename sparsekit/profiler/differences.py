@@ -56,7 +56,7 @@ def diff(before: Any, after: Any) -> Diff:
     return Diff(_Side(sides[0]), _Side(sides[1]))
 
 
-def _listed(given: Any) -> list[Any]:
+def _listed(given: list[Any] | tuple[Any, ...]) -> list[Any]:
     profiles = list(given) if isinstance(given, (list, tuple)) else [given]
     for profile in profiles:
         if not hasattr(profile, "records") or not hasattr(profile, "wall"):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .event_store import NO_NODE
 from .nesting import depths
 
+if TYPE_CHECKING:
+    from .source import Stored
+
+
 __all__ = ["Brief", "aside"]
 
 
-def aside(data: Any) -> Any:
+def aside(data: Stored) -> Stored:
     """A copy of the data whose records are freed with it; records that exist already stay."""
     return copy.copy(data)
 

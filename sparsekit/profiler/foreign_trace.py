@@ -23,7 +23,7 @@ _LANE_OF_CATEGORY = {"gpu_memcpy": "transfer", "gpu_memset": "transfer", "user_a
                      "gpu_user_annotation": "user", "Trace": "", "MXNET_C_API": "", "ac2g": ""}
 
 
-def read_foreign(document: Any, name: str) -> Stored:
+def read_foreign(document: dict[str, Any], name: str) -> Stored:
     """Turn the parsed content of a trace into the data of a profile.
 
     Parameters
@@ -68,7 +68,7 @@ def _no_trace(name: str) -> FileFormatError:
                            hint="sparsekit reads its own traces, torch.profiler's, MXNet's, and others in Chrome's format.")
 
 
-def _origin(document: Any, events: list[Any]) -> str:
+def _origin(document: dict[str, Any], events: list[Any]) -> str:
     if isinstance(document, dict) and "schemaVersion" in document:
         return "torch.profiler"
     categories = {event.get("cat") for event in events[:5000] if isinstance(event, dict) and isinstance(event.get("cat"), str)}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .event_store import Total
 from .nesting import without_compilation
+
+if TYPE_CHECKING:
+    from .source import Stored
+
 
 __all__ = ["FOLDED", "NOWHERE", "PLACES", "Place", "place_totals", "unplaced"]
 
@@ -23,7 +27,7 @@ class Place(NamedTuple):
     cell: str
 
 
-def place_totals(data: Any) -> dict[Place, Total]:
+def place_totals(data: Stored) -> dict[Place, Total]:
     """Totals by line, of which each belongs to a cell ``In [3]`` or a file; folded events have a row of their own.
 
     Backward operators count for the line of the forward operator that they belong to.
@@ -39,7 +43,7 @@ def place_totals(data: Any) -> dict[Place, Total]:
     return totals
 
 
-def unplaced(data: Any) -> str:
+def unplaced(data: Stored) -> str:
     """The footer of a table by place: which events have no place; empty if all have one."""
     if data.folded:
         return (f"Lines of folded events are not kept: the row {FOLDED} has all of them, and a larger capacity, "

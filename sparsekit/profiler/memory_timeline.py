@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.memory_model import Kind, batch_of, bounds_of, kind_of
 from .batches import Batches, apart_of, batches_of
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+
 
 __all__ = ["Kind", "Lives"]
 
@@ -87,13 +91,13 @@ class Lives:
             return None
         return _highest(self._alive_at(tops), [self._rank(kind) for kind in self.kinds])
 
-    def _begin(self) -> Any:
+    def _begin(self) -> Array:
         counts = np.zeros(len(self.kinds), np.int64)
         for number, count in self.base.items():
             counts[number] += count
         return counts
 
-    def _alive_at(self, places: Any) -> list[dict[int, int]]:
+    def _alive_at(self, places: Array) -> list[dict[int, int]]:
         """How many of each kind were alive at the beginning and after each of these entries of ``order``."""
         counts, done = self._begin(), 0
         found = []

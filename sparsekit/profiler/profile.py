@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import displays
 from ..base.entry import entry
@@ -20,6 +20,10 @@ from .group_by_line import PLACES, Place, place_totals, unplaced
 from .table import Table, aggregate, totals_table
 from .trace import save_trace
 from .what_if import lives_of, what_if
+
+if TYPE_CHECKING:
+    from .advice import Advice
+
 
 __all__ = ["Profile"]
 
@@ -182,7 +186,7 @@ class Profile:
         """Memory as it would be with other types, gradients or batches, worked out without running; see ``WhatIf``."""
         return what_if(self, **changes)
 
-    def advice(self) -> Any:
+    def advice(self) -> Advice:
         """What fixed rules find in this profile: the event, the reason, the expected saving, and where to read on."""
         return advise(self)
 
@@ -311,7 +315,7 @@ class Profile:
         memory = {**self.memory, "gradient_rows": self.gradient_rows}
         return memory if lives is None else {**memory, "lives": lives.plain(memory["at_peak"])}
 
-    def timeline_figure(self, **options: Any) -> Any:
+    def timeline_figure(self, **options: int) -> Any:
         """The static picture of the timeline, with its table."""
         return displays.call("timeline_figure", records=self._brief(), **{"marks": self._instants(), **options})
 
@@ -401,7 +405,7 @@ def _flat(record: dict[str, Any]) -> dict[str, Any]:
             "attrs": ", ".join(f"{name}={value}" for name, value in record["attrs"].items())}
 
 
-def _count(tree: Any, lane: str, layer: str, name: str, types: str, calls: int) -> None:
+def _count(tree: dict[str, Any], lane: str, layer: str, name: str, types: str, calls: int) -> None:
     if lane in VOLATILE:
         return
     names = tree.setdefault(lane, {}).setdefault(layer or "(no layer)", {})

@@ -33,7 +33,7 @@ def active() -> Profiler | None:
     return _active if _active is not None and _active.state == "running" else None
 
 
-def check_options(capacity: Any = CAPACITY, lines: Any = True) -> None:
+def check_options(capacity: int = CAPACITY, lines: bool = True) -> None:
     """Raise unless ``capacity`` is an integer of at least 2 and ``lines`` is True or False.
 
     Raises

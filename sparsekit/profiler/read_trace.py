@@ -8,7 +8,7 @@ import math
 import os
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.entry import entry
 from ..base.errors import DataFileError
@@ -20,6 +20,10 @@ from .foreign_trace import read_foreign
 from .nesting import without_compilation
 from .profile import Profile
 from .source import Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["MAX_BYTES", "MAX_EVENTS", "load_trace"]
 
@@ -76,7 +80,7 @@ def _too_many(name: str, count: int) -> DataFileError:
     return DataFileError(f"{name!r} has {count:,} events, more than {MAX_EVENTS:,}.", hint="profile less at once.")
 
 
-def _read(path: Any, name: str, most: int) -> bytes:
+def _read(path: str, name: str, most: int) -> bytes:
     try:
         with open(path, "rb") as stream:
             packed = stream.read(2) == b"\x1f\x8b"
@@ -271,7 +275,7 @@ class _Reader:
             raise self.wrong(f"{field!r} must be a list")
         return value
 
-    def sample(self, sample: Any) -> list[Any]:
+    def sample(self, sample: list[Any] | Sequence[Any]) -> list[Any]:
         if not isinstance(sample, list) or len(sample) != 3 or not isinstance(sample[2], dict):
             raise self.wrong("a memory sample must be [time, bytes, roles]")
         fields: dict[str, Any] = {"time": sample[0], "bytes": sample[1]}

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_duration
 from ..base.tables import html_table, text_table
+
+if TYPE_CHECKING:
+    from .event_store import Total
+
 
 __all__ = ["COLUMNS", "GROUPS", "SORTS", "Table", "aggregate", "totals_table"]
 
@@ -89,7 +93,7 @@ def aggregate(totals: dict[Any, Any], fields: tuple[str, ...]) -> list[dict[str,
     return [{**dict(zip(fields, name, strict=True)), **_numbers(total)} for name, total in groups.items()]
 
 
-def _numbers(total: Any) -> dict[str, Any]:
+def _numbers(total: Total) -> dict[str, Any]:
     return {"calls": total.calls, "total": total.total / 1000, "self": total.own / 1000,
             "min": total.minimum / 1000, "max": total.maximum / 1000, "mean": total.total / total.calls / 1000,
             "bytes": total.bytes, "flops": total.flops, "dense_flops": total.dense_flops}
@@ -122,7 +126,7 @@ def totals_table(totals: dict[Any, Any], sort_by: str = "self", group_by: str = 
     return Table(columns, found, _cells(shown, fields), footer)
 
 
-def _natural(value: Any) -> Any:
+def _natural(value: float | str) -> Any:
     """What to sort by: ``In [10]`` comes after ``In [9]``."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", value)] if isinstance(value, str) else value
 

@@ -15,12 +15,17 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError
 from ..base.files import written
 from . import describe
 from .event_store import Key, Total
+
+if TYPE_CHECKING:
+    from .profiler import Profiler
+    from .source import Stored
+
 
 __all__ = ["save_trace", "trace_events"]
 
@@ -62,7 +67,7 @@ def save_trace(profile: Any, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def _write(profile: Any, stream: Any, compressed: bool) -> None:
+def _write(profile: Profiler, stream: Any, compressed: bool) -> None:
     if not compressed:
         _write_text(profile, io.TextIOWrapper(stream, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
         return
@@ -71,7 +76,7 @@ def _write(profile: Any, stream: Any, compressed: bool) -> None:
         _write_text(profile, io.TextIOWrapper(packed, encoding="utf-8", errors=LONE, newline="\n", write_through=True))
 
 
-def _write_text(profile: Any, stream: Any) -> None:
+def _write_text(profile: Profiler, stream: Any) -> None:
     data = profile._data()
     stream.write('{"displayTimeUnit": "ms",\n"otherData": ')
     stream.write(_json(_other(data)))
@@ -85,12 +90,12 @@ def _write_text(profile: Any, stream: Any) -> None:
     stream.detach()
 
 
-def _json(value: Any) -> str:
+def _json(value: dict[str, Any]) -> str:
     # Perfetto does not put escaped surrogate pairs together, so characters are written as they are.
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _other(data: Any) -> dict[str, Any]:
+def _other(data: Stored) -> dict[str, Any]:
     """What a reader needs besides events."""
     return {
         "format": FORMAT, "version": VERSION, "environment": data.environment,
@@ -106,7 +111,7 @@ def _total(key: Key, total: Total) -> dict[str, Any]:
     return {**key._asdict(), **{name: getattr(total, name) for name in Total.__slots__}}
 
 
-def trace_events(data: Any) -> Iterator[dict[str, Any]]:
+def trace_events(data: Stored) -> Iterator[dict[str, Any]]:
     """The events of the trace, one plain dict each."""
     yield from _names(data)
     for record in data.records:
@@ -124,7 +129,7 @@ def trace_events(data: Any) -> Iterator[dict[str, Any]]:
         yield _mark(mark)
 
 
-def _names(data: Any) -> Iterator[dict[str, Any]]:
+def _names(data: Stored) -> Iterator[dict[str, Any]]:
     yield {"name": "process_name", "ph": "M", "pid": PROCESS, "tid": 0, "args": {"name": "sparsekit"}}
     threads = sorted({record["thread"] for record in data.records} | {0})
     for thread in threads:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from random import Random
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from ..base.formatting import format_bytes, format_count, format_duration
 from ..core import hooks
 from .profiler import Profiler
 from .table import Table
+
+if TYPE_CHECKING:
+    from ..base.types import Scalar
+
 
 __all__ = ["Comparison", "compare", "ratio_interval"]
 
@@ -141,7 +145,7 @@ def _checked(programs: Any) -> tuple[list[str], list[Callable[[], Any]]]:
     return [str(name) for name in programs], list(programs.values())
 
 
-def _check_numbers(rounds: Any, turn: Any, confidence: Any, least: Any) -> None:
+def _check_numbers(rounds: Scalar, turn: float, confidence: float, least: float) -> None:
     if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)):
         raise ProfilerError(f"rounds must be an integer, got {rounds!r}.", hint="20 is the default.")
     if rounds > MOST_ROUNDS:

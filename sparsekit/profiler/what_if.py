@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,12 @@ from ..base.errors import ProfilerError, UnknownNameError, expected
 from ..base.formatting import format_bytes
 from ..base.memory_model import FLOATS, INDICES, LASTING, Change, Sizes
 from .table import Table
+
+if TYPE_CHECKING:
+    from ..base.types import Scalar
+    from .memory_timeline import Lives
+    from .profile import Profile
+
 
 __all__ = ["CHANGES", "WhatIf", "lives_of", "what_if"]
 
@@ -86,7 +92,7 @@ def what_if(profile: Any, *, index_dtype: str | None = None, value_dtype: str | 
     return WhatIf(lives, Sizes(change, lives.kinds, batch, profile.gradient_rows, bounds, rows, lives.data_sets, lives.apart))
 
 
-def lives_of(profile: Any) -> Any:
+def lives_of(profile: Profile) -> Lives | None:
     """The lives of a profile's arrays, which know its batches; None if it does not hold them."""
     find = profile._data().lives
     lives = None if find is None else find()
@@ -97,7 +103,7 @@ def _values(given: Any) -> list[Any]:
     return list(given.values()) if isinstance(given, Mapping) else [given]
 
 
-def _count(value: Any, least: int) -> bool:
+def _count(value: Scalar, least: int) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
 
 

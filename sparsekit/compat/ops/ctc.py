@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject
-    from ...kernels.types import ArrayModule
+    from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Sparse, Store
 
 
@@ -67,7 +67,7 @@ def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     return [(data[1],), data]
 
 
-def _paths(xp: Any, data: Store, label: Any, lengths: Any, attrs: dict[str, Any]) -> Paths:
+def _paths(xp: ArrayModule, data: Store, label: Any, lengths: Any, attrs: dict[str, Any]) -> Paths:
     steps, batch, classes = data.shape
     lengths = [whole(xp, length, "ctc_loss: the length") for length in lengths]
     data_lengths = lengths.pop(0) if attrs["use_data_lengths"] else xp.full(batch, steps, np.int64)
@@ -132,7 +132,7 @@ def _reversed(xp: ArrayModule, array: Array, lengths: Array, axis: int) -> Array
     return xp.take_along_axis(array, places.T[:, :, None], 0)
 
 
-def _occupancy(xp: Any, scores: Array, paths: Paths) -> tuple[Any, Any, Any]:
+def _occupancy(xp: ArrayModule, scores: Array, paths: Paths) -> tuple[Any, Any, Any]:
     """The loss of each sample, the probability of each place of its path at each time, and the times that count."""
     symbols, data_lengths, label_lengths = paths
     places = xp.arange(symbols.shape[1])
@@ -150,7 +150,7 @@ def _occupancy(xp: Any, scores: Array, paths: Paths) -> tuple[Any, Any, Any]:
     return -total, xp.exp(xp.where(inside, share, -np.inf)), reached
 
 
-def _loss_and_gradient(k: Any, data: Sparse, label: Store, lengths: Shape, attrs: dict[str, Any]) -> tuple[Any, Any]:
+def _loss_and_gradient(k: Kernels, data: Sparse, label: Store, lengths: Shape, attrs: dict[str, Any]) -> tuple[Any, Any]:
     xp = k.xp
     logs = softmax_along(k, wide(data), 2, log=True)
     paths = _paths(xp, data, label, lengths, attrs)
@@ -190,7 +190,7 @@ steps and labels count.  A label that no alignment reaches has an infinite loss 
 
 
 @ctc_loss.forward("default, default, default?, default? -> default, default")
-def _(k: Any, data: Any, label: Array, *rest: Any) -> Any:
+def _(k: Kernels, data: Any, label: Array, *rest: Any) -> Any:
     floating("CTCLoss", data)
     loss, gradient = _loss_and_gradient(k, data, label, rest[:-1], rest[-1])
     return loss.astype(data.dtype, copy=False), gradient.astype(data.dtype, copy=False)

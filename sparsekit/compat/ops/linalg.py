@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject
-    from ...kernels.types import Kernels
+    from ...kernels.types import ArrayModule, Kernels
 
 
 
@@ -43,14 +43,14 @@ syrk = Op("_linalg_syrk", "A", attrs={"transpose": False, "alpha": 1.0}, shape=_
 
 
 @syrk.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     real([x.dtype], attrs)
     turned = bool(attrs["transpose"])
     return product(k.xp, x, x, {"transpose_a": turned, "transpose_b": not turned}) * x.dtype.type(attrs["alpha"])
 
 
 @syrk.gradient
-def _(F: Any, g: Any, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     both = g + turn(F, g)
     left, right = (A, both) if attrs["transpose"] else (both, A)
     return F.linalg_gemm2(left, right, alpha=attrs["alpha"])
@@ -98,13 +98,13 @@ potri = decomposition("potri", "``(A Aᵀ)⁻¹`` for a lower triangular A: the 
 
 
 @potri.forward("default -> default")
-def _(k: Any, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     inverse = _solved(lambda: k.xp.linalg.inv(k.xp.tril(checked(x))), "linalg_potri", "its diagonal must have no zeros.")
     return product(k.xp, inverse, inverse, {"transpose_a": True, "transpose_b": False})
 
 
 @potri.gradient
-def _(F: Any, g: Any, A: ArrayObject, B: Any, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, B: Any, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     both = F.linalg_gemm2(F.linalg_gemm2(B, g + turn(F, g)), B)
     return F.negative(F._triangle(F.linalg_gemm2(both, F._triangle(A))))
 
@@ -127,7 +127,7 @@ def triangular(name: str, doc: str, saves: tuple[str, ...]) -> Op:
                              + [([matrix_sample(1, batch=True), matrix_sample(2, batch=True)], {})])
 
 
-def _triangle_of(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+def _triangle_of(xp: ArrayModule, x: Any, attrs: dict[str, Any]) -> Any:
     made = xp.tril(x) if attrs["lower"] else xp.triu(x)
     return made.swapaxes(-1, -2) if attrs["transpose"] else made
 
@@ -196,7 +196,7 @@ inverse = decomposition("inverse", "Inverses of square matrices; a singular one 
 
 
 @inverse.forward("default -> default")
-def _(k: Any, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return _solved(lambda: k.xp.linalg.inv(checked(x)), "linalg_inverse", "the matrix has no inverse.")
 
 
@@ -219,7 +219,7 @@ det = decomposition("det", "Determinants of square matrices.  The gradient needs
 
 
 @det.forward("default -> default")
-def _(k: Any, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return k.xp.asarray(k.xp.linalg.det(checked(x)), dtype=x.dtype).reshape(x.shape[:-2] or (1,))
 
 
@@ -231,7 +231,7 @@ slogdet = decomposition("slogdet", "Signs, and logarithms of the absolute values
 
 
 @slogdet.forward("default -> default...")
-def _(k: Any, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return tuple(k.xp.asarray(part, dtype=x.dtype).reshape(x.shape[:-2] or (1,)) for part in k.xp.linalg.slogdet(checked(x)))
 
 
@@ -253,7 +253,7 @@ gelqf = decomposition("gelqf", "``A = L Q`` for matrices with at least as many c
 
 
 @gelqf.forward("default -> default...")
-def _(k: Any, x: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     turned, triangle = k.xp.linalg.qr(k.xp.swapaxes(checked(x), -1, -2))
     return tuple(k.xp.ascontiguousarray(k.xp.swapaxes(part, -1, -2)) for part in (turned, triangle))
 
@@ -277,7 +277,7 @@ syevd = decomposition("syevd", "``A = Uᵀ diag(L) U`` for symmetric A: the list
 
 
 @syevd.forward("default -> default...")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     even = (checked(x) + k.xp.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
     values, columns = _solved(lambda: k.xp.linalg.eigh(even), "linalg_syevd", "the matrix must be finite.")
     rows = k.xp.ascontiguousarray(k.xp.swapaxes(columns, -1, -2))
@@ -286,7 +286,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @syevd.gradient
-def _(F: Any, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, A: ArrayObject, out: ArrayObject, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     U, L = out
     middle = None if g[1] is None else F.linalg_makediag(g[1])
     if g[0] is not None:

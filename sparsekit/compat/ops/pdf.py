@@ -15,10 +15,12 @@ from ...ops.elementwise.unary import _gammaln, from_scipy
 from ...ops.neural.softmax import floating, wide
 
 if TYPE_CHECKING:
-    from ...base.types import Array
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Shape
     from ...core.types import ArrayFunctions, ArrayObject
-    from ...kernels.types import ArrayModule
-    from ...storage.types import Store
+    from ...kernels.types import ArrayModule, Kernels
+    from ...storage.types import Sparse, Store
 
 
 __all__ = ["DENSITIES"]
@@ -51,7 +53,7 @@ def _general_log(xp: ArrayModule, x: Array, mu: Array, alpha: Array) -> Any:
     return _binomial_log(xp, x, 1 / alpha, 1 / (mu * alpha + 1))
 
 
-def _general_slopes(xp: Any, x: Any, mu: Any, alpha: Any) -> Any:
+def _general_slopes(xp: ArrayModule, x: Any, mu: Any, alpha: Any) -> Any:
     p = 1 / (mu * alpha + 1)
     _, by_k, by_p = _binomial_slopes(xp, x, 1 / alpha, p)
     return None, -by_p * alpha * p * p, -by_k / (alpha * alpha) - by_p * mu * p * p
@@ -95,7 +97,7 @@ def _shape(name: str) -> Callable[..., Any]:
     """Parameters match the leftmost axes of the sample; a Dirichlet's keep the last axis as well."""
     kept = 1 if name == "dirichlet" else 0
 
-    def shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    def shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
         sample, first = tuple(shapes[0]), tuple(shapes[1])
         count = len(first) - kept
         fits = count >= 0 and sample[:count] == first[:count] and (not kept or (
@@ -123,7 +125,7 @@ def _declare(name: str, density: Density) -> None:
             doc=f"The density of {density.doc}.\n\nIts logarithm with ``is_log=True``.")
 
     @op.forward(f"{', '.join(['default'] * len(inputs))} -> default")
-    def _(k: Any, sample: Store, *rest: Any) -> Any:
+    def _(k: Kernels, sample: Store, *rest: Any) -> Any:
         floating(op.name, sample, *rest[:-1])
         x = wide(sample)
         made = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in rest[:-1]]))
@@ -136,7 +138,7 @@ def _declare(name: str, density: Density) -> None:
                               for op_result in [np.ones(op.shape([array.shape for array in arrays], {}), np.float32)]])
 
     @back.forward(f"{', '.join(['default'] * (len(inputs) + 1))} -> default...")
-    def _(k: Any, g: Any, sample: Any, *rest: Any) -> Any:
+    def _(k: Kernels, g: Sparse, sample: Any, *rest: Any) -> Any:
         x, parameters = wide(sample), [wide(store) for store in rest[:-1]]
         slopes = density.slopes(k.xp, x, *_spread(name, x, parameters))
         g = wide(g).reshape((*x.shape[:-1], 1)) if name == "dirichlet" else wide(g)

@@ -223,7 +223,7 @@ def _apart(shapes: Sequence[Shape], place: int) -> tuple[int, ...]:
 
 
 @khatri_rao.forward("default... -> default")
-def _(k: Any, *stores: Any) -> Any:
+def _(k: Kernels, *stores: Any) -> Any:
     shapes = [x.shape for x in stores[:-1]]
     out = fresh(k.xp, stores[0]).reshape(_apart(shapes, 0))
     for place, x in enumerate(stores[1:-1], 1):

@@ -65,7 +65,7 @@ def make_batch(dataset: Any, rows: Sequence[Any], batchify: Any) -> Any:
     return (batchify or default_batchify_fn)([dataset[row] for row in (numbers.tolist() if whole else rows)])
 
 
-def _packed(value: Any) -> tuple[bytes, list[Any]]:
+def _packed(value: object) -> tuple[bytes, list[Any]]:
     """An object as bytes, and apart from them the memory of its arrays."""
     file = io.BytesIO()
     buffers: list[Any] = []

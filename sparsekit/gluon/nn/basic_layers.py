@@ -151,7 +151,7 @@ class Embedding(HybridBlock):
         ``lazy_update`` changes no others.
     """
 
-    def __init__(self, input_dim: int, output_dim: int, dtype: str = "float32", weight_initializer: Any = None,
+    def __init__(self, input_dim: int, output_dim: int, dtype: str = "float32", weight_initializer: object = None,
                  sparse_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         input_dim, output_dim = whole("input_dim", input_dim), whole("output_dim", output_dim)

@@ -239,7 +239,7 @@ class RNNCell(_Gated):
     """
 
     def __init__(self, hidden_size: int, activation: object = "tanh", i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: Any = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: str = "zeros",
+                 h2h_weight_initializer: object = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: str = "zeros",
                  input_size: int = 0, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(1, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)

@@ -195,7 +195,7 @@ class _RNNLayer(HybridBlock):
         output = made[0] if self._layout == "TNC" else F.swapaxes(made[0], dim1=0, dim2=1)
         return output, [made[place] for place in range(1, len(states) + 1)]
 
-    def _packed(self, F: Any, parameters: dict[str, Any]) -> Any:
+    def _packed(self, F: ModuleType, parameters: dict[str, Any]) -> Any:
         """All parameters in one vector: weights, then biases."""
         kinds = [("weight", kind) for kind in ("i2h", "h2h", *(["h2r"] if self._projection_size else []))], [
             ("bias", kind) for kind in ("i2h", "h2h")]
@@ -203,7 +203,7 @@ class _RNNLayer(HybridBlock):
                  for direction in "lr"[:self._dir] for what, kind in pairs]
         return F._internal._rnn_param_concat(*[F.reshape(parameters[name], shape=(-1,)) for name in names], dim=0)
 
-    def _check_states(self, inputs: Any, states: Any) -> None:
+    def _check_states(self, inputs: NDArray, states: Sequence[NDArray]) -> None:
         wanted = [info["shape"] for info in self.state_info(inputs.shape[self._layout.find("N")])]
         if [tuple(state.shape) for state in states] != wanted:
             raise ShapeError(f"Invalid recurrent state shape. Expecting {', '.join(map(str, wanted))}, got "

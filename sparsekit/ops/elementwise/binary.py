@@ -39,7 +39,7 @@ def _number(dtype: DTypeLike, value: float) -> Any:
     return np.asarray(value).astype(dtype)[()]
 
 
-def add_row_sparse(k: Any, left: RowSparse, right: RowSparse, factor: float) -> RowSparse:
+def add_row_sparse(k: Kernels, left: RowSparse, right: RowSparse, factor: float) -> RowSparse:
     """``left + factor * right``; the result stores the union of the rows."""
     rows, width = left.indices.shape[0] + right.indices.shape[0], _width(left.shape)
     dtype = left.dtype
@@ -51,7 +51,7 @@ def add_row_sparse(k: Any, left: RowSparse, right: RowSparse, factor: float) -> 
     return RowSparse(data[:count].reshape(count, *left.shape[1:]), indices[:count], left.shape, check=False)
 
 
-def add_csr(k: Any, left: CSR, right: CSR, factor: float) -> CSR:
+def add_csr(k: Kernels, left: CSR, right: CSR, factor: float) -> CSR:
     """``left + factor * right``; the result stores the union of the places."""
     room = left.data.shape[0] + right.data.shape[0]
     dtype = np.result_type(left.dtype, right.dtype)
@@ -67,7 +67,7 @@ def _negated(xp: ArrayModule, x: Array) -> Array:
     return xp.subtract(x.dtype.type(0), x)
 
 
-def _add_to_dense(k: Any, out: Any, sparse: Any, factor: float) -> Any:
+def _add_to_dense(k: Kernels, out: Any, sparse: Any, factor: float) -> Any:
     factor = _number(out.dtype, factor)
     if isinstance(sparse, CSR):
         k.csr_add_dense(sparse.data, sparse.indices, sparse.indptr, factor, out)
@@ -143,17 +143,17 @@ def _values_at(k: Kernels, sparse: CSR, dense: Any) -> Any:
 
 
 @elemwise_mul.forward("csr, default -> csr")
-def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
     return on_data(left, left.data * _values_at(k, left, right))
 
 
 @elemwise_mul.forward("default, csr -> csr")
-def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
     return on_data(right, _values_at(k, right, left) * right.data)
 
 
 @elemwise_mul.forward("csr, csr -> csr")
-def _(k: Any, left: CSR, right: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, left: CSR, right: CSR, attrs: Attrs) -> Any:
     room = min(left.data.shape[0], right.data.shape[0])
     data = k.xp.empty(room, np.result_type(left.dtype, right.dtype))
     indices = k.xp.empty(room, index_type(0, left.indices, right.indices))
@@ -175,7 +175,7 @@ def _(k: Kernels, left: Array, right: Array, attrs: Attrs, out: Array | None = N
     return divide(k.xp, left, right, out)
 
 
-def divide(xp: Any, left: Any, right: Any, out: Any = None) -> Any:
+def divide(xp: ArrayModule, left: Any, right: Any, out: Any = None) -> Any:
     """The quotient; of integers, without its fraction, and zero where the divisor is zero."""
     if left.dtype.kind == "f" or right.dtype.kind == "f":
         return xp.divide(left, right, out=out)
@@ -206,7 +206,7 @@ def broadcasting(name: str, function: Callable[..., Any], gradient: Any, doc: st
             aliases=(name.removeprefix("broadcast"),) if aliases is None else aliases, **declared)
 
     @op.forward("default, default -> default")
-    def _(k: Any, left: Array, right: Array, attrs: Attrs) -> Any:
+    def _(k: Kernels, left: Array, right: Array, attrs: Attrs) -> Any:
         return function(k.xp, left, right)
 
     op.gradient(gradient)
@@ -217,7 +217,7 @@ def _sum_to(F: ArrayFunctions, g: Any, like: ArrayObject) -> Any:
     return g if g.shape == like.shape else F._sum_to(g, shape=tuple(like.shape))
 
 
-def _divide(xp: Any, left: Any, right: Shape) -> Any:
+def _divide(xp: ArrayModule, left: Any, right: Shape) -> Any:
     return divide(xp, left, right)
 
 
@@ -253,7 +253,7 @@ def _pieces(other: Any, shape: tuple[int, ...]) -> tuple[bool, Any] | None:
     return None
 
 
-def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
+def _scale(k: Any, left: CSR, right: Any, attrs: Attrs, invert: bool) -> Any:
     left = broadcast_csr(k, left, infer.broadcast_shapes(tuple(left.shape), right.shape))
     found = _pieces(right, left.shape)
     if found is None:
@@ -272,16 +272,16 @@ def _scale(k: Any, left: CSR, right: Any, attrs: Any, invert: bool) -> Any:
 
 
 @broadcast_mul.forward("csr, default -> csr")
-def _(k: Any, left: CSR, right: Array, attrs: Any) -> Any:
+def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> Any:
     return _scale(k, left, right, attrs, invert=False)
 
 
 @broadcast_div.forward("csr, default -> csr")
-def _(k: Any, left: CSR, right: Array, attrs: Any) -> Any:
+def _(k: Kernels, left: CSR, right: Array, attrs: Attrs) -> Any:
     return _scale(k, left, right, attrs, invert=True)
 
 
-def _spread(k: Any, dense: Any, shape: tuple[int, ...]) -> Any:
+def _spread(k: Kernels, dense: Any, shape: tuple[int, ...]) -> Any:
     out = k.xp.empty(shape, dense.dtype)
     out[...] = dense
     return out
@@ -289,14 +289,14 @@ def _spread(k: Any, dense: Any, shape: tuple[int, ...]) -> Any:
 
 for _op, _factor in ((broadcast_add, 1), (broadcast_sub, -1)):
     @_op.forward("csr, default -> default")
-    def _(k: Any, left: CSR, right: Array, attrs: Attrs, _factor: int = _factor) -> Any:
+    def _(k: Kernels, left: CSR, right: Array, attrs: Attrs, _factor: int = _factor) -> Any:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != left.shape:
             return densify(left, k.xp) + right if _factor > 0 else densify(left, k.xp) - right
         return _add_to_dense(k, _spread(k, right if _factor > 0 else _negated(k.xp, right), shape), left, 1)
 
     @_op.forward("default, csr -> default")
-    def _(k: Any, left: Array, right: CSR, attrs: Attrs, _factor: int = _factor) -> Any:
+    def _(k: Kernels, left: Array, right: CSR, attrs: Attrs, _factor: int = _factor) -> Any:
         shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
         if shape != right.shape:
             return left + densify(right, k.xp) if _factor > 0 else left - densify(right, k.xp)
@@ -331,7 +331,7 @@ broadcasting("broadcast_minimum", lambda xp, a, b: xp.minimum(a, b), lambda F, g
     want[0] and _sum_to(F, g * F.broadcast_lesser_equal(lhs, rhs), lhs),
     want[1] and _sum_to(F, g * F.broadcast_greater(lhs, rhs), rhs)), "Smaller of two, with broadcasting.")
 
-def power(xp: Any, left: Any, right: Any) -> Any:
+def power(xp: ArrayModule, left: Any, right: Any) -> Any:
     """The power; of integers, without its fraction."""
     if left.dtype.kind == "f" or right.dtype.kind == "f" or not (right < 0).any():
         return xp.power(left, right)
@@ -352,7 +352,7 @@ broadcasting("broadcast_power", power, lambda F, g, lhs, rhs, out, attrs, want: 
     sample=lambda: [([np.abs(samples.grid()) + 0.5, samples.grid(1, 5, seed=1)], {})])
 
 
-def modulo(xp: Any, left: Array, right: Array) -> Any:
+def modulo(xp: ArrayModule, left: Array, right: Array) -> Any:
     """The remainder with the divisor's sign; zero where the divisor is zero, as in MXNet."""
     return xp.where(right == 0, 0, xp.mod(left, right))
 
@@ -393,11 +393,11 @@ def backward_of(name: str, function: Callable[..., Any], second: Callable[..., A
 
     if zero:
         @op.forward("default, row_sparse -> row_sparse")
-        def _(k: Any, g: Array, x: RowSparse, attrs: Attrs) -> Any:
+        def _(k: Kernels, g: Array, x: RowSparse, attrs: Attrs) -> Any:
             return on_data(x, function(k.xp, g[x.indices], x.data))
 
         @op.forward("default, csr -> csr")
-        def _(k: Any, g: Any, x: Any, attrs: Attrs) -> Any:
+        def _(k: Kernels, g: Array, x: Any, attrs: Attrs) -> Any:
             return on_data(x, function(k.xp, _values_at(k, x, g), x.data))
 
         @op.forward("row_sparse, row_sparse -> row_sparse")
@@ -424,7 +424,7 @@ def _sigmoid_slope(xp: ArrayModule, g: Array, y: Array) -> Store:
 
 backward_of("_sigmoid_backward", _sigmoid_slope, lambda F, y: y * -2.0 + 1,
             "``g * y * (1 - y)``: the gradient of the logistic function, from its output.")
-def _relu_slope(xp: Any, g: Any, y: Any) -> Any:
+def _relu_slope(xp: Any, g: Store, y: Any) -> Any:
     out = g * (y > 0)
     if y.dtype.kind != "f":
         return out

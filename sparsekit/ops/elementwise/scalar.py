@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
+    from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
 
 
@@ -39,11 +40,11 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
     op = Op(name, "data", attrs={"scalar": REQUIRED}, shape=infer.unchanged, sample=samples.scalars(*values, low=low), doc=doc,
             saves=saves)
 
-    def of(xp: Any, values: Any, attrs: Any) -> Any:
+    def of(xp: ArrayModule, values: Any, attrs: Attrs) -> Any:
         return function(xp, values, _fitting(attrs["scalar"], values.dtype))
 
     @op.forward("default -> default")
-    def _(k: Any, x: Any, attrs: Any, out: Array | None = None) -> Any:
+    def _(k: Kernels, x: Any, attrs: Attrs, out: Array | None = None) -> Any:
         result = of(k.xp, x, attrs)
         return result if result.dtype == x.dtype else result.astype(x.dtype)
 
@@ -51,12 +52,12 @@ def with_scalar(name: str, function: Callable[..., Any], gradient: Any, doc: str
         when = {} if keeps is True else {"scalar": keeps}
         for stype in ("row_sparse", "csr"):
             @op.forward(f"{stype} -> {stype}", **when)
-            def _(k: Any, x: Any, attrs: Any) -> Any:
+            def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
                 return on_data(x, of(k.xp, x.data, attrs).astype(x.dtype, copy=False))
 
     if keeps is not True:
         @op.forward("row_sparse|csr -> default")
-        def _(k: Any, x: Any, attrs: Any) -> Any:
+        def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
             return filled(k, x, name, lambda values: of(k.xp, values, attrs).astype(x.dtype, copy=False))
 
     op.gradient(gradient)

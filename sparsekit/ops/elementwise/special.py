@@ -53,7 +53,7 @@ function_of("_polygamma", lambda xp, x, attrs: _polygamma(xp, attrs["order"], x)
             "Derivatives of the logarithm of the gamma function: ``order`` 0 is the first, digamma.", {"order": 0})
 
 
-def _smooth(xp: Any, x: Any, attrs: dict[str, Any]) -> Any:
+def _smooth(xp: ArrayModule, x: Any, attrs: dict[str, Any]) -> Any:
     square = float(attrs["scalar"]) ** 2
     x = real(x)
     size = xp.abs(x)
@@ -89,7 +89,7 @@ function_of("_contrib_quadratic", lambda xp, x, attrs: (attrs["a"] * real(x) + a
 
 
 @find("_contrib_quadratic").forward("csr -> csr", c=0)
-def _(k: Kernels, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     made = (attrs["a"] * real(x.data) + attrs["b"]) * real(x.data)
     return on_data(x, made.astype(x.dtype, copy=False))
 

@@ -70,7 +70,7 @@ def unary(
     if zero:
         for stype in ("row_sparse", "csr"):
             @op.forward(f"{stype} -> {stype}")
-            def _(k: Any, x: Store, attrs: Any) -> Any:
+            def _(k: Kernels, x: Store, attrs: Attrs) -> Any:
                 return on_data(x, values(k, x.data, attrs))
 
     if gradient is None:
@@ -108,7 +108,7 @@ def from_scipy(name: str) -> Callable[..., Any]:
 _erf, _gamma, _gammaln = from_scipy("erf"), from_scipy("gamma"), from_scipy("gammaln")
 
 
-def _sigmoid(xp: Any, x: Any) -> Any:
+def _sigmoid(xp: ArrayModule, x: Any) -> Any:
     kind = x.dtype if x.dtype.kind == "f" else np.dtype(np.float32)
     y = xp.negative(x.astype(kind if kind.itemsize > 2 else np.float32, copy=False))  # exp(12) is infinite in float16
     xp.exp(y, out=y)
@@ -121,7 +121,7 @@ def real(x: Any) -> Any:
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
-def _softplus(xp: Any, x: Any) -> Any:
+def _softplus(xp: ArrayModule, x: Any) -> Any:
     x = real(x)
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 

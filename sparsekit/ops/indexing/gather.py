@@ -141,7 +141,7 @@ scatter_set = Op("_scatter_set_nd", "lhs rhs indices", attrs={"shape": None}, dt
 
 
 @scatter_set.forward("default, default, default -> default")
-def _(k: Any, x: Array, values: Any, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, values: Any, indices: Array, attrs: Attrs) -> Any:
     out = fresh(k.xp, x)
     places = places_of(k.xp, indices, out.shape)
     _put_last(k, out, places, values.reshape(places[0].shape + out.shape[len(places):]))
@@ -153,7 +153,7 @@ scatter_set.gradient(lambda F, g, lhs, rhs, indices, out, attrs, want: (
     want[1] and F._view(F.gather_nd(g, indices), shape=tuple(rhs.shape)), None))
 
 
-def _rows(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _rows(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     if len(shapes[0]) != 2 or any(math.prod(shape) != shapes[0][0] for shape in shapes[1:]):
         raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not fit.", hint="give a matrix, and one entry a row.")
     return (int(shapes[0][0]),)
@@ -166,7 +166,7 @@ batch_take = Op("batch_take", "a indices", shape=_rows, dtype=first_dtype, cost=
 
 
 @batch_take.forward("default, default -> default")
-def _(k: Any, x: Any, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Any, indices: Array, attrs: Attrs) -> Any:
     places = inside(k, indices.reshape(-1), x.shape[1], CLIP, "batch_take: the index")
     return x[k.xp.arange(x.shape[0]), places]
 
@@ -182,7 +182,7 @@ fill = Op("fill_element_0index", "lhs mhs rhs", shape=lambda shapes, attrs: _row
 
 
 @fill.forward("default, default, default -> default")
-def _(k: Any, x: Any, values: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, values: Any, indices: Any, attrs: Attrs) -> Any:
     out = fresh(k.xp, x)
     places, = places_of(k.xp, indices.reshape(1, -1), x.shape[1:], negative=False)
     out[k.xp.arange(x.shape[0]), places] = values.reshape(-1)
@@ -202,7 +202,7 @@ one_hot = Op("one_hot", "indices", attrs={"depth": REQUIRED, "on_value": 1.0, "o
 
 
 @one_hot.forward("default -> default")
-def _(k: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, indices: Any, attrs: Attrs) -> Any:
     out = k.xp.full((indices.size, int(attrs["depth"])), attrs["off_value"], attrs["dtype"])
     flat = whole(k.xp, indices.reshape(-1), "one_hot: the index")
     rows = k.xp.flatnonzero((flat >= 0) & (flat < attrs["depth"]))
@@ -246,14 +246,14 @@ unravel = Op("unravel_index", "data", attrs={"shape": REQUIRED}, shape=lambda sh
 
 
 @unravel.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     shape, rest, rows = tuple(attrs["shape"]), whole(k.xp, x, "unravel_index: the place"), []
     for axis, step in enumerate(_steps(shape)):
         rows.append(rest // max(step, 1) if axis == 0 else rest // max(step, 1) % max(shape[axis], 1))
     return k.xp.stack(rows).astype(x.dtype)
 
 
-def _copied(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _copied(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     old, index, new = (tuple(shape) for shape in shapes)
     if len(index) != 1 or new != (*index, *old[1:]):
         raise ShapeError(f"rows of shape {new} do not replace {index} rows of shape {old}.", hint="give one row an index.")
@@ -269,7 +269,7 @@ index_copy = Op("_contrib_index_copy", "old_tensor index_vector new_tensor", sha
 
 
 @index_copy.forward("default, default, default -> default")
-def _(k: Any, old: Array, index: Array, new: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, old: Array, index: Array, new: Array, attrs: Attrs) -> Any:
     out = fresh(k.xp, old)
     _put_last(k, out, places_of(k.xp, index.reshape(1, -1), old.shape, negative=False), new)
     return out
@@ -331,7 +331,7 @@ index = Op("_index", "data places", attrs={"key": REQUIRED}, shape=_indexed_shap
 
 
 @index.forward("default, default -> default")
-def _(k: Any, x: Any, places: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, places: Any, attrs: Attrs) -> Any:
     shape = _indexed(x.shape, on_host(places), attrs["key"])  # checks the bounds, which cupy does not
     try:
         return k.xp.ascontiguousarray(x[with_places(attrs["key"], places)]).reshape(shape)
@@ -351,7 +351,7 @@ index_add = Op("_index_add", "data places", attrs={"key": REQUIRED, "shape": REQ
 
 
 @index_add.forward("default, default -> default")
-def _(k: Any, x: Array, places: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, places: Array, attrs: Attrs) -> Any:
     out, key = k.xp.zeros(attrs["shape"], x.dtype), with_places(attrs["key"], places)
     k.xp.add.at(out, key, x.reshape(out[key].shape))
     return out
@@ -390,14 +390,14 @@ assign_scalar = Op("_slice_assign_scalar", "data", attrs={"scalar": 0.0, "begin"
 
 
 @assign.forward("default, default -> default")
-def _(k: Any, x: Any, values: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, values: Any, attrs: Any) -> Any:
     out = fresh(k.xp, x)
     out[_box(x.shape, attrs)] = values
     return out
 
 
 @assign_scalar.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Any) -> Any:
     out = fresh(k.xp, x)
     out[_box(x.shape, attrs)] = attrs["scalar"]
     return out

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject
-    from ...kernels.types import Kernels
+    from ...kernels.types import ArrayModule, Kernels
 
 
 __all__ = ["decode"]
@@ -37,7 +37,7 @@ def decode(key: Any) -> Any:
     return tuple(decode(part) for part in key) if isinstance(key, tuple) else key
 
 
-def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     try:
         return tuple(np.broadcast_to(np.int8(0), shapes[0])[decode(attrs["key"])].shape) or (1,)
     except IndexError as error:
@@ -53,7 +53,7 @@ getitem = Op("_getitem", "data", attrs={"key": REQUIRED}, shape=_shape, cost=cos
 
 
 @getitem.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     made = x[decode(attrs["key"])]
     if made.ndim == 0:
         if not isinstance(made, k.xp.ndarray):  # a number: taken once more as an array, which is a view
@@ -71,7 +71,7 @@ placed = Op("_setitem_zeros", "data", attrs={"key": None, "shape": None}, cost=c
 
 
 @placed.forward("default -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     out = k.xp.zeros(attrs["shape"], x.dtype)
     key = decode(attrs["key"])
     out[key] = x.reshape(out[key].shape)
@@ -97,7 +97,7 @@ pick = Op("pick", "data index", attrs={"axis": -1, "keepdims": False, "mode": CL
               "Fractions are cut off, NaN is refused.  Clipping because ``mode`` is left out gives an ``IndexWarning``.")
 
 
-def _at(k: Any, index: Any, axis: int, shape: tuple[int, ...], mode: str) -> Any:
+def _at(k: Kernels, index: Any, axis: int, shape: tuple[int, ...], mode: str) -> Any:
     axis %= len(shape)
     size = shape[axis]
     if index.size != math.prod(shape) // max(1, size):
@@ -126,7 +126,7 @@ pick_backward = Op("_pick_backward", "data index", attrs={"axis": -1, "mode": "c
 
 
 @pick_backward.forward("default, default -> default")
-def _(k: Any, g: Any, index: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, index: Any, attrs: Attrs) -> Any:
     out = k.xp.zeros(attrs["shape"], g.dtype)
     at, axis = _at(k, index, attrs["axis"], attrs["shape"], attrs["mode"])
     k.xp.put_along_axis(out, at, g.reshape(at.shape), axis)
@@ -149,7 +149,7 @@ clip = Op("clip", "data", attrs={"a_min": REQUIRED, "a_max": REQUIRED}, shape=_c
           doc="Values bounded to a_min … a_max.")
 
 
-def _bounded(xp: Any, x: Any, attrs: Any) -> Any:
+def _bounded(xp: ArrayModule, x: Any, attrs: Attrs) -> Any:
     """The values within the bounds, which are first brought within what an integer type holds."""
     low, high = attrs["a_min"], attrs["a_max"]
     if x.dtype.kind != "f":
@@ -159,13 +159,13 @@ def _bounded(xp: Any, x: Any, attrs: Any) -> Any:
 
 
 @clip.forward("default -> default")
-def _(k: Any, x: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     return _bounded(k.xp, x, attrs)
 
 
 for _stype in ("row_sparse", "csr"):
     @clip.forward(f"{_stype} -> {_stype}", a_min=Beyond("not positive"), a_max=Beyond("not negative"))
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
         return on_data(x, _bounded(k.xp, x.data, attrs))
 
 

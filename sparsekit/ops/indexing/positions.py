@@ -18,6 +18,7 @@ from ...storage.check import on_host
 
 if TYPE_CHECKING:
     from ...base.types import Array
+    from ...kernels.types import ArrayModule
 
 
 __all__ = ["CLIP", "MODES", "inside", "whole"]
@@ -131,7 +132,7 @@ def _shown(number: Array) -> str:
     return str(int(number)) if abs(float(number)) < 1e18 else f"{float(number):g}"
 
 
-def _inside_on_device(xp: Any, values: Any, size: int, mode: str, what: str) -> Any:
+def _inside_on_device(xp: ArrayModule, values: Any, size: int, mode: str, what: str) -> Any:
     """The same on a GPU, which is synchronized only if errors are raised."""
     if mode == "raise" or config.indices == "error":
         found = inside(_HOST, on_host(values), size, mode, what)

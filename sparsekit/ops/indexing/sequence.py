@@ -16,7 +16,7 @@ from .positions import whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Attrs, Shape
+    from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject
     from ...storage.types import Sparse
@@ -130,7 +130,7 @@ last_backward = Op(
 
 
 @last_backward.forward("default, default? -> default")
-def _(k: Any, g: Any, *rest: Any) -> Any:
+def _(k: Any, g: Array, *rest: Any) -> Any:
     out = k.xp.zeros(rest[-1]["shape"], g.dtype)
     out[_last_places(k.xp, out, rest[:-1], rest[-1]["axis"])] = g
     return out

@@ -234,7 +234,7 @@ def _(F: Any, g: Any, data: ArrayObject, out: ArrayObject, attrs: Any, want: Any
 
 # take
 
-def numbers_in(k: Any, indices: Indices, size: int, mode: str) -> Any:
+def numbers_in(k: Kernels, indices: Indices, size: int, mode: str) -> Any:
     """Indices as int64 inside ``size``, by clipping, wrapping or raising."""
     if mode not in MODES:
         raise UnknownNameError.of("mode of take", mode, MODES)
@@ -270,7 +270,7 @@ def _row_of_indices(indices: Array) -> None:
 
 
 @take.forward("default, default -> default")
-def _(k: Any, x: Array, indices: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, indices: Array, attrs: Attrs) -> Any:
     axis = axis_of(attrs["axis"], x.ndim)
     return k.xp.take(x, numbers_in(k, indices, x.shape[axis], attrs["mode"]), axis=axis)
 
@@ -284,7 +284,7 @@ def _(k: Kernels, x: CSR, indices: Array, attrs: Attrs) -> Any:
 
 
 @take.forward("row_sparse, default -> row_sparse")
-def _(k: Any, x: Any, indices: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Any, indices: Array, attrs: Attrs) -> Any:
     _row_of_indices(indices)
     axis = axis_of(attrs["axis"], len(x.shape))
     wanted = numbers_in(k, indices, x.shape[axis], attrs["mode"])
@@ -330,7 +330,7 @@ def _rows_added(k: Kernels, g: Array, rows: Any, shape: tuple[int, ...], count: 
 
 
 @take_backward.forward("default, default -> row_sparse", sparse=True)
-def _(k: Any, g: Array, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, indices: Any, attrs: Attrs) -> Any:
     shape = attrs["shape"]
     rows, ranks = k.unique_with_rank(numbers_in(k, indices, shape[0], attrs["mode"]).reshape(-1))
     return RowSparse(_rows_added(k, g, ranks, shape, rows.shape[0]), rows, shape, check=False)
@@ -348,7 +348,7 @@ def _(k: Kernels, g: Array, indices: Array, attrs: Attrs) -> Any:
 
 
 @take_backward.forward("csr, default -> csr")
-def _(k: Any, g: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: CSR, indices: Any, attrs: Attrs) -> Any:
     wanted = numbers_in(k, indices, attrs["shape"][attrs["axis"]], attrs["mode"])
     row, column = row_ids(g, k.xp), g.indices
     row, column = (row, wanted[column]) if attrs["axis"] else (wanted[row], column)
@@ -356,7 +356,7 @@ def _(k: Any, g: Any, indices: Any, attrs: Any) -> Any:
 
 
 @take_backward.forward("row_sparse, default -> row_sparse")
-def _(k: Any, g: Any, indices: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: RowSparse, indices: Any, attrs: Attrs) -> Any:
     shape, axis = attrs["shape"], attrs["axis"]
     wanted = numbers_in(k, indices, shape[axis], attrs["mode"])
     if axis == 0:
@@ -437,7 +437,7 @@ def _(k: Kernels, x: Array, rows: Array, columns: Array, attrs: Attrs) -> Any:
 
 
 @place_values.forward("default, default, default -> csr", stype="csr")
-def _(k: Any, x: Array, rows: Array, columns: Array, attrs: Any) -> CSR:
+def _(k: Kernels, x: Array, rows: Array, columns: Array, attrs: Attrs) -> CSR:
     return csr_from_places(*_places(attrs["shape"], rows, columns), x.reshape(-1), attrs["shape"], k.xp)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["product", "real"]
 
 
-def real(dtypes: list[Any], attrs: dict[str, Any]) -> DType:
+def real(dtypes: list[Any], attrs: Attrs) -> DType:
     """Raise unless the type is float32 or float64, as operators of linear algebra need."""
     for dtype in dtypes:
         if np.dtype(dtype).char not in "fd":

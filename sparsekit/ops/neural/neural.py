@@ -65,7 +65,7 @@ def _flattened(x: Array, attrs: dict[str, Any]) -> Any:
 
 
 @fully_connected.forward("default, default, default? -> default")
-def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Any, weight: Any, *rest: Any) -> Any:
     bias, attrs = (rest[0], rest[1]) if len(rest) == 2 else (None, rest[0])
     return biased(k.xp.matmul(_flattened(x, attrs), weight.T), bias)
 
@@ -81,7 +81,7 @@ def biased(out: Any, bias: Any) -> Any:
 
 
 @fully_connected.forward("csr, default, default? -> default")
-def _(k: Any, x: CSR, weight: Array, *rest: CSR | Array) -> Any:
+def _(k: Kernels, x: CSR, weight: Array, *rest: CSR | Array) -> Any:
     bias = rest[0] if len(rest) == 2 else None
     turned = k.xp.empty((weight.shape[0], x.shape[0]), np.result_type(x.dtype, weight.dtype))
     k.dense_dot_csr_transposed(k.xp.ascontiguousarray(weight), x.data, x.indices, x.indptr, turned)
@@ -89,7 +89,7 @@ def _(k: Any, x: CSR, weight: Array, *rest: CSR | Array) -> Any:
 
 
 @fully_connected.forward("default, row_sparse, default? -> default")
-def _(k: Any, x: Any, weight: RowSparse, *rest: Any) -> Any:
+def _(k: Kernels, x: Any, weight: RowSparse, *rest: Any) -> Any:
     bias, attrs = (rest[0], rest[1]) if len(rest) == 2 else (None, rest[0])
     x = _flattened(x, attrs)
     out = k.xp.zeros((*x.shape[:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))
@@ -127,7 +127,7 @@ activation = Op("Activation", "data", attrs={"act_type": REQUIRED}, shape=infer.
                 doc="The activation function named by ``act_type``: " + ", ".join(ACTIVATIONS) + ".")
 
 
-def _activate(xp: Any, x: Any, kind: str) -> Any:
+def _activate(xp: ArrayModule, x: Any, kind: str) -> Any:
     if kind == "relu":
         return xp.maximum(x, 0)
     if kind == "sigmoid":
@@ -144,7 +144,7 @@ def _activate(xp: Any, x: Any, kind: str) -> Any:
 
 
 @activation.forward("default -> default")
-def _(k: Any, x: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     if x.dtype.kind != "f":
         floating("Activation", x)
     return _activate(k.xp, x, attrs["act_type"])
@@ -152,7 +152,7 @@ def _(k: Any, x: Array, attrs: Any) -> Any:
 
 for _stype in ("row_sparse", "csr"):
     @activation.forward(f"{_stype} -> {_stype}", act_type=("relu", "tanh", "softsign"))
-    def _(k: Any, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
         floating("Activation", x)
         return on_data(x, _activate(k.xp, x.data, attrs["act_type"]))
 
@@ -223,7 +223,7 @@ their mean otherwise.""")
 
 
 @leaky_relu.forward("default, default? -> default...")
-def _(k: Any, x: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Any, *rest: Any) -> Any:
     attrs, xp = rest[-1], k.xp
     kind, given = attrs["act_type"], x.dtype
     floating("LeakyReLU", x)
@@ -254,7 +254,7 @@ def _normal(xp: ArrayModule, x: Sparse) -> Any:
     return x.dtype.type(0.5) * _erfc(xp, x * x.dtype.type(-math.sqrt(0.5)))  # 1 + erf would cancel far below zero
 
 
-def _gelu(k: Any, x: Any) -> Any:
+def _gelu(k: Kernels, x: Any) -> Any:
     if not _compiled(k, x):
         return x * _normal(k.xp, x)
     out = np.empty_like(x)
@@ -267,7 +267,7 @@ gelu_backward = Op("_gelu_backward", "g data", shape=infer.same_shape, sample=sa
 
 
 @gelu_backward.forward("default, default -> default")
-def _(k: Any, g: Any, x: Any, attrs: Attrs, out: Array | None = None) -> Any:
+def _(k: Kernels, g: Array, x: Any, attrs: Attrs, out: Array | None = None) -> Any:
     if not _compiled(k, g, x):
         g, x, given = wide(g), wide(x), np.result_type(g, x)
         bell = k.xp.exp(x * x * x.dtype.type(-0.5)) * x.dtype.type(1 / math.sqrt(2 * math.pi))
@@ -285,7 +285,7 @@ def _(F: ArrayFunctions, g: ArrayObject, above: ArrayObject, data: ArrayObject, 
             want[1] and g * above * bell * (F.square(data) * -1.0 + 2.0))
 
 
-def _slopes(xp: Any, x: Store, attrs: dict[str, Any]) -> Any:
+def _slopes(xp: ArrayModule, x: Store, attrs: dict[str, Any]) -> Any:
     if attrs["act_type"] == "leaky":
         return x.dtype.type(attrs["slope"])
     low, high = attrs["lower_bound"], attrs["upper_bound"]
@@ -295,7 +295,7 @@ def _slopes(xp: Any, x: Store, attrs: dict[str, Any]) -> Any:
 
 
 @leaky_relu.gradient
-def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject, out: Any, attrs: Any,
+def _(F: ArrayFunctions, g: ArrayObject, data: ArrayObject, gamma: ArrayObject, out: Any, attrs: Attrs,
       want: Sequence[Want | None]) -> Any:
     kind = attrs["act_type"]
     if kind == "gelu":

@@ -145,7 +145,7 @@ def _first(g: ArrayObject | tuple[Any, ...]) -> Any:
 
 def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, attrs: dict[str, Any]) -> Op:
     """Declare a normalization of each sample; the mean and the deviation are outputs, seen if ``output_mean_var``."""
-    def shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+    def shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
         view = view_of(shapes[0], attrs)
         _check_vectors(view, shapes, ("gamma", "beta"))
         statistics = _statistics_shape(name, shapes[0], view)
@@ -156,7 +156,7 @@ def _each_its_own(name: str, inputs: str, view_of: Any, sample: Any, doc: str, a
             saves=("data", "gamma", "out"))
 
     @op.forward("default, default, default -> default...")
-    def _(k: Any, data: Any, gamma: Any, beta: Any, attrs: Any) -> Any:
+    def _(k: Kernels, data: Any, gamma: Any, beta: Any, attrs: Attrs) -> Any:
         floating(name, data, gamma, beta)
         view = view_of(data.shape, attrs)
         x = wide(data)
@@ -190,7 +190,7 @@ def _statistics_shape(name: str, shape: Any, view: View) -> tuple[int, ...]:
     return tuple(view.shape[:2])
 
 
-def _fused(k: Any, x: Any, gamma: Any, beta: Any, epsilon: float) -> tuple[Any, Any, Any]:
+def _fused(k: Kernels, x: Any, gamma: Any, beta: Any, epsilon: float) -> tuple[Any, Any, Any]:
     """Layer normalization along the last axis, one pass a row."""
     rows = x.reshape(-1, x.shape[-1])
     out, mean, deviation = np.empty_like(rows), np.empty(len(rows), x.dtype), np.empty(len(rows), x.dtype)
@@ -226,7 +226,7 @@ With ``output_mean_var=True`` the mean and the deviation (batch, num_groups) com
     {"num_groups": 1, "eps": 1e-5, "output_mean_var": False})
 
 
-def _batch_shape(shapes: Any, attrs: dict[str, Any]) -> Any:
+def _batch_shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
     view = _batch_view(shapes[0], attrs)
     _check_vectors(view, shapes, ("gamma", "beta", "moving_mean", "moving_var"))
     if attrs["eps"] < 0:
@@ -262,7 +262,7 @@ is that of the statistics that were used.""")
 
 
 @batch_norm.forward("default, default, default, default, default -> default...")
-def _(k: Any, data: Any, gamma: Array, beta: Array, moving_mean: Array, moving_var: Array, attrs: Any) -> Any:
+def _(k: Kernels, data: Any, gamma: Array, beta: Array, moving_mean: Array, moving_var: Array, attrs: Any) -> Any:
     floating("BatchNorm", data, gamma, beta, moving_mean, moving_var)
     view, x = _batch_view(data.shape, attrs), wide(data)
     vector = along(view.place, view.shape)
@@ -322,7 +322,7 @@ The length is that of each sample (``instance``), of each place over axis 1 (``c
 
 
 @lengths.forward("default -> default")
-def _(k: Any, data: Any, attrs: Any) -> Any:
+def _(k: Kernels, data: Any, attrs: Any) -> Any:
     floating("L2Normalization", data)
     x = wide(data)
     axes = _length_axes(x.shape, attrs)
@@ -332,7 +332,7 @@ def _(k: Any, data: Any, attrs: Any) -> Any:
 
 
 @lengths.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
     axes = _length_axes(tuple(data.shape), attrs)
 
     def total(array: Any) -> Any:
@@ -375,7 +375,7 @@ def _response(F: ArrayFunctions, data: ArrayObject, attrs: dict[str, Any]) -> An
 
 
 @response.forward("default -> default")
-def _(k: Any, data: Any, attrs: Any) -> Any:
+def _(k: Kernels, data: Any, attrs: Attrs) -> Any:
     floating("LRN", data)
     x = wide(data)
     total = _window_sum(k, x * x, {"size": attrs["nsize"]})
@@ -384,7 +384,7 @@ def _(k: Any, data: Any, attrs: Any) -> Any:
 
 
 @response.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
+def _(F: Any, g: ArrayObject, data: Any, out: Any, attrs: Any, want: Sequence[Want | None]) -> Any:
     base = _response(F, data, attrs)
     share = F._power_scalar(base, scalar=-attrs["beta"])
     mixed = F._channel_window_sum(g * out / base, size=attrs["nsize"])
@@ -413,7 +413,7 @@ Training moves ``moving_avg``, one number a unit, towards the batch's averages b
 
 
 @sparse_activation.forward("default, default -> default...")
-def _(k: Any, data: Any, average: Any, attrs: Any) -> Any:
+def _(k: Kernels, data: Any, average: Any, attrs: Attrs) -> Any:
     floating("IdentityAttachKLSparseReg", data, average)
     if hooks.state.training:
         average *= average.dtype.type(attrs["momentum"])

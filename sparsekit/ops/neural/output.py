@@ -47,7 +47,7 @@ def regression(name: str, forward: Callable[..., Any], gradient: Callable[..., A
             sample=samples.pair(), cost=count, doc=doc)
 
     @op.forward("default, * -> default", asked="the result is made of the prediction; the label counts in the gradient only")
-    def _(k: Any, x: Array, label: Store, attrs: Attrs) -> Any:
+    def _(k: Kernels, x: Array, label: Store, attrs: Attrs) -> Any:
         floating(name, x)
         return forward(k.xp, x)
 
@@ -123,7 +123,7 @@ all others.  ``out_grad=True`` multiplies by the gradient from above (MXNet mult
 
 
 @softmax_output.forward("default, default -> default")
-def _(k: Any, x: Any, label: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, label: Array, attrs: Any) -> Any:
     floating("SoftmaxOutput", x)
     view, axis = _rows(x.shape, attrs)
     return softmax_along(k, wide(x).reshape(view), axis).reshape(x.shape).astype(x.dtype, copy=False)
@@ -196,7 +196,7 @@ svm_output_backward = Op("_svm_output_backward", "data label", attrs=SVM_OUTPUT,
 
 
 @svm_output_backward.forward("default, default -> default")
-def _(k: Kernels, x: Array, label: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
     hit = label.astype(np.int64)[:, None] == k.xp.arange(x.shape[1])
     side = k.xp.where(hit, -1, 1).astype(x.dtype)
     short = attrs["margin"] + side * x
@@ -239,7 +239,7 @@ loss_backward = Op("_make_loss_backward", "data", attrs=dict(loss.attrs), shape=
 
 
 @loss_backward.forward("* -> default", asked=SHAPE_ONLY)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     divisor = 1
     if attrs["normalization"] == "batch":
         divisor = x.shape[0]
@@ -283,7 +283,7 @@ sigmoid_cross_entropy_backward = Op(
 
 
 @sigmoid_cross_entropy_backward.forward("default, default, default -> default")
-def _(k: Any, g: Array, x: Array, label: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, g: Array, x: Array, label: Array, attrs: Attrs) -> Any:
     floating("the gradient of the sigmoid cross entropy", x)
     out = _sigmoid(k.xp, x)
     out -= label.astype(out.dtype, copy=False)

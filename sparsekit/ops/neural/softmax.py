@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, Shape
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject
-    from ...kernels.types import ArrayModule
+    from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Sparse
 
 
@@ -52,7 +52,7 @@ def along(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(shape[place] if axis == place else 1 for axis in range(len(shape)))
 
 
-def softmax_along(k: Any, x: Any, axis: int, log: bool = False, masked: bool = False) -> Any:
+def softmax_along(k: Kernels, x: Any, axis: int, log: bool = False, masked: bool = False) -> Any:
     """Softmax, or its logarithm, of real numbers along one axis.
 
     Parameters
@@ -133,7 +133,7 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data", sa
             shape=lambda shapes, attrs: _shape(shapes, attrs, has_length), dtype=lambda dtypes, attrs: _kind(attrs, dtypes[0]),
             sample=sample or samples.one(), cost=cost.each(5), saves=("out",), doc=doc)
 
-    def forward(k: Any, x: Any, *rest: Any) -> Any:
+    def forward(k: Kernels, x: Any, *rest: Any) -> Any:
         attrs = rest[-1]
         floating(name, x)
         kind = _kind(attrs, x.dtype)
@@ -146,7 +146,7 @@ def _declare(name: str, log: bool, sign: int, doc: str, inputs: str = "data", sa
             x = _masked(k.xp, x, rest[0], attrs["axis"])
         return softmax_along(k, x, attrs["axis"], log, masked).astype(kind, copy=False)
 
-    def of_sparse(k: Any, x: Sparse, *rest: Any) -> Any:  # no value of a softmax is zero
+    def of_sparse(k: Kernels, x: Sparse, *rest: Any) -> Any:  # no value of a softmax is zero
         return forward(k, dense_of(k, x, name), *rest)
 
     for stype, function in (("default", forward), ("csr|row_sparse", of_sparse)):
@@ -176,7 +176,7 @@ def _backward(name: str, formula: Callable[..., Any], doc: str) -> Op:
             sample=lambda: [([samples.grid(), samples.grid(seed=1, low=-2.0, high=-0.1)], {"axis": axis}) for axis in (-1, 0)])
 
     @op.forward("default, default -> default")
-    def _(k: Any, g: Array, made: Array, attrs: Any, out: Array | None = None) -> Any:
+    def _(k: Kernels, g: Array, made: Array, attrs: Attrs, out: Array | None = None) -> Any:
         if not (made.size >= LARGE and k.device == "cpu" and attrs["axis"] in (-1, made.ndim - 1)
                 and all(array.dtype == np.float32 and array.flags.c_contiguous for array in (g, made))):
             return formula(k.xp, wide(g), wide(made), attrs["axis"]).astype(np.result_type(g, made), copy=False)
@@ -266,7 +266,7 @@ cross_entropy = Op("softmax_cross_entropy", "data label", shape=_cross_entropy_s
                    doc="""Cross entropy of the softmax of data (batch, classes) and labels (batch,), summed over the batch.""")
 
 
-def _one_hot(xp: Any, label: Any, shape: tuple[int, ...]) -> Any:
+def _one_hot(xp: ArrayModule, label: Any, shape: tuple[int, ...]) -> Any:
     places = whole(xp, label, "softmax_cross_entropy: the label")
     if places.size and not (places.min() >= 0 and places.max() < shape[1]):
         wrong = places[(places < 0) | (places >= shape[1])][0]
@@ -275,7 +275,7 @@ def _one_hot(xp: Any, label: Any, shape: tuple[int, ...]) -> Any:
 
 
 @cross_entropy.forward("default, default -> default")
-def _(k: Any, x: Any, label: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, label: Any, attrs: Attrs) -> Any:
     floating("softmax_cross_entropy", x)
     logs = softmax_along(k, wide(x), -1, log=True)
     return -logs[_one_hot(k.xp, label, x.shape)].sum(keepdims=True).astype(x.dtype)
@@ -295,5 +295,5 @@ label_apart.gradient(lambda F, g, data, label, out, attrs, want: (g, None))
 
 
 @label_apart.forward("default, default -> default")
-def _(k: Any, x: Array, label: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Array, label: Array, attrs: Attrs) -> Any:
     return x - _one_hot(k.xp, label, x.shape)

@@ -70,7 +70,7 @@ def _numbers(name: str, distribution: Distribution, attrs: dict[str, Any]) -> li
     return values
 
 
-def _drawn(k: Any, distribution: Distribution, size: tuple[int, ...], parameters: Any, kind: Any) -> Any:
+def _drawn(k: Kernels, distribution: Distribution, size: tuple[int, ...], parameters: Any, kind: Any) -> Any:
     wide = [np.float64(value) for value in parameters] if kind == np.float64 else parameters
     try:
         values = np.asarray(distribution.draw(generator(), size, *wide)).astype(kind, copy=False)
@@ -122,7 +122,7 @@ def _declare_sampled(name: str, distribution: Distribution) -> None:
             doc=distribution.doc + "\n\nParameters are arrays of one shape; ``shape`` values are drawn for each entry.")
 
     @op.forward(f"{', '.join(['default'] * len(names))} -> default")
-    def _(k: Any, *stores: Any) -> Any:
+    def _(k: Kernels, *stores: Any) -> Any:
         attrs, kind = stores[-1], _kind(stores[-1])
         each = sizes(attrs["shape"])
         parameters = [host(store) for store in stores[:-1]]
@@ -184,7 +184,7 @@ probabilities of what was drawn come too, and carry the gradient.""")
 
 @multinomial.forward("default -> default", get_prob=False)
 @multinomial.forward("default -> default, default", get_prob=True)
-def _(k: Any, data: Any, attrs: Any) -> Any:
+def _(k: Kernels, data: Any, attrs: Any) -> Any:
     made = _multinomial_shape([data.shape], attrs)
     shape = made[0] if attrs["get_prob"] else made
     kind = _multinomial_dtype([data.dtype], {**attrs, "get_prob": False})
@@ -291,7 +291,7 @@ def _distinct(classes: int, count: int) -> tuple[Any, int]:
 
 
 @unique_zipfian.forward(" -> default, default")
-def _(k: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, attrs: Attrs) -> Any:
     batches, count = sizes(attrs["shape"])
     made = [_distinct(int(attrs["range_max"]), count) for _ in range(batches)]
     samples = np.array([one for one, _ in made], np.int64).reshape(batches, count)

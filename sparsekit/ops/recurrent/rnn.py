@@ -22,10 +22,10 @@ from . import recurrent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...base.types import Array, Attrs, DTypeLike, Shape
+    from ...base.types import Array, Attrs, DType, DTypeLike, Shape
     from ...core.op import Want
     from ...core.types import ArrayObject
-    from ...kernels.types import ArrayModule
+    from ...kernels.types import ArrayModule, Kernels
 
 
 __all__ = ["rnn"]
@@ -105,7 +105,7 @@ def _held_type(dtype: DTypeLike) -> Any:
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
-def _dtypes(dtypes: Any, attrs: dict[str, Any]) -> Any:
+def _dtypes(dtypes: Sequence[DType], attrs: dict[str, Any]) -> Any:
     return [dtypes[0]] * (2 + _has_cell(attrs)) + [_held_type(dtypes[0])]
 
 
@@ -171,7 +171,7 @@ def _active(xp: ArrayModule, lengths: Array, steps: int) -> Any:
 class _Problem:
     """The arrays of a call, as what ``recurrent`` computes with."""
 
-    def __init__(self, k: Any, arrays: tuple[Array, ...], attrs: dict[str, Any]) -> None:
+    def __init__(self, k: Kernels, arrays: tuple[Array, ...], attrs: dict[str, Any]) -> None:
         _check_types(arrays, attrs)
         given = dict(zip(_names(attrs), arrays, strict=True))
         steps, batch = arrays[0].shape[:2]
@@ -189,7 +189,7 @@ class _Problem:
         self.steps, self.batch, self.dtype = steps, batch, dtype
 
 
-def starts_of(xp: Any, state: Any, cell: Any) -> list[recurrent.Start]:
+def starts_of(xp: ArrayModule, state: Any, cell: Any) -> list[recurrent.Start]:
     """The states of each layer and direction."""
     state = xp.ascontiguousarray(wide(state))
     cells = [None] * len(state) if cell is None else list(xp.ascontiguousarray(wide(cell)))
@@ -214,7 +214,7 @@ def _drop(masks: list[Any], p: float) -> list[Any]:
 
 
 @rnn.forward("default, default, default, default?, default? -> default...")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     arrays, attrs = given[:-1], given[-1]
     problem = _Problem(k, arrays, attrs)
     left = k.xp.empty(recurrent.held_size(problem.sizes, problem.steps, problem.batch), problem.dtype)
@@ -274,7 +274,7 @@ Takes the gradients of its results, its arrays, and what it left.""")
 
 
 @rnn_backward.forward("default... -> default...")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     attrs = given[-1]
     heads, arrays, left = _split(given[:-1], attrs)
     problem, xp = _Problem(k, arrays, attrs), k.xp

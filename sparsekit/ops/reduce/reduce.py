@@ -55,7 +55,7 @@ def reduction(name: str, function: Callable[..., Any], gradient: Any, doc: str, 
     return op
 
 
-def _spread(F: ArrayFunctions, g: Any, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
+def _spread(F: ArrayFunctions, g: ArrayObject, data: Any, attrs: dict[str, Any], factor: float = 1.0) -> Any:
     """Broadcast each reduced gradient back to the elements that were reduced."""
     check_gradient("a reduction", data)
     axes = axes_in(data, attrs)
@@ -110,7 +110,7 @@ def _mean(xp: ArrayModule, x: Array, axes: Shape, keep: bool) -> Any:
     return mean_of(xp, total, _reduced_count(x.shape, axes), x.dtype)
 
 
-def mean_of(xp: Any, total: Any, count: int, dtype: Any) -> Any:
+def mean_of(xp: ArrayModule, total: Any, count: int, dtype: Any) -> Any:
     """The sum of ``count`` elements divided by that, in the elements' type; a bool is whether any is true, as in MXNet."""
     if total.dtype.kind == "b":
         return total
@@ -166,7 +166,7 @@ def _lines(x: Array, axes: tuple[int, ...]) -> tuple[Any, Callable[[Any], Any]]:
 
 
 @others.forward("default -> default")
-def product_of_others(k: Any, x: Array, attrs: Any) -> Any:
+def product_of_others(k: Kernels, x: Array, attrs: Attrs) -> Any:
     """For each element the product of all others along the axes."""
     flat, back = _lines(x, attrs["axes"])
     before, after = k.xp.ones_like(flat), k.xp.ones_like(flat)
@@ -199,7 +199,7 @@ def _before(xp: ArrayModule, values: Array, slopes: Array) -> tuple[Any, Any]:
 
 @others_along.forward("default, default -> default")
 @joining
-def _(k: Any, x: Array, direction: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, direction: Array, attrs: Attrs) -> Any:
     flat, back = _lines(x, attrs["axes"])
     slopes, _ = _lines(direction, attrs["axes"])
     before, rising = _before(k.xp, flat, slopes)
@@ -225,7 +225,7 @@ def squares(xp: Any, values: Shape) -> Any:
     return xp.square(values, dtype=np.float64)
 
 
-def _norm(xp: Any, values: Any, axes: Any, attrs: dict[str, Any]) -> Any:
+def _norm(xp: ArrayModule, values: Any, axes: Any, attrs: dict[str, Any]) -> Any:
     if attrs["ord"] == 1:
         return xp.sum(xp.abs(values), axis=axes, keepdims=attrs["keepdims"], dtype=values.dtype)
     return xp.sqrt(xp.sum(squares(xp, values), axis=axes, keepdims=attrs["keepdims"]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, DTypeLike, Shape
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject
-    from ...kernels.types import Kernels
+    from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Sparse
 
 
@@ -35,7 +35,7 @@ def _line(shape: tuple[int, ...], attrs: dict[str, Any]) -> tuple[tuple[int, ...
     return tuple(shape), one_axis(attrs["axis"], len(shape))
 
 
-def sorted_places(xp: Any, x: Any, axis: int, ascending: bool) -> Any:
+def sorted_places(xp: ArrayModule, x: Any, axis: int, ascending: bool) -> Any:
     """Places that sort ``x`` along ``axis``; equal elements stay in their order either way."""
     if ascending:
         return xp.argsort(x, axis=axis, kind="stable")
@@ -158,7 +158,7 @@ def _top_dtype(dtypes: list[Any], attrs: dict[str, Any]) -> Any:
             "both": [dtypes[0], places]}[attrs["ret_typ"]]
 
 
-def _top(k: Any, x: Any, axis: int, attrs: Any) -> Any:
+def _top(k: Kernels, x: Any, axis: int, attrs: Any) -> Any:
     count, kind = _first(x.shape, axis, attrs), attrs["ret_typ"]
     places = sorted_places(k.xp, x, axis, attrs["is_ascend"])[(slice(None),) * axis + (slice(count),)]
     if kind == "indices":
@@ -285,7 +285,7 @@ moments = Op(
 
 
 @moments.forward("default -> default...")
-def _(k: Any, x: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
     axes = infer.axes_of(attrs["axes"], x.ndim)
     shape = infer.reduced([x.shape], {"axis": axes, "keepdims": attrs["keepdims"]})
     kind = x.dtype
@@ -297,7 +297,7 @@ def _(k: Any, x: Array, attrs: Any) -> Any:
 
 
 @moments.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Want | None) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: Any, attrs: Attrs, want: Want | None) -> Any:
     shape = tuple(data.shape)
     axes = infer.axes_of(attrs["axes"], len(shape))
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))

@@ -143,7 +143,7 @@ def _as_many(shapes: Sequence[Shape], attrs: dict[str, Any]) -> Any:
 
 
 @multicast.forward("default... -> default...")
-def _(k: Any, *stores: Any) -> Any:
+def _(k: Kernels, *stores: Any) -> Any:
     arrays, attrs = stores[:-1], stores[-1]
     found = _common([x.dtype for x in arrays], attrs)
     made = tuple([x.astype(dtype) for x, dtype in zip(arrays, found if isinstance(found, list) else [found], strict=True)])

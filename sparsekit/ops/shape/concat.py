@@ -56,7 +56,7 @@ def _axis(stores: Sequence[Any], attrs: dict[str, Any]) -> int:
 
 
 @concat.forward("default... -> default")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     stores, attrs = given[:-1], given[-1]
     return k.xp.concatenate(stores, axis=_axis(stores, attrs))
 
@@ -65,7 +65,7 @@ def _offsets(sizes: list[int]) -> list[int]:
     return [sum(sizes[:place]) for place in range(len(sizes))]
 
 
-def _csr_below(k: Any, stores: Sequence[CSR], dtype: DType) -> CSR:
+def _csr_below(k: Kernels, stores: Sequence[CSR], dtype: DType) -> CSR:
     xp = k.xp
     starts = _offsets([store.nnz for store in stores])
     kind = index_type(sum(store.nnz for store in stores), *(store.indptr for store in stores))
@@ -93,12 +93,12 @@ def _csr_joined(k: Kernels, stores: Sequence[Any], attrs: dict[str, Any]) -> CSR
 
 
 @concat.forward("csr... -> csr")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     return _csr_joined(k, given[:-1], given[-1])
 
 
 @concat.forward("row_sparse... -> row_sparse")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     stores, attrs = given[:-1], given[-1]
     axis, xp = _axis(stores, attrs), k.xp
     if axis == 0:
@@ -125,12 +125,12 @@ def aligned_rows(xp: ArrayModule, stores: Sequence[RowSparse]) -> tuple[Any, lis
 
 
 @concat.forward("csr|row_sparse... -> csr")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     return _csr_joined(k, [convert(store, "csr", k.xp) for store in given[:-1]], given[-1])
 
 
 @concat.forward("default|csr|row_sparse... -> default")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     stores, attrs = given[:-1], given[-1]
     out = _room(k, "concat", _joined_shape([store.shape for store in stores], attrs), stores)
     axis, start = _axis(stores, attrs), 0
@@ -156,7 +156,7 @@ def _write(k: Kernels, store: Store, part: Array) -> None:
 
 
 @concat.gradient
-def _(F: Any, g: Any, data: Any, out: Any, attrs: Any, want: Want) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, data: Any, out: Any, attrs: Any, want: Want) -> Any:
     axis, made, start = _axis(data, attrs), [], 0
     for array, wanted in zip(data, want, strict=True):
         end = start + array.shape[axis]
@@ -187,12 +187,12 @@ them falls back to a dense one.""")
 
 
 @stack.forward("default... -> default")
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     return k.xp.stack(given[:-1], axis=_stack_axis(given[0].shape, given[-1]))
 
 
 @stack.forward("row_sparse... -> row_sparse", axis=Only("not 0", lambda axis: axis != 0))
-def _(k: Any, *given: Any) -> Any:
+def _(k: Kernels, *given: Any) -> Any:
     stores, attrs = given[:-1], given[-1]
     shape, axis = _stacked_shape([store.shape for store in stores], attrs), _stack_axis(stores[0].shape, attrs)
     if axis == 0:

@@ -216,7 +216,7 @@ retain = Op("_sparse_retain", "data indices", shape=infer.unchanged, dtype=lambd
             doc="Only the given rows of a row_sparse array; all others become absent.")
 
 
-def _distinct(k: Any, rows: Any) -> Any:
+def _distinct(k: Kernels, rows: Any) -> Any:
     """The distinct numbers, ascending; no sort where they ascend already."""
     if len(rows) and (rows[1:] >= rows[:-1]).all():
         new = k.xp.ones(len(rows), bool)
@@ -226,7 +226,7 @@ def _distinct(k: Any, rows: Any) -> Any:
 
 
 @retain.forward("row_sparse, default -> row_sparse")
-def _(k: Any, x: Any, wanted: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Any, wanted: Array, attrs: Attrs) -> Any:
     rows, stored = _distinct(k, whole(k.xp, wanted, "retain: the row")), x.indices
     places = rows if len(stored) == x.shape[0] else k.xp.searchsorted(stored, rows)
     inside = (places >= 0) & (places < len(stored))

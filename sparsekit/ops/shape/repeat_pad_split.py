@@ -132,7 +132,7 @@ unpad = Op("_unpad", "data", attrs={"mode": REQUIRED, "pad_width": REQUIRED, "sh
 
 
 @unpad.forward("default -> default")
-def _(k: Any, g: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, attrs: Any) -> Any:
     for axis, ((before, after), size) in enumerate(zip(_widths(g.ndim, attrs), attrs["shape"], strict=True)):
         folded = fresh(k.xp, k.xp.moveaxis(g, axis, 0)[before: before + size])
         if attrs["mode"] != "constant" and (before or after):
@@ -226,7 +226,7 @@ unsplit = Op("_unsplit", "*parts", attrs={"shape": REQUIRED, "axis": 0, "bounds"
 
 @unsplit.forward("default... -> default")
 @joining
-def _(k: Any, *stores: Any) -> Any:
+def _(k: Kernels, *stores: Any) -> Any:
     parts, attrs = stores[:-1], stores[-1]
     shape, before = attrs["shape"], (slice(None),) * attrs["axis"]
     out = k.xp.zeros(shape, parts[0].dtype)

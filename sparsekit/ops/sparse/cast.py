@@ -69,7 +69,7 @@ def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
 
 for _stype in ("row_sparse", "csr"):
     @cast.forward(f"{_stype} -> {_stype}")
-    def _(k: Kernels, x: Any, attrs: Any) -> Any:
+    def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
         return on_data(x, x.data.astype(np.dtype(attrs["dtype"])))
 
 

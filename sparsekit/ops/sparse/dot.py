@@ -65,7 +65,7 @@ def _filled(result: Any, out: Any) -> Any:
     return out
 
 
-def _empty(k: Any, out: Any, shape: tuple[int, ...], left: Sparse, right: Sparse) -> Any:
+def _empty(k: Kernels, out: Any, shape: tuple[int, ...], left: Sparse, right: Sparse) -> Any:
     return out if out is not None else k.xp.empty(shape, _joint(left, right))
 
 
@@ -74,7 +74,7 @@ def _joint(left: Any, right: Any) -> Any:
     return left.dtype if left.dtype == right.dtype else np.result_type(left.dtype, right.dtype)
 
 
-def _zeros(k: Any, out: Any, shape: tuple[int, ...], left: Sparse, right: Any) -> Any:
+def _zeros(k: Kernels, out: Any, shape: tuple[int, ...], left: Sparse, right: Any) -> Any:
     if out is None:
         return k.xp.zeros(shape, _joint(left, right))
     out.fill(0)
@@ -90,7 +90,7 @@ def _contiguous(array: Array, turn: bool = False) -> Store:
 
 
 @dot.forward("csr, default -> default", transpose_a=False, forward_stype=_ANY_HINT)
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     if right.ndim == 1:
         column = k.xp.empty((left.shape[0], 1), np.result_type(left.dtype, right.dtype))
         k.csr_dot_dense(left.data, left.indices, left.indptr, _contiguous(right.reshape(-1, 1)), column)
@@ -102,7 +102,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
 
 
 @dot.forward("csr, default -> row_sparse", transpose_a=True, forward_stype=(None, "row_sparse"))
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
     right = _contiguous(right, attrs["transpose_b"])
     columns, starts, places = k.group_columns(left.indices)
     data = _empty(k, None, (columns.shape[0], right.shape[1]), left, right)
@@ -111,7 +111,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("csr, default -> default", transpose_a=True, forward_stype="default")
-def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     right = _contiguous(right, attrs["transpose_b"])
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
     k.csr_transposed_dot_dense(left.data, left.indices, left.indptr, right, out)
@@ -119,7 +119,7 @@ def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
 
 
 @dot.forward("csr, row_sparse -> default", transpose_a=False, transpose_b=False, forward_stype=_ANY_HINT)
-def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     out = _empty(k, out, (left.shape[0], right.shape[1]), left, right)
     data, ranks, indptr = left.data, left.indices, left.indptr
     if right.indices.shape[0] < right.shape[0]:
@@ -130,7 +130,7 @@ def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
 
 
 @dot.forward("csr, row_sparse -> row_sparse", transpose_a=True, transpose_b=False, forward_stype=(None, "row_sparse"))
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
     columns, ranks = k.unique_with_rank(left.indices)
     data = _zeros(k, None, (columns.shape[0], right.shape[1]), left, right)
     k.csr_transposed_dot_row_sparse(left.data, ranks, left.indptr, right.data, right.indices, data)
@@ -138,14 +138,14 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("csr, row_sparse -> default", transpose_a=True, transpose_b=False, forward_stype="default")
-def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     out = _zeros(k, out, (left.shape[1], right.shape[1]), left, right)
     k.csr_transposed_dot_row_sparse(left.data, left.indices, left.indptr, right.data, right.indices, out)
     return out
 
 
 @dot.forward("default, csr -> csr", transpose_a=False, transpose_b=False, forward_stype=(None, "csr"))
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
     columns, ranks = k.unique_with_rank(right.indices)
     rows, width = left.shape[0], columns.shape[0]
     data = _zeros(k, None, (rows, width), left, right)
@@ -155,7 +155,7 @@ def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
 
 
 @dot.forward("default, csr -> default", transpose_b=False, forward_stype="default")
-def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     left = _contiguous(left, attrs["transpose_a"])
     out = _zeros(k, out, (left.shape[0], right.shape[1]), left, right)
     k.dense_dot_csr(left, right.data, right.indices, right.indptr, out)
@@ -163,7 +163,7 @@ def _(k: Any, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
 
 
 @dot.forward("default, csr -> default", transpose_b=True, forward_stype="default")
-def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
+def _(k: Kernels, left: Any, right: Any, attrs: Attrs, out: Any = None) -> Any:
     left = _contiguous(left, attrs["transpose_a"])
     out = _empty(k, out, (left.shape[0], right.shape[0]), left, right)
     k.dense_dot_csr_transposed(left, right.data, right.indices, right.indptr, out)
@@ -171,20 +171,20 @@ def _(k: Any, left: Any, right: Any, attrs: Any, out: Any = None) -> Any:
 
 
 @dot.forward("default, csr -> csr", transpose_a=False, transpose_b=True, forward_stype=(None, "csr"))
-def _(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+def _(k: Any, left: Any, right: Any, attrs: Attrs) -> Any:
     out = _empty(k, None, (left.shape[0], right.shape[0]), left, right)
     k.dense_dot_csr_transposed(_contiguous(left), right.data, right.indices, right.indptr, out)
     return convert(out, "csr", k.xp)
 
 
 @dot.forward("default, row_sparse -> default", transpose_b=False, forward_stype=_ANY_HINT)
-def _(k: Any, left: Array, right: RowSparse, attrs: Attrs, out: Sparse | None = None) -> Any:
+def _(k: Kernels, left: Array, right: RowSparse, attrs: Attrs, out: Sparse | None = None) -> Any:
     left = _transpose_if(left, attrs["transpose_a"], True)
     return _filled(k.xp.tensordot(left[..., right.indices], right.data, axes=(-1, 0)), out)
 
 
 @dot.forward("row_sparse, default -> default", transpose_a=True, forward_stype=_ANY_HINT)
-def _(k: Any, left: RowSparse, right: Array, attrs: Attrs, out: Sparse | None = None) -> Any:
+def _(k: Kernels, left: RowSparse, right: Array, attrs: Attrs, out: Sparse | None = None) -> Any:
     right = _transpose_if(right, attrs["transpose_b"], False)
     return _filled(k.xp.tensordot(_transpose_if(left.data, True, True), right[left.indices], axes=(-1, 0)), out)
 
@@ -213,7 +213,7 @@ def _left_gradient(F: Any, g: Any, lhs: ArrayObject, rhs: ArrayObject, turn_left
     return F.dot(g, rhs, transpose_b=not turn_right, forward_stype="default")
 
 
-def _right_gradient(F: Any, g: Any, lhs: Any, rhs: ArrayObject, turn_left: bool, turn_right: bool, want: Any) -> Any:
+def _right_gradient(F: Any, g: Any, lhs: Any, rhs: ArrayObject, turn_left: bool, turn_right: bool, want: Want) -> Any:
     """∂/∂rhs: lhsᵀ · g, or its transpose if rhs was transposed; row_sparse under a csr left side."""
     g = _plain(F, g)
     if len(lhs.shape) > 2 or len(rhs.shape) > 2 or len(lhs.shape) == 1 or len(rhs.shape) == 1:
@@ -235,7 +235,7 @@ def _declare_high_rank(side: str, einsum: Any) -> None:
             doc=f"Gradient of a dot product for its {side} side, for any number of axes.")
 
     @op.forward("default, default, default -> default")
-    def _(k: Any, g: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def _(k: Kernels, g: Array, left: Any, right: Any, attrs: Attrs) -> Any:
         return einsum(k.xp, g, left, right, attrs)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,17 +14,26 @@ from ...storage import RowSparse
 from .. import samples
 from ..indexing.positions import CLIP, inside
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...base.types import Array, Attrs, Shape
+    from ...core.op import Want
+    from ...core.types import ArrayFunctions, ArrayObject
+    from ...kernels.types import Kernels
+
+
 __all__: list[str] = []
 
 
-def _looked_up(k: Any, data: Any, size: int, mode: str = CLIP) -> Any:
+def _looked_up(k: Kernels, data: Any, size: int, mode: str = CLIP) -> Any:
     """Indices as whole numbers inside a table of that many rows: fractions are cut off, what is beyond is clipped."""
     if not size and data.size:
         raise ShapeError("The weight must have at least one row.", hint="input_dim is at least 1.")
     return inside(k, data, size, mode, "Embedding: the id")
 
 
-def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
+def _shape(shapes: Sequence[Shape], attrs: dict[str, Any]) -> tuple[int, ...]:
     data, weight = shapes
     if len(weight) < 2 or (weight[0], math.prod(weight[1:])) != (attrs["input_dim"], attrs["output_dim"]):
         raise ShapeError(f"weight has shape {weight}, not ({attrs['input_dim']}, {attrs['output_dim']}).",
@@ -32,11 +41,11 @@ def _shape(shapes: Any, attrs: dict[str, Any]) -> tuple[int, ...]:
     return (*data, *weight[1:])
 
 
-def _rows_of(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
+def _rows_of(k: Kernels, data: Any, weight: Any, attrs: Attrs) -> Any:
     return k.xp.take(weight, _looked_up(k, data, weight.shape[0]), axis=0, mode="clip")
 
 
-def _rows_of_row_sparse(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
+def _rows_of_row_sparse(k: Kernels, data: Any, weight: Any, attrs: Attrs) -> Any:
     xp = k.xp
     wanted = _looked_up(k, data, weight.shape[0])
     if not weight.indices.size:
@@ -47,7 +56,7 @@ def _rows_of_row_sparse(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
     return made
 
 
-def _rows_of_csr(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
+def _rows_of_csr(k: Kernels, data: Any, weight: Any, attrs: Attrs) -> Any:
     xp = k.xp
     wanted = _looked_up(k, data, weight.shape[0])
     rows = wanted.reshape(-1)
@@ -59,7 +68,7 @@ def _rows_of_csr(k: Any, data: Any, weight: Any, attrs: Any) -> Any:
     return made.reshape(*wanted.shape, weight.shape[1])
 
 
-def _rule(F: Any, g: Any, data: Any, weight: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _rule(F: ArrayFunctions, g: ArrayObject, data: Any, weight: Any, out: Any, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     sparse = attrs["sparse_grad"] or (want[1] and want[1].stype == "row_sparse")
     return None, want[1] and F._embedding_backward(g, data, shape=tuple(weight.shape), sparse=bool(sparse))
 
@@ -102,20 +111,20 @@ backward = Op("_embedding_backward", "g data", attrs={"shape": None, "sparse": F
               doc="Gradient rows summed by the index they were looked up with.")
 
 
-def _ready(k: Any, g: Any, data: Any, shape: tuple[int, ...]) -> Any:
+def _ready(k: Kernels, g: Array, data: Any, shape: tuple[int, ...]) -> Any:
     """The gradient as (indices, width), and the indices as numbers of rows."""
     rows = _looked_up(k, data, shape[0], "clip").reshape(-1)
     width = math.prod(shape[1:])
     return k.xp.ascontiguousarray(g).reshape(rows.size, width), rows, width
 
 
-def _by_row(k: Any, rows: Any) -> tuple[Any, Any, Any]:
+def _by_row(k: Kernels, rows: Any) -> tuple[Any, Any, Any]:
     distinct, starts, places = k.group_columns(rows)
     return starts, places, distinct
 
 
 @backward.forward("default, default -> row_sparse", sparse=True)
-def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, data: Any, attrs: Attrs) -> Any:
     shape = attrs["shape"]
     g, rows, width = _ready(k, g, data, shape)
     distinct, starts, places = k.group_columns(rows)
@@ -125,7 +134,7 @@ def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
 
 
 @backward.forward("default, default -> default", sparse=False)
-def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
+def _(k: Kernels, g: Array, data: Any, attrs: Attrs) -> Any:
     shape = attrs["shape"]
     g, rows, width = _ready(k, g, data, shape)
     out = k.xp.zeros(shape, g.dtype)
@@ -134,6 +143,6 @@ def _(k: Any, g: Any, data: Any, attrs: Any) -> Any:
 
 
 @backward.gradient
-def _(F: Any, g: Any, given: Any, data: Any, out: Any, attrs: Any, want: Any) -> Any:
+def _(F: ArrayFunctions, g: ArrayObject, given: Any, data: Any, out: Any, attrs: Attrs, want: Sequence[Want | None]) -> Any:
     shape = attrs["shape"]
     return F.Embedding(data, g, input_dim=shape[0], output_dim=math.prod(shape[1:])), None

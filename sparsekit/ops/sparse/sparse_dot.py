@@ -78,7 +78,7 @@ def _matrix(k: Kernels, array: Array, turn: bool) -> Array:
     return k.xp.ascontiguousarray(array.T if turn else array)
 
 
-def _plain(k: Any, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
+def _plain(k: Kernels, left: Any, right: Any, attrs: dict[str, Any]) -> Any:
     """The dense product, for operands that are not matrices."""
     return dense_product(k, dense_inside(k, left, "dot"), dense_inside(k, right, "dot"), attrs)
 

@@ -73,7 +73,7 @@ def csr_rows(k: Kernels, store: CSR, rows: Any) -> CSR:
     return _copied(k, store, starts, store.indptr[rows + 1] - starts, 0, store.shape[1])
 
 
-def _copied(k: Any, store: CSR, starts: Any, counts: Array, shift: int, columns: int) -> CSR:
+def _copied(k: Kernels, store: CSR, starts: Any, counts: Array, shift: int, columns: int) -> CSR:
     """A row of ``counts[i]`` values from ``starts[i]`` on for each i, ``shift`` added to their columns."""
     total = int(counts.sum(dtype=np.int64))
     indptr = k.xp.zeros(starts.shape[0] + 1, index_type(total, store.indptr))
@@ -119,7 +119,7 @@ def _mirrored(store: CSR, xp: ArrayModule) -> CSR:
     return CSR(store.data[back], indices, store.indptr, store.shape, check=False)
 
 
-def csr_columns(k: Any, store: CSR, columns: Any) -> CSR:
+def csr_columns(k: Kernels, store: CSR, columns: Any) -> CSR:
     """The columns of those numbers, which may repeat, in that order."""
     xp, width = k.xp, store.shape[1]
     shape = (store.shape[0], columns.shape[0])

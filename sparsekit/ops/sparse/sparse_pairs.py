@@ -48,7 +48,7 @@ def dense_function(name: str) -> Callable[..., Any]:
     return row_of(name, "default", "default")
 
 
-def union_csr(k: Any, left: CSR, right: CSR, function: Callable[..., Any]) -> CSR:
+def union_csr(k: Kernels, left: CSR, right: CSR, function: Callable[..., Any]) -> CSR:
     """``function(k, left values, right values)`` at all places that either stores; both have one shape."""
     room, xp = left.nnz + right.nnz, k.xp
     indices = xp.empty(room, index_type(0, left.indices, right.indices))
@@ -59,7 +59,7 @@ def union_csr(k: Any, left: CSR, right: CSR, function: Callable[..., Any]) -> CS
     return CSR(function(k, data[:count], right_data[:count]), indices[:count], indptr, left.shape, check=False)
 
 
-def union_rows(k: Any, left: RowSparse, right: RowSparse, function: Callable[..., Any], name: str) -> RowSparse:
+def union_rows(k: Kernels, left: RowSparse, right: RowSparse, function: Callable[..., Any], name: str) -> RowSparse:
     """``function`` of the rows that either stores; all axes but the first broadcast."""
     shape = infer.broadcast_shapes(tuple(left.shape), tuple(right.shape))
     if len(left.shape) != len(right.shape) or left.shape[0] != right.shape[0]:
@@ -76,7 +76,7 @@ def both_csr(k: Kernels, left: Sparse, right: Sparse) -> tuple[CSR, CSR]:
     return broadcast_csr(k, _matrix(k, left), shape), broadcast_csr(k, _matrix(k, right), shape)
 
 
-def _matrix(k: Any, store: Sparse) -> CSR:
+def _matrix(k: Kernels, store: Sparse) -> CSR:
     """A sparse store as csr; one of a single axis as a row."""
     if len(store.shape) > 1:
         made: CSR = convert(store, "csr", k.xp)
@@ -95,7 +95,7 @@ def sparse_pair(name: str, rows: Callable[..., Any] | None = None, places: Calla
     """
     op, function = find(name), dense_function(name)
 
-    def of_rows(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def of_rows(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
         if rows is not None and left.shape == right.shape:
             return rows(k, left, right)
         return union_rows(k, left, right, function, name)
@@ -113,7 +113,7 @@ def dense_pair(name: str, both: bool) -> None:
     """Declare the rows whose result is dense by nature: one array dense, and two sparse ones if f(0, 0) is not 0."""
     op, function = find(name), dense_function(name)
 
-    def run(k: Any, left: Any, right: Any, attrs: Any) -> Any:
+    def run(k: Kernels, left: Any, right: Any, attrs: Attrs) -> Any:
         check_room(name, infer.broadcast_shapes(tuple(left.shape), tuple(right.shape)), left.dtype)
         return function(k, dense_of(k, left, name), dense_of(k, right, name))
 
@@ -133,17 +133,17 @@ def keep_places(name: str, left_only: bool) -> None:
     """Declare the rows of a sparse and a dense array in which the sparse one's places are all that count."""
     op, function = find(name), dense_function(name)
 
-    def run(k: Any, sparse: Any, dense: Any, apply: Any) -> Any:
+    def run(k: Kernels, sparse: Any, dense: Any, apply: Any) -> Any:
         shape = infer.broadcast_shapes(tuple(sparse.shape), tuple(dense.shape))
         if shape != tuple(sparse.shape):
             check_room(name, shape, sparse.dtype)
             return convert(apply(dense_inside(k, sparse, name), dense), sparse.stype, k.xp)
         return on_data(sparse, apply(sparse.data, values_at(k, sparse, dense)))
 
-    def first(k: Any, left: Sparse, right: Sparse, attrs: Attrs) -> Any:
+    def first(k: Kernels, left: Sparse, right: Sparse, attrs: Attrs) -> Any:
         return run(k, left, right, lambda a, b: function(k, a, b))
 
-    def second(k: Any, left: Store, right: Store, attrs: Attrs) -> Any:
+    def second(k: Kernels, left: Store, right: Store, attrs: Attrs) -> Any:
         return run(k, right, left, lambda a, b: function(k, b, a))
 
     for stype in ("row_sparse", "csr"):
@@ -190,7 +190,7 @@ def _(k: Kernels, *given: Sparse) -> Any:
 
 
 @add_n.forward("default|row_sparse|csr... -> default")
-def _(k: Any, *given: Store) -> Any:
+def _(k: Kernels, *given: Store) -> Any:
     first, *rest = given[:-1]  # added in their order, which decides the last digit
     out = dense_of(k, first, "add_n") if hasattr(first, "stype") else first.copy()
     add = row_of("elemwise_add", "default", "csr")
@@ -217,7 +217,7 @@ scatter_div = Op("_scatter_elemwise_div", "lhs rhs", shape=infer.same_shape, sam
 
 
 @scatter_div.forward("default, default -> default")
-def _(k: Any, left: Array, right: Array, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Array, right: Array, attrs: Attrs) -> Any:
     return dense_function("elemwise_div")(k, left, right)
 
 
@@ -225,13 +225,13 @@ keep_places("_scatter_elemwise_div", left_only=True)
 
 
 @scatter_div.forward("row_sparse, row_sparse -> row_sparse")
-def _(k: Any, left: RowSparse, right: RowSparse, attrs: Attrs) -> Any:
+def _(k: Kernels, left: RowSparse, right: RowSparse, attrs: Attrs) -> Any:
     indices, (_, divisor) = aligned_rows(k.xp, [left, right])
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor[k.xp.searchsorted(indices, left.indices)]))
 
 
 @scatter_div.forward("row_sparse, csr -> row_sparse")
-def _(k: Any, left: Any, right: CSR, attrs: Attrs) -> Any:
+def _(k: Kernels, left: Any, right: CSR, attrs: Attrs) -> Any:
     divisor = dense_of(k, csr_rows(k, right, left.indices), "_scatter_elemwise_div")
     return on_data(left, dense_function("elemwise_div")(k, left.data, divisor))
 
@@ -247,12 +247,12 @@ def _scatter_scalar(name: str, plain: str, doc: str) -> None:
     function = kernel_of(plain, "default")
 
     @op.forward("default -> default")
-    def _(k: Any, x: Array, attrs: Any) -> Any:
+    def _(k: Kernels, x: Array, attrs: Attrs) -> Any:
         return function(k, x, attrs)
 
     for stype in ("row_sparse", "csr"):
         @op.forward(f"{stype} -> {stype}")
-        def _(k: Any, x: Store, attrs: Any) -> Any:
+        def _(k: Kernels, x: Store, attrs: Attrs) -> Any:
             return on_data(x, function(k, x.data, attrs))
 
     op.gradient(lambda F, g, data, out, attrs, want: g)

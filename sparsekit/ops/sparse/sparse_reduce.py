@@ -51,7 +51,7 @@ class Way(NamedTuple):
     finish: Callable[..., Any] | None = None
 
 
-def reduce_store(k: Any, x: Any, axes: tuple[int, ...], keepdims: bool, way: Way, name: str) -> Any:
+def reduce_store(k: Kernels, x: Any, axes: tuple[int, ...], keepdims: bool, way: Way, name: str) -> Any:
     """A sparse store reduced along ``axes`` (ascending) into a dense array."""
     shape = infer.reduced([tuple(x.shape)], {"axis": axes, "keepdims": keepdims}) if axes else tuple(x.shape)
     count = math.prod(x.shape[axis] for axis in axes)
@@ -81,12 +81,12 @@ def _start(ufunc: Any, dtype: Any) -> Any:
     return np.iinfo(dtype).min if ufunc.__name__ == "maximum" else np.iinfo(dtype).max
 
 
-def _reduce_all(k: Any, data: Any, absent: bool, ufunc: Any) -> Any:
+def _reduce_all(k: Kernels, data: Any, absent: bool, ufunc: Any) -> Any:
     made = k.xp.asarray(ufunc.reduce(data.reshape(-1), initial=_start(ufunc, data.dtype), dtype=data.dtype))
     return _with_zero(ufunc, made) if absent else made
 
 
-def _reduce_csr(k: Any, x: CSR, data: Any, axes: tuple[int, ...], ufunc: Any) -> Any:
+def _reduce_csr(k: Kernels, x: CSR, data: Any, axes: tuple[int, ...], ufunc: Any) -> Any:
     xp, (rows, columns) = k.xp, x.shape
     if len(axes) == 2:
         return _reduce_all(k, data, x.nnz < rows * columns, ufunc)
@@ -107,7 +107,7 @@ def _reduce_csr(k: Any, x: CSR, data: Any, axes: tuple[int, ...], ufunc: Any) ->
 LONG = 32
 
 
-def _reduce_rows(k: Any, x: CSR, data: Any, ufunc: Any) -> Any:
+def _reduce_rows(k: Kernels, x: CSR, data: Any, ufunc: Any) -> Any:
     xp, (rows, columns) = k.xp, x.shape
     if ufunc.__name__ == "add" and data.dtype.kind != "b" and x.nnz < LONG * rows:
         out = xp.empty(rows, data.dtype)
@@ -123,7 +123,7 @@ def _reduce_rows(k: Any, x: CSR, data: Any, ufunc: Any) -> Any:
     return out
 
 
-def _reduce_row_sparse(k: Any, x: RowSparse, data: Any, axes: tuple[int, ...], ufunc: Any) -> Any:
+def _reduce_row_sparse(k: Kernels, x: RowSparse, data: Any, axes: tuple[int, ...], ufunc: Any) -> Any:
     start, count = _start(ufunc, data.dtype), math.prod(x.shape[axis] for axis in axes)
     made = ufunc.reduce(data, axis=axes, initial=start, dtype=data.dtype)
     if 0 in axes:
@@ -163,7 +163,7 @@ for _order, _way in NORMS.items():
 
 
 @find("_sum_to").forward("csr|row_sparse -> default", asked=REDUCED)
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     shape = attrs["shape"]
     lead = len(x.shape) - len(shape)
     axes = tuple(range(lead)) + tuple(place + lead for place, size in enumerate(shape) if size == 1 != x.shape[place + lead])
@@ -171,7 +171,7 @@ def _(k: Any, x: Any, attrs: Any) -> Any:
 
 
 @find("_others").forward("csr|row_sparse -> default")
-def _(k: Any, x: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     return product_of_others(k, dense_of(k, x, "the gradient of prod"), attrs)
 
 
@@ -233,7 +233,7 @@ _SQUARES = Way("add", prepare=lambda xp, values: values * values)
 
 
 @square_sum.forward("row_sparse -> row_sparse", axis=Only("1", lambda axis: axis in (1, (1,))), keepdims=True, exclude=False)
-def _(k: Any, x: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, x: Any, attrs: Attrs) -> Any:
     made = k.xp.add.reduce(x.data * x.data, axis=1, keepdims=True, dtype=x.dtype)
     return RowSparse(made, x.indices, (x.shape[0], 1, *x.shape[2:]), check=False)
 
@@ -275,7 +275,7 @@ def _(k: Kernels, x: CSR, attrs: Attrs) -> Any:
 
 
 @getnnz.forward("row_sparse -> default", asked=REDUCED)
-def _(k: Any, x: RowSparse, attrs: Any) -> Any:
+def _(k: Kernels, x: RowSparse, attrs: Attrs) -> Any:
     return reduce_store(k, on_data(x, (x.data != 0).astype(np.int64)), infer.axes_of(attrs["axis"], len(x.shape)), False,
                         SUM, "getnnz")
 

@@ -78,7 +78,7 @@ for _name in ("Reshape", "_view"):
 
 
 @find("reshape_like").forward("csr|row_sparse, * -> default")
-def _(k: Any, x: Any, like: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, like: Any, attrs: Attrs) -> Any:
     return dense_of(k, x, "reshape_like").reshape(like.shape)
 
 
@@ -120,7 +120,7 @@ where = find("where")
 
 
 @where.forward("csr|row_sparse, default, default -> default", asked="it chooses between dense arrays; the condition is read")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+def _(k: Any, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
     out = k.xp.array(y, dtype=x.dtype, order="C")
     if isinstance(condition, CSR) and condition.shape == x.shape:
         true = condition.data != 0
@@ -135,7 +135,7 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
     return chosen(k, dense_inside(k, condition, "where"), x, y, attrs)
 
 
-def _truth(k: Any, condition: Any, store: Any) -> Any:
+def _truth(k: Kernels, condition: Any, store: Any) -> Any:
     """Whether the condition is nonzero at the stored places of another sparse array of its shape."""
     if not hasattr(condition, "stype"):
         if condition.ndim < len(store.shape):
@@ -147,7 +147,7 @@ def _truth(k: Any, condition: Any, store: Any) -> Any:
     return out != 0
 
 
-def _kept(k: Any, store: CSR, keep: Any) -> CSR:
+def _kept(k: Kernels, store: CSR, keep: Any) -> CSR:
     """Only the stored values that are to be kept."""
     before = k.xp.zeros(keep.shape[0] + 1, store.indptr.dtype)
     k.xp.cumsum(keep, out=before[1:])
@@ -155,7 +155,7 @@ def _kept(k: Any, store: CSR, keep: Any) -> CSR:
 
 
 @where.forward("csr|row_sparse, csr, csr -> csr")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
     if len(condition.shape) == 1:
         return _rows_chosen(k, condition, x, y)
     condition, room = convert(condition, "csr", k.xp), x.nnz + y.nnz
@@ -167,7 +167,7 @@ def _(k: Any, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
     return CSR(data[:count], indices[:count], indptr, x.shape, check=False)
 
 
-def _rows_chosen(k: Any, condition: RowSparse, x: CSR, y: CSR) -> CSR:
+def _rows_chosen(k: Kernels, condition: RowSparse, x: CSR, y: CSR) -> CSR:
     """Whole rows of x where the condition is not zero, of y elsewhere."""
     true = k.xp.zeros(x.shape[0], bool)
     true[condition.indices] = condition.data != 0
@@ -175,12 +175,12 @@ def _rows_chosen(k: Any, condition: RowSparse, x: CSR, y: CSR) -> CSR:
 
 
 @where.forward("default, csr, csr -> csr")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
+def _(k: Kernels, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
     return add_csr(k, _kept(k, x, _truth(k, condition, x)), _kept(k, y, ~_truth(k, condition, y)), 1)
 
 
 @where.forward("default, row_sparse, row_sparse -> row_sparse")
-def _(k: Any, condition: Any, x: Any, y: Any, attrs: Any) -> Any:
+def _(k: Kernels, condition: Any, x: Any, y: Any, attrs: Attrs) -> Any:
     zero = x.dtype.type(0)
     return add_row_sparse(k, on_data(x, k.xp.where(_truth(k, condition, x), x.data, zero)),
                           on_data(y, k.xp.where(_truth(k, condition, y), zero, y.data)), 1)
@@ -215,21 +215,21 @@ def _dense_rows(xp: ArrayModule, store: RowSparse, rows: Array) -> Array:
 retain = find("_sparse_retain")
 
 
-def _wanted(k: Any, wanted: Any, size: int) -> Any:
+def _wanted(k: Kernels, wanted: Any, size: int) -> Any:
     """The distinct rows to keep, ascending; numbers outside the array are left out."""
     rows = k.xp.unique(whole(k.xp, wanted, "retain: the row"))
     return rows[(rows >= 0) & (rows < size)]
 
 
 @retain.forward("default, default -> default")
-def _(k: Any, x: Any, wanted: Array, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, wanted: Array, attrs: Attrs) -> Any:
     out, rows = k.xp.zeros_like(x), _wanted(k, wanted, x.shape[0])
     out[rows] = x[rows]
     return out
 
 
 @retain.forward("csr, default -> csr")
-def _(k: Any, x: Any, wanted: Any, attrs: Any) -> Any:
+def _(k: Kernels, x: Any, wanted: Any, attrs: Attrs) -> Any:
     rows = _wanted(k, wanted, x.shape[0])
     kept = csr_rows(k, x, rows)
     counts = k.xp.zeros(x.shape[0] + 1, x.indptr.dtype)
@@ -265,7 +265,7 @@ def _(k: Kernels, x: CSR, weight: Sparse, *rest: CSR | Sparse | Array) -> Any:
 
 
 @fully_connected.forward("row_sparse, default|csr|row_sparse, default? -> default")
-def _(k: Any, x: Any, weight: Any, *rest: Any) -> Any:
+def _(k: Kernels, x: Any, weight: Any, *rest: Any) -> Any:
     data = x.data.reshape(x.data.shape[0], math.prod(x.shape[1:])) if rest[-1]["flatten"] else x.data
     weight = dense_inside(k, weight, "FullyConnected")
     out = k.xp.zeros((x.shape[0], *data.shape[1:-1], weight.shape[0]), np.result_type(x.dtype, weight.dtype))

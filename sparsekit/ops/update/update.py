@@ -178,7 +178,7 @@ def _check_types(weight: Any, others: tuple[Any, ...]) -> None:
                              hint="they must be of one type; mp_ steps keep a float32 copy of a float16 weight.")
 
 
-def apply_step(k: Any, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any,
+def apply_step(k: Kernels, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any,
                lazy: bool | None = None) -> None:
     """Run a step on a weight and its states, in place.
 
@@ -264,7 +264,7 @@ def declare(name: str, states: str, step: str, attrs: dict[str, Any], numbers: C
                                    written=f"  {states.replace(' ', ', ')} are always written." if states else ""),
         step=chosen)
 
-    def run(k: Any, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
+    def run(k: Kernels, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
         *arrays, given = arrays_and_attrs
         apply_step(k, chosen, given, weight, grad, arrays)
         return weight
@@ -279,7 +279,7 @@ def _all_dense(step: UpdateRule, run: Callable[..., Any]) -> Callable[..., Any]:
     """A fast path of ``run`` for small dense arrays, of which a network has many."""
     kernel, numbers = step.kernel, step.numbers
 
-    def run_dense(k: Any, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:
+    def run_dense(k: Kernels, weight: Any, grad: Any, *states_and_attrs: Any) -> Any:
         dtype = weight.dtype
         if dtype.char not in "fd" or grad.dtype is not dtype or not weight.flags.c_contiguous:
             return run(k, weight, grad, *states_and_attrs)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...base.types import Shape
+    from ...kernels.types import Kernels
     from ...storage.types import Sparse, Store
 
 
@@ -185,7 +186,7 @@ def adamw_attrs(attrs: dict[str, Any], rescale: Any) -> dict[str, Any] | None:
     return {**attrs, "rescale_grad": factor} if factor != 0 and math.isfinite(factor) else None
 
 
-def _adamw(k: Any, weight: Store, grad: Store, mean: Store, var: Store, rescale: Sparse, attrs: Any) -> Store:
+def _adamw(k: Kernels, weight: Store, grad: Store, mean: Store, var: Store, rescale: Sparse, attrs: Any) -> Store:
     given = adamw_attrs(attrs, rescale)
     if given is not None:
         apply_step(k, _ADAMW_STEP, given, weight, grad, (mean, var))
@@ -215,7 +216,7 @@ lamb_update_phase1 = Op(
         "``lazy_update=True`` the step is row_sparse, and absent rows of mean and var rest; otherwise absent rows are zeros.")
 
 
-def lamb_phase1(k: Any, weight: Any, grad: Any, mean: Any, var: Any, attrs: dict[str, Any]) -> Any:
+def lamb_phase1(k: Kernels, weight: Any, grad: Any, mean: Any, var: Any, attrs: dict[str, Any]) -> Any:
     """The step of LAMB; mean and var are written."""
     partial = isinstance(weight, RowSparse) and weight.data.shape[0] != weight.shape[0]
     values = dense_inside(k, weight, "lamb_update_phase1") if partial else rows_of(weight)
@@ -264,7 +265,7 @@ lamb_update_phase2 = Update(
     doc="Second phase of LAMB: ``weight -= lr * r1 / r2 * g``." + _RATIO)
 
 
-def lamb_phase2(k: Any, weight: Any, step: Sparse, norm: Any, step_norm: Any, attrs: dict[str, Any]) -> Any:
+def lamb_phase2(k: Kernels, weight: Any, step: Sparse, norm: Any, step_norm: Any, attrs: dict[str, Any]) -> Any:
     """Write the weight."""
     first, second = (float(array.reshape(-1)[0]) for array in (norm, step_norm))
     first = max(first, attrs["lower_bound"]) if attrs["lower_bound"] >= 0 else first

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...base import rng
 from ...core import cost, infer
 from ...core.op import REQUIRED
 from ...storage import RowSparse
 from .update import Update, apply_step, declare, example, first_type, rows_for, rows_of
+
+if TYPE_CHECKING:
+    from ...base.types import Attrs
+    from ...kernels.types import Kernels
+
 
 __all__ = ["nag_mom_update", "sgd_mom_update", "sgd_update"]
 
@@ -69,7 +74,7 @@ sgld_update = Update(
     step=sgd_update.step)
 
 
-def _langevin(k: Any, weight: Any, grad: Any, attrs: Any) -> Any:
+def _langevin(k: Kernels, weight: Any, grad: Any, attrs: Attrs) -> Any:
     apply_step(k, sgld_update.step, {**attrs, "lr": attrs["lr"] / 2}, weight, grad, ())
     values = rows_of(weight)
     rows: Any = grad.indices if isinstance(grad, RowSparse) and attrs["lazy_update"] else slice(None)

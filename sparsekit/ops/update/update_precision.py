@@ -24,6 +24,7 @@ from .update_momentum import nag_mom_update, sgd_mom_update, sgd_update
 
 if TYPE_CHECKING:
     from ...base.types import Array, Shape
+    from ...kernels.types import Kernels
     from ...storage.types import Sparse
 
 
@@ -45,7 +46,7 @@ def _copied(weight: Any, copy: Any, rows: Any) -> None:
     values[rows] = exact[rows]  # beyond 65,504 is infinite, as in any float16 operation
 
 
-def step_precisely(k: Any, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any, copy: Any) -> None:
+def step_precisely(k: Kernels, step: UpdateRule, attrs: dict[str, Any], weight: Any, grad: Any, states: Any, copy: Any) -> None:
     """Run a step on the copy of a weight, and give the weight the result."""
     if copy.dtype.itemsize < weight.dtype.itemsize:
         raise DTypeError(f"weight32 is {copy.dtype}, less precise than the {weight.dtype} weight.", hint="it is a float32 copy.")
@@ -71,7 +72,7 @@ def _declare(plain: Update, states: str) -> Update:
         dtype=first_type, lane="update", cost=cost.update, mutates=(0, *range(2, 3 + count)), sample=_halved(plain, count),
         doc=f"``{plain.name}``{_SAID}\n\n{plain.doc}", step=plain.step)
 
-    def run(k: Any, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
+    def run(k: Kernels, weight: Any, grad: Any, *arrays_and_attrs: Any) -> Any:
         *arrays, copy, attrs = arrays_and_attrs
         step_precisely(k, made.step, attrs, weight, grad, arrays, copy)
         return weight
@@ -90,7 +91,8 @@ mp_adamw_update = Update(
     sample=_halved(adamw_update, 2), doc=f"``adamw_update``{_SAID}\n\n{adamw_update.doc}", step=adamw_update.step)
 
 
-def _adamw(k: Any, weight: Sparse, grad: Sparse, mean: Sparse, var: Sparse, copy: Sparse, rescale: Sparse, attrs: Any) -> Sparse:
+def _adamw(k: Kernels, weight: Sparse, grad: Sparse, mean: Sparse, var: Sparse, copy: Sparse, rescale: Sparse,
+           attrs: Any) -> Sparse:
     given = adamw_attrs(attrs, rescale)
     if given is not None:
         step_precisely(k, mp_adamw_update.step, given, weight, grad, (mean, var), copy)

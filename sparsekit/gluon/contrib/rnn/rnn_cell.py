@@ -99,7 +99,7 @@ class LSTMPCell(_Gated):
     """
 
     def __init__(self, hidden_size: int, projection_size: int, i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: Any = None, h2r_weight_initializer: object = None,
+                 h2h_weight_initializer: object = None, h2r_weight_initializer: object = None,
                  i2h_bias_initializer: object = "zeros", h2h_bias_initializer: object = "zeros", input_size: int = 0,
                  prefix: str | None = None, params: Any = None) -> None:
         super().__init__(4, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,

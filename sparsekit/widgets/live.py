@@ -12,7 +12,7 @@ from ..base.tables import escape
 from .align import ALIGN, checked
 from .compare import timelines_figure
 from .display import Display
-from .layout import clean
+from .layout import clean, typical_window
 from .memory import memory_figure
 from .pack import pack_timeline
 from .sources import module, style
@@ -157,6 +157,13 @@ class TimelineWidget(Base):
             align=align,
         )
 
+    def _finding(self) -> str:
+        """The headline of the whole run, and the part of the run that the view opens on."""
+        found = self.static.alt
+        if len(self._runs) != 1:
+            return found
+        window = typical_window(clean(next(iter(self._runs.values()))))
+        return f"Whole run: {found} The view opens on {window.reason}." if window.reason else found
 
     @property
     def static(self) -> Display:

@@ -38,7 +38,7 @@ def test_a_prediction_is_made_compared_and_kept(view, jupyter_server):
     page.keyboard.type("a lot")
     page.keyboard.press("Enter")
     number.locator(".sk-verdict[data-state=unclear]").wait_for()
-    assert "no number" in number.inner_text()
+    assert "not a number" in number.inner_text()
     assert field.input_value() == "a lot"
     field.fill("512")
     page.keyboard.press("Enter")

@@ -241,7 +241,7 @@ _registry = Registry(Initializer, "initializer")
 register, alias = _registry.register, _registry.alias
 
 
-def create(*args: object, **kwargs: float | str) -> Any:
+def create(*args: object, **kwargs: object) -> Any:
     """The initializer that a name with arguments, JSON of ``dumps()``, a class or an instance stands for.
 
     ``None`` stands for ``Uniform(0.07)``.

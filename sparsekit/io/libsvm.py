@@ -44,7 +44,7 @@ def label_store(rows: Rows, width: int) -> Any:
 
 
 def load_libsvm(source: Any, zero_based: bool | str = True, n_features: int | None = None, multilabel: bool = False,
-                dtype: str = "float32", query_id: bool = False, label_path: object = None,
+                dtype: DTypeLike = "float32", query_id: bool = False, label_path: object = None,
                 label_shape: object = None) -> tuple[Any, ...]:
     """Read a LibSVM file into a CSR matrix and its labels.
 

@@ -20,7 +20,6 @@ from .random import rand_zipfian
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..base.types import Shape
 
 
 __all__ = ["boolean_mask", "cond", "foreach", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update",
@@ -161,7 +160,7 @@ def _factor(rescale_grad: float | Sequence[NDArray] | NDArray, like: NDArray) ->
 def multi_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                        rescale_grad: float | Sequence[NDArray] | NDArray, lrs: Sequence[Any], wds: Sequence[Any],
                        etas: Sequence[Any], out: Sequence[NDArray] | None = None, name: str | None = None, size: int = 0,
-                       **attrs: float | Shape) -> list[NDArray]:
+                       **attrs: object) -> list[NDArray]:
     """``adamw_update`` of a list of weights in one call.
 
     Parameters
@@ -185,7 +184,7 @@ def multi_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mea
 def multi_mp_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                           weights32: Sequence[NDArray], rescale_grad: float | Sequence[NDArray], lrs: Sequence[Any],
                           wds: Sequence[Any], etas: Sequence[Any], out: Sequence[NDArray] | None = None, name: str | None = None,
-                          size: int = 0, **attrs: Shape) -> list[NDArray]:
+                          size: int = 0, **attrs: object) -> list[NDArray]:
     """``multi_adamw_update`` of float16 weights by their float32 copies ``weights32``, which are written."""
     arrays = _interleaved(weights, grads, mean, var, weights32)
     return F._multi_mp_adamw_update(*arrays, _factor(rescale_grad, weights[0]), out=out, lrs=lrs, wds=wds, etas=etas,
@@ -195,7 +194,7 @@ def multi_mp_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], 
 @strict
 def multi_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                       step_count: Sequence[Any], lrs: Sequence[Any], wds: Sequence[Any], out: Sequence[NDArray] | None = None,
-                      num_tensors: int = 0, **attrs: float | Shape) -> list[NDArray]:
+                      num_tensors: int = 0, **attrs: object) -> list[NDArray]:
     """Both phases of LAMB of a list of weights in one call.
 
     Parameters
@@ -219,7 +218,7 @@ def multi_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean
 @strict
 def multi_mp_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                          weights32: Sequence[NDArray], step_count: Sequence[Any], lrs: Sequence[Any], wds: Sequence[Any],
-                         out: Sequence[NDArray] | None = None, num_tensors: int = 0, **attrs: Shape) -> list[NDArray]:
+                         out: Sequence[NDArray] | None = None, num_tensors: int = 0, **attrs: object) -> list[NDArray]:
     """``multi_lamb_update`` of float16 weights by their float32 copies ``weights32``, which are written."""
     return F._multi_mp_lamb_update(*_interleaved(weights, grads, mean, var, weights32), out=out, learning_rates=lrs, wds=wds,
                                    step_count=step_count, num_tensors=num_tensors or len(weights), **attrs)

@@ -24,7 +24,7 @@ from .arguments import brought, check_dense, context_of, is_sparse, on, shape_of
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
-    from ..base.types import Array, DTypeLike, Shape, ShapeLike
+    from ..base.types import DTypeLike, ShapeLike
 
 
 __all__ = ["arange", "array", "context_of", "empty", "eye", "from_numpy", "full", "linspace", "ones", "shape_of", "to_device",
@@ -175,7 +175,7 @@ def empty(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None,
 
 
 @strict
-def ones(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, **kwargs: Shape) -> NDArray:
+def ones(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, **kwargs: object) -> NDArray:
     """An array of ones; with ``out=``, that array filled with ones."""
     sizes = shape_of(shape)
     return _made("ones", "_full", sizes, {"shape": sizes, "value": 1.0}, ctx, dtype, _out_of("ones", kwargs))
@@ -183,7 +183,7 @@ def ones(shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None, 
 
 @strict
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: Any = None,
-           ctx: Context | None = None, dtype: str | None = None) -> NDArray:
+           ctx: Context | None = None, dtype: DTypeLike = None) -> NDArray:
     """Evenly spaced values from ``start`` up to, not including, ``stop``; each ``repeat`` times.
 
     ``infer_range`` is MXNet's and has no effect, as there.
@@ -196,7 +196,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
 
 @strict
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None,
-             dtype: str | None = None) -> NDArray:
+             dtype: DTypeLike = None) -> NDArray:
     """``num`` evenly spaced values from ``start`` to ``stop``, which is among them unless ``endpoint=False``."""
     if num < 0:
         raise ShapeError(expected("num", "at least 0", num), hint="num counts them.")
@@ -207,7 +207,7 @@ def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Co
 
 @strict
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DTypeLike = None,
-        **kwargs: Array | NDArray | str | Shape) -> NDArray:
+        **kwargs: object) -> NDArray:
     """An N x M matrix (N x N for M=0) with ones on the diagonal ``k`` and zeros elsewhere; with ``out=``, in that array."""
     rows, columns = shape_of(N)[0], shape_of(M)[0]
     return _made("eye", "_eye", (rows, columns or rows), {"N": rows, "M": columns, "k": k}, ctx, dtype, _out_of("eye", kwargs))

@@ -76,7 +76,7 @@ class BaseSparseNDArray(NDArray):
 
             return f"<pre>{escape(repr(self).strip())}</pre>"
 
-    def inspect(self, **options: str) -> Any:
+    def inspect(self, **options: object) -> Any:
         """A live view that links each stored value to its place in the matrix and in the components.
 
         Parameters

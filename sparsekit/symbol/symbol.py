@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ..base.types import Shape
     from ..core.types import Tensor
     from ..ndarray.ndarray import NDArray
 else:
@@ -271,7 +270,7 @@ class Symbol(Tensor):
                       f"Consider providing them as input:{lines}", stacklevel=2)
         return None, None, None
 
-    def infer_shape_partial(self, *args: object, **kwargs: Shape) -> tuple[list[Any], list[Any], list[Any]]:
+    def infer_shape_partial(self, *args: object, **kwargs: Any) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_shape``, with 0 for sizes that cannot be decided, and () if nothing is known.
 
         Inside ``mx.util.np_shape`` these are -1 and None.
@@ -283,7 +282,7 @@ class Symbol(Tensor):
         given = {node: from_user(shape, node.name) for node, shape in self._by_variable(args, kwargs, "shapes").items()}
         return inference.shapes_of(self._entries, given)
 
-    def infer_type(self, *args: object, **kwargs: str) -> tuple[Any, Any, Any]:
+    def infer_type(self, *args: object, **kwargs: object) -> tuple[Any, Any, Any]:
         """Element types of arguments, outputs and auxiliary states, from those given; all None if some cannot be decided."""
         found = self.infer_type_partial(*args, **kwargs)
         unknown = [name for name, dtype in zip([*self.list_arguments(), *self.list_auxiliary_states()],
@@ -294,7 +293,7 @@ class Symbol(Tensor):
                       + "".join(f"\n\t{name}: None" for name in unknown), stacklevel=2)
         return None, None, None
 
-    def infer_type_partial(self, *args: object, **kwargs: str) -> tuple[list[Any], list[Any], list[Any]]:
+    def infer_type_partial(self, *args: object, **kwargs: object) -> tuple[list[Any], list[Any], list[Any]]:
         """As ``infer_type``, with None for types that cannot be decided."""
         given = {}
         for node, dtype in self._by_variable(args, kwargs, "types").items():
@@ -305,7 +304,7 @@ class Symbol(Tensor):
         known = inference.dtypes_of(self._entries, given)
         return self._three(lambda entry: known[entry].type if entry in known else None)
 
-    def infer_storage_type(self, *args: str, **kwargs: str) -> tuple[list[str], list[str], list[str]]:
+    def infer_storage_type(self, *args: str, **kwargs: object) -> tuple[list[str], list[str], list[str]]:
         """Storage types of arguments, outputs and auxiliary states, before anything is bound.
 
         Those of single operators come with ``net.get_internals().infer_storage_type(…)``.
@@ -332,7 +331,7 @@ class Symbol(Tensor):
         known, _ = inference.storage_of(self._entries, given, shapes)
         return self._three(lambda entry: known[entry])
 
-    def graph(self, *args: object, **kwargs: str | Shape) -> Any:
+    def graph(self, *args: object, **kwargs: object) -> Any:
         """A picture of the graph: storage type, shape and bytes of every array, and what would become dense, at what cost.
 
         Nothing runs, and properties that are neither given nor inferred are shown as unknown.

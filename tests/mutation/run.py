@@ -12,7 +12,7 @@ the test files of its part.  Results are added to the report at once, and mutant
 
 Verdicts are ``killed`` (by a failing test that passes without the fault), ``timed out`` (the fault makes a test run for
 ever), ``survived``, and ``equivalent``: either the byte code is the same, or ``equivalent.json`` gives a reason.  The record
-of the last runs is ``profiles/mutation.json``.
+of the last runs is ``tests/mutation/record.json``.
 """
 
 from __future__ import annotations

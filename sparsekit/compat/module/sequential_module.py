@@ -39,7 +39,7 @@ class SequentialModule(BaseModule):
         self._metas: list[dict[str, Any]] = []
         self._label_shapes: Any = None
 
-    def add(self, module: BaseModule, **kwargs: bool) -> SequentialModule:
+    def add(self, module: BaseModule, **kwargs: object) -> SequentialModule:
         """Put a module at the end; the chain is then to be bound anew.
 
         Parameters

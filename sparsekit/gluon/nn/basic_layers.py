@@ -50,7 +50,7 @@ class Dense(HybridBlock):
     """
 
     def __init__(self, units: int, activation: str | None = None, use_bias: bool = True, flatten: bool = True,
-                 dtype: DTypeLike = "float32", weight_initializer: object = None, bias_initializer: str = "zeros",
+                 dtype: DTypeLike = "float32", weight_initializer: object = None, bias_initializer: object = "zeros",
                  in_units: int = 0, weight_grad_stype: str = "default", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if weight_grad_stype not in ("default", "row_sparse"):
@@ -151,7 +151,7 @@ class Embedding(HybridBlock):
         ``lazy_update`` changes no others.
     """
 
-    def __init__(self, input_dim: int, output_dim: int, dtype: str = "float32", weight_initializer: object = None,
+    def __init__(self, input_dim: int, output_dim: int, dtype: DTypeLike = "float32", weight_initializer: object = None,
                  sparse_grad: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         input_dim, output_dim = whole("input_dim", input_dim), whole("output_dim", output_dim)

@@ -27,7 +27,8 @@ class _Norm(HybridBlock):
     gamma: Any
     beta: Any
 
-    def _scale_and_offset(self, size: int, scale: bool, center: bool, gamma: str, beta: str, for_good: bool = False) -> None:
+    def _scale_and_offset(self, size: int, scale: bool, center: bool, gamma: object, beta: object,
+                          for_good: bool = False) -> None:
         """Make scale and offset; without scale or center they are constant, and with ``for_good`` cannot be made trainable."""
         size = whole("in_channels", size)
         for name, learned, init in (("gamma", scale, gamma), ("beta", center, beta)):
@@ -57,8 +58,8 @@ class _BatchNorm(_Norm):
     _fuse_relu = False
 
     def __init__(self, axis: int = 1, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 use_global_stats: bool = False, beta_initializer: str = "zeros", gamma_initializer: str = "ones",
-                 running_mean_initializer: str = "zeros", running_variance_initializer: Any = "ones", in_channels: int = 0,
+                 use_global_stats: bool = False, beta_initializer: object = "zeros", gamma_initializer: object = "ones",
+                 running_mean_initializer: object = "zeros", running_variance_initializer: Any = "ones", in_channels: int = 0,
                  **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"axis": axis, "eps": epsilon, "momentum": momentum, "fix_gamma": not scale,
@@ -131,7 +132,7 @@ class InstanceNorm(_Norm):
     """
 
     def __init__(self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False,
-                 beta_initializer: str = "zeros", gamma_initializer: str = "ones", in_channels: int = 0,
+                 beta_initializer: object = "zeros", gamma_initializer: object = "ones", in_channels: int = 0,
                  **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
@@ -163,7 +164,7 @@ class LayerNorm(_Norm):
     """
 
     def __init__(self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 beta_initializer: str = "zeros", gamma_initializer: str = "ones", in_channels: int = 0,
+                 beta_initializer: object = "zeros", gamma_initializer: object = "ones", in_channels: int = 0,
                  prefix: str | None = None, params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._kwargs = {"eps": epsilon, "axis": axis, "center": center, "scale": scale}
@@ -191,7 +192,7 @@ class GroupNorm(_Norm):
     """
 
     def __init__(self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
-                 beta_initializer: str = "zeros", gamma_initializer: str = "ones", prefix: str | None = None,
+                 beta_initializer: object = "zeros", gamma_initializer: object = "ones", prefix: str | None = None,
                  params: Any = None) -> None:
         super().__init__(prefix=prefix, params=params)
         num_groups = whole("num_groups", num_groups, 1)

@@ -15,8 +15,6 @@ from .sequences import begin_state_for, format_sequence, mask_sequence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...base.context import Context
-    from ...base.types import DType
     from ...core.types import Functions
     from ...ndarray.ndarray import NDArray
     from ...symbol.symbol import Symbol
@@ -82,7 +80,7 @@ class RecurrentCell(Block):
             raise SparsekitError(f"{self.name} belongs to a modifier, such as ZoneoutCell, and cannot be called directly.",
                                  hint="call the modifier cell instead.")
 
-    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: DType | Context) -> list[Any]:
+    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: object) -> list[Any]:
         """States to begin with.
 
         Parameters
@@ -239,7 +237,8 @@ class RNNCell(_Gated):
     """
 
     def __init__(self, hidden_size: int, activation: object = "tanh", i2h_weight_initializer: Any = None,
-                 h2h_weight_initializer: object = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: str = "zeros",
+                 h2h_weight_initializer: object = None, i2h_bias_initializer: object = "zeros",
+                 h2h_bias_initializer: object = "zeros",
                  input_size: int = 0, prefix: str | None = None, params: Any = None) -> None:
         super().__init__(1, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)
@@ -279,7 +278,7 @@ class LSTMCell(_Gated):
     """
 
     def __init__(self, hidden_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
-                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: str = "zeros", input_size: int = 0,
+                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: object = "zeros", input_size: int = 0,
                  prefix: str | None = None, params: Any = None, activation: str = "tanh",
                  recurrent_activation: Any = "sigmoid") -> None:
         super().__init__(4, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
@@ -325,7 +324,7 @@ class GRUCell(_Gated):
     """
 
     def __init__(self, hidden_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
-                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: str = "zeros", input_size: int = 0,
+                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: object = "zeros", input_size: int = 0,
                  prefix: str | None = None, params: Any = None) -> None:
         super().__init__(3, hidden_size, input_size, (i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer,
                                                       h2h_bias_initializer), prefix, params)

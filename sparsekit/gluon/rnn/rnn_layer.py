@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
 
-    from ...base.context import Context
-    from ...base.types import DType, DTypeLike
+    from ...base.types import DTypeLike
     from ...core.types import Tensor
 
 
@@ -123,7 +122,7 @@ class _RNNLayer(HybridBlock):
         shape = (self._num_layers * self._dir, batch_size, self._width)
         return [{"shape": shape, "__layout__": "LNC", "dtype": self._dtype}]
 
-    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: DType | Context) -> list[Any]:
+    def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: object) -> list[Any]:
         """States to begin with.
 
         Parameters
@@ -247,8 +246,8 @@ class RNN(_RNNLayer):
 
     def __init__(self, hidden_size: int, num_layers: int = 1, activation: str = "relu", layout: str = "TNC", dropout: float = 0,
                  bidirectional: bool = False, i2h_weight_initializer: object = None, h2h_weight_initializer: object = None,
-                 i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
-                 dtype: str = "float32", **kwargs: Any) -> None:
+                 i2h_bias_initializer: object = "zeros", h2h_bias_initializer: Any = "zeros", input_size: int = 0,
+                 dtype: DTypeLike = "float32", **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
             "h2h_bias": h2h_bias_initializer}, f"rnn_{activation}", dtype, **kwargs)
@@ -297,7 +296,8 @@ class LSTM(_RNNLayer):
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
                  bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: object = None,
-                 h2h_weight_initializer: object = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros",
+                 h2h_weight_initializer: object = None, i2h_bias_initializer: object = "zeros",
+                 h2h_bias_initializer: Any = "zeros",
                  projection_size: int | None = None, h2r_weight_initializer: Any = None, state_clip_min: float | None = None,
                  state_clip_max: float | None = None, state_clip_nan: bool = False, dtype: DTypeLike = "float32",
                  **kwargs: Any) -> None:
@@ -347,7 +347,8 @@ class GRU(_RNNLayer):
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0,
                  bidirectional: bool = False, input_size: int = 0, i2h_weight_initializer: object = None,
-                 h2h_weight_initializer: object = None, i2h_bias_initializer: str = "zeros", h2h_bias_initializer: Any = "zeros",
+                 h2h_weight_initializer: object = None, i2h_bias_initializer: object = "zeros",
+                 h2h_bias_initializer: Any = "zeros",
                  dtype: DTypeLike = "float32", **kwargs: Any) -> None:
         super().__init__(hidden_size, num_layers, layout, dropout, bidirectional, input_size, {
             "i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,

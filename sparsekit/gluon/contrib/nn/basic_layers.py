@@ -83,7 +83,7 @@ class SparseEmbedding(Block):
     array([3, 5])
     """
 
-    def __init__(self, input_dim: int, output_dim: int, dtype: str = "float32", weight_initializer: object = None,
+    def __init__(self, input_dim: int, output_dim: int, dtype: Any = "float32", weight_initializer: object = None,
                  **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": np.dtype(dtype).name, "sparse_grad": True}

@@ -83,7 +83,7 @@ def test_a_line_of_300_mib_in_a_small_file_is_refused_before_it_is_read(kind):
 def test_the_limit_of_a_line_is_configurable_and_names_the_line(make):
     with mx.config.set(line_limit=100), pytest.raises(mx.DataFileError, match=r"<lines>, line 3 is longer than config\."):
         make()
-    with pytest.raises(mx.SparsekitError, match="line_limit is a number of bytes"), mx.config.set(line_limit=-1):
+    with pytest.raises(mx.SparsekitError, match="line_limit must be a number of bytes"), mx.config.set(line_limit=-1):
         pass
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from .. import ndarray as nd
 from ..base.context import Context, current_context, set_default
 from ..base.errors import ArgumentError, DTypeError, ParameterError, ShapeError, StorageTypeError
+from ..base.scoped import Scoped
 from ..ndarray import NDArray
 from ..random import generator
 from ..symbol import Symbol
@@ -690,24 +691,28 @@ def retry(n: int) -> Callable[[Any], Any]:
     return decorated
 
 
-@contextlib.contextmanager
-def environment(*args: Any) -> Iterator[None]:
+class environment(Scoped):
     """``with environment(name, value):`` or ``with environment({name: value}):`` sets environment variables; None removes."""
-    wanted = dict(args[0]) if len(args) == 1 else {args[0]: args[1]}
-    before = {name: os.environ.get(name) for name in wanted}
 
-    def put(values: Mapping[str, str | None]) -> None:
+    def __init__(self, *args: Any) -> None:
+        self._wanted: dict[str, str | None] = dict(args[0]) if len(args) == 1 else {args[0]: args[1]}
+
+    def _before(self) -> dict[str, str | None]:
+        return {name: os.environ.get(name) for name in self._wanted}
+
+    def _enter(self, before: dict[str, str | None]) -> None:
+        self._put(self._wanted)
+
+    def _leave(self, before: dict[str, str | None], kind: type[BaseException] | None) -> None:
+        self._put(before)
+
+    @staticmethod
+    def _put(values: Mapping[str, str | None]) -> None:
         for name, value in values.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-    put(wanted)
-    try:
-        yield
-    finally:
-        put(before)
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ from sparsekit.gluon.scope import Scope
 from sparsekit.gluon.utils import HookHandle
 from sparsekit.optimizer.updater import UpdateLane
 from sparsekit.profiler import profiler
+from sparsekit.symbol.shapes import meaning
 
 PACKAGE = Path(mx.__file__).parent
 
@@ -57,7 +58,9 @@ CASES = {
     "scope": lambda: mx.profiler.scope("part"),
     "profile_for": lambda: mx.profiler.expect.profile(lambda _: None),
     "Promise": mx.profiler.expect,
-    "Monitor": lambda: mx.widgets.monitor(trainer, live=False),
+    "TrainingMonitor": lambda: mx.widgets.monitor(trainer, live=False),
+    "np_shape": mx.util.np_shape,
+    "environment": lambda: mx.test_utils.environment({"SPARSEKIT_SWEPT": "1", "HOME": None}),
     "_Switch": autograd.record,
     "_lane": lambda: autograd._lane("backward", "part"),
     "UpdateLane": UpdateLane,
@@ -89,6 +92,8 @@ EXCUSED = {
     "values_of": "an array of its own", "phase": "adds to a sum", "_Timed": "notes a time of its own",
     "_told": "the filters of Python's warnings, which Python's own catch_warnings puts back",
     "_folder": "a folder that the next command looks past", "stage": "a progress bar",
+    "drawing_on": "matplotlib's settings and the filters of warnings, which their own context managers put back",
+    "discard_stderr": "a file descriptor, as MXNet's helper for tests does",
     "stoppable": "handlers of signals, in a command that an interrupt ends",
 }
 
@@ -99,7 +104,7 @@ def all_state(folder):
     return (hooks.sink, profiler.active(), state, repr(config), list(naming._local.stack), list(attributes._local.stack),
             list(context._current.stack), trace._current.tracer, getattr(Scope._current, "value", None), rng._override.generator,
             mx.engine._size, capture.state.rehearsed, dict(trainer.__dict__), cell.base_cell._modified,
-            dict(hooked),
+            dict(hooked), meaning.zero_is_a_size, dict(os.environ),
             list(recording._run.open), sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
 
 

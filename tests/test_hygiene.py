@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import copy
 import json
 import re
@@ -93,6 +94,14 @@ def test_nothing_is_left_marked_as_unfinished():
 )
 def test_folders_of_one_machine_are_recognised(text, found):
     assert bool(MACHINE_PATH.search(text)) == found
+
+
+def test_no_two_modules_beside_tests_share_a_name():
+    """Folders of tests that are no packages put themselves on the path: the module of one would be imported for the other's."""
+    names = collections.Counter(path.name for path in (ROOT / "tests").rglob("*.py")
+                                if not path.name.startswith("test_") and path.name != "conftest.py"
+                                and not path.with_name("__init__.py").exists())
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_files_stay_small():

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import collections
 import contextlib
+import dis
+import functools
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -50,6 +53,8 @@ class Tracer:
 
 
 TRACER = Tracer()
+
+LOCKS = (type(threading.Lock()), type(threading.RLock()))
 
 #: Context managers by the names of the functions and classes that make them.
 CASES = {
@@ -104,8 +109,26 @@ def all_state(folder):
     return (hooks.sink, profiler.active(), state, repr(config), list(naming._local.stack), list(attributes._local.stack),
             list(context._current.stack), trace._current.tracer, getattr(Scope._current, "value", None), rng._override.generator,
             mx.engine._size, capture.state.rehearsed, dict(trainer.__dict__), cell.base_cell._modified,
-            dict(hooked), meaning.zero_is_a_size, dict(os.environ),
+            dict(hooked), meaning.zero_is_a_size, dict(os.environ), locked(),
             list(recording._run.open), sorted(set(os.listdir(folder)) - {"file", "lock"}), open_files(folder))
+
+
+@functools.cache
+def locks(modules):
+    """The locks that the library's modules and their objects hold, by name."""
+    found = {}
+    for module in [module for name, module in sys.modules.items() if name.startswith("sparsekit.")]:
+        for name, value in vars(module).items():
+            parts = getattr(value, "__dict__", {}) if type(value).__module__.startswith("sparsekit.") else {}
+            for what, lock in [(name, value), *((f"{name}.{part}", one) for part, one in parts.items())]:
+                if isinstance(lock, LOCKS):
+                    found[f"{module.__name__}.{what}"] = lock
+    return found
+
+
+def locked():
+    """The locks that are held: another thread would wait for ever."""
+    return [name for name, lock in locks(len(sys.modules)).items() if not repr(lock).startswith("<unlocked")]
 
 
 def open_files(folder):
@@ -116,8 +139,24 @@ def open_files(folder):
     return sorted(path for path in found if path.startswith(str(folder)))
 
 
+@functools.cache
+def leaving(code):
+    """Where a ``with`` statement calls ``__exit__(None, None, None)``: Python looks for signals before these instructions and
+    after them, never between."""
+    found, instructions = set(), list(dis.get_instructions(code))
+    for place, first in enumerate(instructions):
+        nones = [one for one in instructions[place:place + 3] if one.opname == "LOAD_CONST" and one.argval is None]
+        if first.opname == "LOAD_CONST" and len(nones) == 3:
+            last = next(one for one in instructions[place + 3:] if one.opname == "CALL")
+            found.update(range(nones[0].offset, last.offset + 1))
+    return found
+
+
 class Interrupt:
-    """Raises KeyboardInterrupt at one instruction of a context manager's own code, or call of what it calls, counted from 1."""
+    """Raises KeyboardInterrupt at one instruction of a context manager's own code, or call of what it calls, counted from 1.
+
+    Only where Python may do so too: not between the end of a ``with`` block and its ``__exit__``.
+    """
 
     def __init__(self, manager, place):
         self.left = place
@@ -127,7 +166,7 @@ class Interrupt:
         if not frame.f_code.co_filename.startswith((str(PACKAGE), contextlib.__file__)):
             return None
         frame.f_trace_opcodes = frame.f_code.co_filename in self.own
-        if event in ("call", "opcode"):
+        if event == "call" or (event == "opcode" and frame.f_lasti not in leaving(frame.f_code)):
             self.left -= 1
             if not self.left:
                 raise KeyboardInterrupt

@@ -9,7 +9,7 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-import run  # noqa: E402
+import mutate  # noqa: E402
 from mutants import is_equivalent, mutants  # noqa: E402
 
 SOURCE = '''"""A module."""
@@ -97,16 +97,16 @@ def test_equal_instructions_are_equivalent():
 
 
 def test_the_draw_is_that_of_the_seed_and_takes_each_line_once():
-    one, other, third = (run.drawn("trainer", seed) for seed in (1, 1, 2))
+    one, other, third = (mutate.drawn("trainer", seed) for seed in (1, 1, 2))
     assert [m.name for m, _ in one] == [m.name for m, _ in other] != [m.name for m, _ in third]
     places = [(m.path, m.line) for m, _ in one]
     assert len(set(places)) == len(places) > 100
 
 
 def test_every_part_has_files_and_its_tests_exist():
-    for part, (patterns, tests) in run.PARTS.items():
-        assert any(list(run.ROOT.glob(pattern)) for pattern in patterns), part
-        assert all((run.ROOT / name).exists() for name in tests), part
+    for part, (patterns, tests) in mutate.PARTS.items():
+        assert any(list(mutate.ROOT.glob(pattern)) for pattern in patterns), part
+        assert all((mutate.ROOT / name).exists() for name in tests), part
 
 
 @pytest.fixture
@@ -124,19 +124,19 @@ def small(tmp_path, monkeypatch):
         "tests": [["test_parts.py::test_doubled", 0.1], ["test_parts.py::test_forever", 0.1]],
         "functions": {"package/parts.py::doubled:1": [0], "package/parts.py::forever:6": [1]}}))
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    monkeypatch.setattr(run, "ROOT", tmp_path)
-    monkeypatch.setitem(run.PARTS, "small", (("package/parts.py",), ("test_parts.py",)))
+    monkeypatch.setattr(mutate, "ROOT", tmp_path)
+    monkeypatch.setitem(mutate.PARTS, "small", (("package/parts.py",), ("test_parts.py",)))
     return tmp_path
 
 
 def verdicts(small, wanted):
-    copy = run.Copy(small / "copy")
+    copy = mutate.Copy(small / "copy")
     source = (small / "package" / "parts.py").read_text()
-    calls = run.Map(small / "calls.json")
+    calls = mutate.Map(small / "calls.json")
     found = {}
     for mutant in mutants("package/parts.py", source):
         if (mutant.line, mutant.after) in wanted:
-            found[mutant.line, mutant.after] = run.examine(copy, calls, mutant, source, "small", False)
+            found[mutant.line, mutant.after] = mutate.examine(copy, calls, mutant, source, "small", False)
             assert (copy.folder / mutant.path).read_text() == source
     return found
 
@@ -149,20 +149,20 @@ def test_a_fault_is_killed_or_survives(small):
 
 
 def test_a_fault_that_runs_for_ever_times_out(small, monkeypatch):
-    monkeypatch.setattr(run, "LIMITS", {"near": 2, "wide": 2, "part": 2})
+    monkeypatch.setattr(mutate, "LIMITS", {"near": 2, "wide": 2, "part": 2})
     assert verdicts(small, {(8, "x -= 1")})[8, "x -= 1"]["verdict"] == "timed out"
 
 
 def test_the_report_goes_on_where_it_was(small, monkeypatch, capsys):
     (small / "report.json").write_text("{}")
-    arguments = ["run.py", "--map", str(small / "calls.json"), "--part", "small", "--report", str(small / "report.json")]
+    arguments = ["mutate.py", "--map", str(small / "calls.json"), "--part", "small", "--report", str(small / "report.json")]
     monkeypatch.setattr(sys, "argv", [*arguments, "--count", "1"])
-    assert run.main() == 0
+    assert mutate.main() == 0
     first = json.loads((small / "report.json").read_text())
     assert len(first) == 1
     capsys.readouterr()
     monkeypatch.setattr(sys, "argv", [*arguments, "--count", "2"])
-    assert run.main() == 0
+    assert mutate.main() == 0
     second = json.loads((small / "report.json").read_text())
     assert (len(second), first.items() <= second.items()) == (2, True)
     assert not set(first) & set(capsys.readouterr().out.split("\npart ")[0].split())

@@ -1,10 +1,10 @@
 """Plants small faults and asks whether the tests notice.
 
-    python tests/mutation/run.py --map calls.json                      # once: which test calls which function (20 minutes)
-    python tests/mutation/run.py --map calls.json --count 40 --seed 1 --report report.json
-    python tests/mutation/run.py --map calls.json --part trainer --count 40 --seed 1 --report report.json
-    python tests/mutation/run.py --map calls.json --only 3f2a --report report.json     # one mutant again
-    python tests/mutation/run.py --summary --report report.json
+    python tests/mutation/mutate.py --map calls.json                      # once: which test calls which function (20 minutes)
+    python tests/mutation/mutate.py --map calls.json --count 40 --seed 1 --report report.json
+    python tests/mutation/mutate.py --map calls.json --part trainer --count 40 --seed 1 --report report.json
+    python tests/mutation/mutate.py --map calls.json --only 3f2a --report report.json     # one mutant again
+    python tests/mutation/mutate.py --summary --report report.json
 
 Lines are drawn by seed over all lines of a part that can hold a fault, and one fault for each line.  Each mutant runs in a
 copy of the repository: first the tests nearest to the function, which few others call, then all tests that call it, then
@@ -96,7 +96,7 @@ def write_map(path: Path) -> None:
             part = Path(folder, f"{number}.json")
             environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{HERE}", "MUTATION_MAP": str(part),
                            "MUTATION_FOLDERS": folders}
-            subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "calls", "-p", "no:cacheprovider", "--timeout=60",
+            subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "call_map", "-p", "no:cacheprovider", "--timeout=60",
                             *arguments.split()], cwd=ROOT, env=environment, check=False)
             if part.exists():
                 join(json.loads(part.read_text()), tests, functions)

@@ -1,6 +1,6 @@
 """A pytest plugin that writes down which functions of the mutated folders each test calls.
 
-``run.py --map`` starts pytest with it.  It sees calls only, not lines, so that a suite takes little longer.
+``mutate.py --map`` starts pytest with it.  It sees calls only, not lines, so that a suite takes little longer.
 """
 
 from __future__ import annotations

@@ -177,7 +177,15 @@ for _name, _function in {
     "logical_xor": np.logical_xor,
 }.items():
     add(f"broadcast_{_name}", _function, dtype=first)
-add("add_n", lambda *arrays: sum(arrays[1:], arrays[0]), exact=True)
+
+
+def _add_n(*arrays):
+    """In the common type from the first addition on: integers do not overflow before a float is met."""
+    wide = [array.astype(np.result_type(*arrays)) for array in arrays]
+    return sum(wide[1:], wide[0])
+
+
+add("add_n", _add_n, exact=True)
 
 
 def _where(condition, x, y):

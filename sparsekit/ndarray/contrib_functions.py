@@ -1,17 +1,13 @@
-"""Functions of ``mx.nd.contrib`` that are not operators: a mask, and loops and branches over arrays."""
+"""Functions of ``mx.nd.contrib`` that are not operators: loops and branches over arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..base.arguments import strict
-from ..base.context import HOST
 from ..base.errors import ShapeError
 from ..core import hooks
-from ..core.dispatch import wrap
 from .creation import array, zeros
 from .functions import F
 from .ndarray import NDArray
@@ -22,29 +18,8 @@ if TYPE_CHECKING:
 
 
 
-__all__ = ["boolean_mask", "cond", "foreach", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update",
+__all__ = ["cond", "foreach", "multi_adamw_update", "multi_lamb_update", "multi_mp_adamw_update",
            "multi_mp_lamb_update", "rand_zipfian", "while_loop"]
-
-
-@strict
-def boolean_mask(data: NDArray, index: NDArray, axis: int = 0, out: NDArray | None = None) -> NDArray:
-    """The entries along ``axis`` where ``index`` is nonzero; MXNet takes axis 0 only.
-
-    How many there are depends on values, so this is a function made of operators, not one operator.
-
-    Raises
-    ------
-    ShapeError
-        If ``index`` does not have one entry for each entry of the axis.
-    """
-    axis = range(data.ndim)[axis]
-    if index.shape != (data.shape[axis],):
-        raise ShapeError(f"a mask of shape {index.shape} does not fit axis {axis} of shape {data.shape}.",
-                         hint="give one entry for each along the axis.")
-    places = np.flatnonzero(index.asnumpy()).reshape(1, -1)
-    key = (("slice", None, None, None),) * axis + (("array", 0),)
-    return F._index(data, wrap(places, data.context) if data.context.device_type in HOST else array(
-        places, data.context, "int64"), key=key, out=out)
 
 
 def _list(value: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...]) -> list[Any]:

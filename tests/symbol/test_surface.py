@@ -30,7 +30,6 @@ ABSENT_FUNCTIONS = {
     r"dgl_.*|edge_id": "graph sampling", r"interleaved_matmul_.*": "fused attention", r"BatchNormWithReLU|SyncBatchNorm":
         "batch norms of several machines and fused ones", r"backward_.*": "gradients that MXNet shows by accident",
     r"check_call": "not an operator", r"uniform": "an alias of random.uniform",
-    r"boolean_mask": "its shape depends on values",
 }
 
 

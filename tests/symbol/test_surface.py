@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import sparsekit as mx
-import sparsekit.operator  # puts Custom where operators are
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "symbol_api.json").read_text(encoding="utf-8"))
 CLASSES = {"Symbol": mx.sym.Symbol, "Executor": mx.sym.Executor}

@@ -72,9 +72,11 @@ def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndexWarning)
             try:
+                specs = tuple(map(spec.Spec, (array.shape for array in arrays), types, stypes))
+                spec.infer_dtypes(call, list(types))
                 made = invoke(call, tuple(wrap(store, CPU) for store in stores), None, CPU)
                 results = made if isinstance(made, list) else [made]
-                found = inferred(call, tuple(map(spec.Spec, (array.shape for array in arrays), types, stypes)), results)
+                found = inferred(call, specs, results)
             except mx.DTypeError as error:
                 refusal = str(error)
             else:

@@ -1,14 +1,16 @@
 // The live timeline: one canvas of lanes, an overview, a panel of details, a table twin.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { ALARM, element, formatCount, formatDuration, inkOn, unpack, watchTheme } from "./common.js";
+import { element, formatCount, unpack, watchTheme } from "./common.js";
 import { Camera } from "./timeline_camera.js";
 import { Coloring, Data, ROW } from "./timeline_data.js";
-import { MARK_KEYS, MarkPainter, MarkTable, markAt, markBeside } from "./timeline_marks.js";
+import { Legend } from "./timeline_legend.js";
+import { MARK_KEYS, MarkPainter, markBeside, markTables } from "./timeline_marks.js";
 import { Painter } from "./timeline_paint.js";
-import { GUTTER, Letters, Scene } from "./timeline_scene.js";
-import { AlignSwitch, STEP_KEYS, StepPainter, StepTable, StepTimes } from "./timeline_steps.js";
-import { Details, EventTable, Statistics, sentence } from "./timeline_words.js";
+import { Pointer } from "./timeline_pointer.js";
+import { Letters, Scene } from "./timeline_scene.js";
+import { AlignSwitch, STEP_KEYS, StepPainter, StepTimes, stepTable } from "./timeline_steps.js";
+import { Details, FoldedTable, Statistics, eventTable, sentence } from "./timeline_words.js";
 
 const KEYS = [
   ["+ −", "zoom"], ["← →", "pan"], ["Home", "whole run"], ["Enter", "step into the operators, open one"],
@@ -25,7 +27,6 @@ class Timeline {
     const times = new StepTimes(scene);
     Object.assign(this, { model, root, data, scene, times });
     this.inside = false;
-    this.only = -1;
     this.matches = null;
     this.cleanups = [];
     this.camera = new Camera(scene, () => this.moved());
@@ -36,15 +37,20 @@ class Timeline {
       zoomTo: (event) => this.camera.zoomTo(event),
     });
     this.statistics = new Statistics(scene, times);
-    this.events = new EventTable(scene, times, (event) => this.select(event));
-    this.steps = data.steps.some ? new StepTable(scene, times, (slot) => this.goStep(slot)) : null;
-    this.marks = data.marks.count ? new MarkTable(scene, (mark) => this.chooseMark(mark)) : null;
+    this.tables = [
+      data.steps.some && new FoldedTable("The steps in view as a table", "sk-steps", () => [stepTable(scene, times, (slot) => this.goStep(slot))]),
+      data.marks.count && new FoldedTable("Markers and counters in view as a table", "sk-marks", () => markTables(scene, (mark) => this.chooseMark(mark))),
+      new FoldedTable("The events in view as a table", null, () => [eventTable(scene, times, (event) => this.select(event))]),
+    ].filter(Boolean);
+    this.legend = new Legend(() => this.mark());
     this.switch = data.runs.length > 1 ? new AlignSwitch(data, (aligned) => this.align(aligned, true)) : null;
     this.build();
     const letters = new Letters();
     const { stage, canvas, map } = this;
     this.painter = new Painter(scene, { root, stage, canvas, map }, letters, {
       steps: new StepPainter(scene, times, letters), marks: new MarkPainter(scene, letters) });
+    this.pointer = new Pointer(scene, this.camera, { stage, canvas, map }, {
+      choose: (event, mark) => this.choose(event, mark), measure: () => this.measureView(), draw: () => this.painter.draw() });
     this.recolor(model.get("color_by") || "operator");
     this.observe();
   }
@@ -52,16 +58,14 @@ class Timeline {
   build() {
     const title = this.model.get("title") || "Timeline";
     this.canvas = element("canvas", {});
-    this.tip = element("div", { class: "sk-tip", hidden: true });
     this.stage = element("div", {
       class: "sk-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline",
       "data-title": `${title}: ${formatCount(this.data.count)} events${this.data.marks.summary}`,
-    }, this.canvas, this.tip);
+    }, this.canvas);
     this.map = element("canvas", { class: "sk-map", "aria-hidden": "true" });
     this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
-    this.legend = element("div", { class: "sk-legend", role: "group", "aria-label": "Legend; press one to show only it" });
-    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend, this.status,
-      ...[this.statistics, this.steps, this.marks, this.events].filter(Boolean).map((part) => part.element));
+    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend.element, this.status,
+      ...[this.statistics, ...this.tables].map((part) => part.element));
     this.root.append(
       element("h3", {}, title),
       element("p", {}, this.model.get("description") || ""),
@@ -70,7 +74,7 @@ class Timeline {
       this.help(),
     );
     this.showAligned();
-    this.listen();
+    this.stage.addEventListener("keydown", (event) => this.key(event));
   }
 
   toolbar() {
@@ -107,7 +111,7 @@ class Timeline {
     const { selected, chosen, range } = this.scene;
     this.statistics.fill();
     if ((selected < 0 && chosen < 0) || range) this.say(this.statistics.words);
-    for (const part of [this.events, this.steps, this.marks]) part?.fill();
+    for (const part of this.tables) part.fill();
   }
 
   // Scroll to a row of lanes.
@@ -169,21 +173,7 @@ class Timeline {
   recolor(mode, tell = false) {
     this.choice.value = ["operator", "lane", "layer", "density"].includes(mode) ? mode : "operator";
     this.scene.coloring = new Coloring(this.data, this.choice.value);
-    const { coloring } = this.scene;
-    this.only = -1;
-    const chips = coloring.names.map((name, i) => {
-      const color = coloring.colors[i];
-      const mark = element("i", { style: `background:${color};color:${inkOn(color)}` }, coloring.codes[i]);
-      return element("button", {
-        type: "button", class: "sk-chip", "aria-pressed": "false", title: name,
-        onclick: (event) => this.highlight(i, event.currentTarget),
-      }, mark, element("span", {}, name));
-    });
-    this.legend.replaceChildren(...chips);
-    if (this.data.columns.fallback.some((value) => value)) {
-      const hatch = `repeating-linear-gradient(135deg, ${ALARM} 0 2px, transparent 2px 5px)`;
-      this.legend.append(element("span", { class: "sk-chip" }, element("i", { style: `background:${hatch};border:2px solid ${ALARM}` }), element("span", {}, "became dense")));
-    }
+    this.legend.fill(this.scene.coloring, this.data.columns.fallback.some((value) => value));
     if (tell) {
       this.model.set("color_by", this.choice.value);
       this.model.save_changes();
@@ -191,15 +181,9 @@ class Timeline {
     this.mark();
   }
 
-  highlight(category, chip) {
-    this.only = this.only === category ? -1 : category;
-    for (const other of this.legend.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === chip && this.only >= 0));
-    this.mark();
-  }
-
   // What search and legend pick out; everything else is painted faintly.
   mark() {
-    const { matches, only, scene } = this;
+    const { matches, legend: { only }, scene } = this;
     const accept = (event) => (!matches || matches[event]) && (only < 0 || scene.coloring.category(event) === only);
     scene.marked = matches || only >= 0 ? this.data.subset(accept) : null;
     this.painter.draw();
@@ -281,86 +265,12 @@ class Timeline {
 
   // ---- mouse, keys, page
 
-  point(event) {
-    const box = this.canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  listen() {
-    const { canvas, stage, map } = this;
-    canvas.addEventListener("pointerdown", (event) => this.press(event));
-    canvas.addEventListener("pointermove", (event) => this.hover(event));
-    canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
-    canvas.addEventListener("dblclick", (event) => {
-      const found = this.scene.at(...this.point(event));
-      if (found >= 0) this.camera.zoomTo(found);
-    });
-    canvas.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey && document.activeElement !== stage && !stage.matches(":focus")) return;
-      event.preventDefault();
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.camera.shift(event.deltaX / this.scene.scale, true);
-      else this.camera.zoom(1.0016 ** Math.max(-400, Math.min(400, event.deltaY)), this.point(event)[0], true);
-    }, { passive: false });
-    stage.addEventListener("keydown", (event) => this.key(event));
-    map.addEventListener("pointerdown", (event) => {
-      map.setPointerCapture(event.pointerId);
-      const go = (moved) => {
-        const box = map.getBoundingClientRect();
-        const time = ((moved.clientX - box.left - GUTTER) / (box.width - GUTTER)) * this.data.length + this.data.begin;
-        const [a, b] = this.scene.view;
-        this.camera.move(time - (b - a) / 2, time + (b - a) / 2, true);
-      };
-      go(event);
-      map.onpointermove = go;
-      map.onpointerup = map.onpointercancel = () => { map.onpointermove = null; };
-    });
-  }
-
-  press(event) {
-    if (event.button !== 0) return;
-    this.stage.focus({ preventScroll: true });
-    this.canvas.setPointerCapture(event.pointerId);
-    const [x, y] = this.point(event);
-    this.drag = { x, y, view: this.scene.view, far: false, measure: event.shiftKey, from: this.scene.time(x) };
-    const done = (released) => {
-      this.canvas.onpointerup = this.canvas.onpointercancel = null;
-      const { far, measure } = this.drag;
-      this.drag = null;
-      if (far && measure) this.measureView();
-      if (far || released.type === "pointercancel") return;
-      this.scene.range = null;
-      const found = this.scene.at(x, y);
-      this.inside = found >= 0;
-      this.select(found);
-      const mark = found < 0 ? markAt(this.scene, x, y) : -1;
-      this.chooseMark(mark);
-      if (found < 0 && mark < 0) this.measureView();
-    };
-    this.canvas.onpointerup = this.canvas.onpointercancel = done;
-  }
-
-  hover(event) {
-    const [x, y] = this.point(event);
-    if (this.drag) {
-      this.drag.far ||= Math.abs(x - this.drag.x) > 3;
-      if (!this.drag.far) return;
-      this.tip.hidden = true;
-      if (this.drag.measure) {
-        this.scene.range = [this.drag.from, this.scene.time(x)].sort((a, b) => a - b);
-        this.painter.draw();
-      } else {
-        const by = (this.drag.x - x) / this.scene.scale;
-        this.camera.move(this.drag.view[0] + by, this.drag.view[1] + by, true);
-      }
-      return;
-    }
-    const found = this.scene.at(x, y);
-    const mark = found < 0 ? markAt(this.scene, x, y) : -1;
-    this.tip.hidden = found < 0 && mark < 0;
-    if (this.tip.hidden) return;
-    this.tip.textContent = mark < 0 ? `${this.data.label(found)}: ${formatDuration(this.data.columns.duration[found])}` : this.data.marks.sentence(mark);
-    this.tip.style.left = `${Math.max(0, Math.min(x + 12, this.scene.width - this.tip.offsetWidth - 4))}px`;
-    this.tip.style.top = `${y + 18}px`;
+  // What the pointer found: an operator, a mark, or neither.
+  choose(event, mark) {
+    this.inside = event >= 0;
+    this.select(event);
+    this.chooseMark(mark);
+    if (event < 0 && mark < 0) this.measureView();
   }
 
   key(event) {

@@ -31,42 +31,31 @@ export function markAt(scene, x, y) {
   return near.sort((i, j) => Math.abs(marks.time[i] - time) - Math.abs(marks.time[j] - time))[0] ?? -1;
 }
 
-// The table of marks, closed at first: `choose(mark)` is called when one is pressed.
-export class MarkTable {
-  constructor(scene, choose) {
-    Object.assign(this, { scene, choose });
-    this.rows = element("div", { class: "sk-table" });
-    this.element = element("details", { class: "sk-marks", ontoggle: () => this.fill() },
-      element("summary", {}, "Markers and counters in view as a table"), this.rows);
-  }
+// Counters in view, and all marks; `choose(mark)` is called when one is pressed.
+export function markTables({ data: { marks }, span: [a, b] }, choose) {
+  const counters = marks.counters.map((lane) => {
+    const seen = lane.order.subarray(marks.from(lane.order, a), marks.from(lane.order, b + 1e-6));
+    if (!seen.length) return [lane.label, "0", "", "", "", marks.at(b) && lastBefore(marks, lane, b)];
+    const [least, most] = marks.extremes(seen);
+    const mean = seen.reduce((sum, i) => sum + marks.value[i] / seen.length, 0);
+    return [lane.label, formatCount(seen.length), formatValue(least), formatValue(mean), formatValue(most), marks.said(seen.at(-1))];
+  });
+  const all = Int32Array.from(marks.kind.keys());
+  const [first, last] = [marks.from(all, a), marks.from(all, b + 1e-6)];
+  const rows = [...all.subarray(first, Math.min(last, first + 200))].map((i) => [
+    element("button", { type: "button", onclick: () => choose(i) }, marks.label(i)),
+    marks.kindOf(i), formatDuration(marks.time[i]), marks.said(i),
+  ]);
+  const caption = last - first > 200 ? `The first 200 of ${formatCount(last - first)}; zoom in for the others` : "";
+  return [
+    ...(counters.length ? [table(["counter", "values", "least", "mean", "most", "last"], counters, "Counters in view")] : []),
+    table(["mark", "kind", "time", "value"], rows, caption),
+  ];
+}
 
-  fill() {
-    if (!this.element.open) return;
-    const { data: { marks }, span: [a, b] } = this.scene;
-    const counters = marks.counters.map((lane) => {
-      const seen = lane.order.subarray(marks.from(lane.order, a), marks.from(lane.order, b + 1e-6));
-      if (!seen.length) return [lane.label, "0", "", "", "", marks.at(b) && this.lastBefore(lane, b)];
-      const [least, most] = marks.extremes(seen);
-      const mean = seen.reduce((sum, i) => sum + marks.value[i] / seen.length, 0);
-      return [lane.label, formatCount(seen.length), formatValue(least), formatValue(mean), formatValue(most), marks.said(seen.at(-1))];
-    });
-    const all = Int32Array.from(marks.kind.keys());
-    const [first, last] = [marks.from(all, a), marks.from(all, b + 1e-6)];
-    const rows = [...all.subarray(first, Math.min(last, first + 200))].map((i) => [
-      element("button", { type: "button", onclick: () => this.choose(i) }, marks.label(i)),
-      marks.kindOf(i), formatDuration(marks.time[i]), marks.said(i),
-    ]);
-    const caption = last - first > 200 ? `The first 200 of ${formatCount(last - first)}; zoom in for the others` : "";
-    this.rows.replaceChildren(
-      ...(counters.length ? [table(["counter", "values", "least", "mean", "most", "last"], counters, "Counters in view")] : []),
-      table(["mark", "kind", "time", "value"], rows, caption));
-  }
-
-  lastBefore(lane, time) {
-    const { marks } = this.scene.data;
-    const i = lane.order[marks.from(lane.order, time) - 1];
-    return i === undefined ? "" : marks.said(i);
-  }
+function lastBefore(marks, lane, time) {
+  const i = lane.order[marks.from(lane.order, time) - 1];
+  return i === undefined ? "" : marks.said(i);
 }
 
 export class MarkPainter {

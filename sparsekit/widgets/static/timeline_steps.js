@@ -87,30 +87,19 @@ export class AlignSwitch {
   show() { this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(this.data.aligned === (i === 1)))); }
 }
 
-// The table of steps, closed at first: `go(slot)` is called when one is pressed.
-export class StepTable {
-  constructor(scene, times, go) {
-    Object.assign(this, { scene, times, go });
-    this.rows = element("div", { class: "sk-table" });
-    this.element = element("details", { class: "sk-steps", ontoggle: () => this.fill() },
-      element("summary", {}, "The steps in view as a table"), this.rows);
-  }
-
-  fill() {
-    if (!this.element.open) return;
-    const { data, view } = this.scene;
-    const found = this.times.between(...view);
-    const rows = found.slice(0, 200).map((slot) => {
-      const took = data.runs.map((_, run) => data.steps.step(run, slot)).map((step) => (step ? step.end - step.start : NaN));
-      const cells = took.map((time) => (Number.isNaN(time) ? "" : formatDuration(time)));
-      const more = took[1] - took[0];
-      const difference = Number.isNaN(more) ? "" : `${more > 0 ? "+" : ""}${formatDuration(more)}`;
-      const go = element("button", { type: "button", onclick: () => this.go(slot) }, data.steps.name(slot));
-      return [go, ...cells, ...(took.length === 2 ? [difference] : [])];
-    });
-    const caption = `Steps in view${found.length > 200 ? "; the first 200, zoom in for the others" : ""}. ${data.steps.reason}`;
-    this.rows.replaceChildren(table(["step", ...data.runs, ...(data.runs.length === 2 ? ["difference"] : [])], rows, caption));
-  }
+// `go(slot)` is called when a step is pressed.
+export function stepTable({ data, view }, times, go) {
+  const found = times.between(...view);
+  const rows = found.slice(0, 200).map((slot) => {
+    const took = data.runs.map((_, run) => data.steps.step(run, slot)).map((step) => (step ? step.end - step.start : NaN));
+    const cells = took.map((time) => (Number.isNaN(time) ? "" : formatDuration(time)));
+    const more = took[1] - took[0];
+    const difference = Number.isNaN(more) ? "" : `${more > 0 ? "+" : ""}${formatDuration(more)}`;
+    const button = element("button", { type: "button", onclick: () => go(slot) }, data.steps.name(slot));
+    return [button, ...cells, ...(took.length === 2 ? [difference] : [])];
+  });
+  const caption = `Steps in view${found.length > 200 ? "; the first 200, zoom in for the others" : ""}. ${data.steps.reason}`;
+  return table(["step", ...data.runs, ...(data.runs.length === 2 ? ["difference"] : [])], rows, caption);
 }
 
 // Paints the names of the steps, the gaps between them and what they took.

@@ -126,30 +126,30 @@ export class Statistics {
   }
 }
 
-// The table of events, closed at first: `select(event)` is called when one is pressed.
-export class EventTable {
-  constructor(scene, times, select) {
-    Object.assign(this, { scene, times, select });
+// `select(event)` is called when an event is pressed.
+export function eventTable({ data, view }, times, select) {
+  const found = [];
+  const { runs, placed, columns: { start, duration, density, run } } = data;
+  data.within(...view, (event) => found.push(event));
+  found.sort((a, b) => placed.start[a] - placed.start[b]);
+  const where = (event) => [...(runs.length > 1 ? [runs[run[event]]] : []), ...(data.steps.some ? [times.into(event)?.[0] ?? ""] : [])];
+  const rows = found.slice(0, 200).map((event) => [
+    element("button", { type: "button", onclick: () => select(event) }, data.label(event)),
+    data.lane(event), ...where(event), formatDuration(start[event]), formatDuration(duration[event]),
+    density[event] < 0 ? "" : formatDensity(density[event]),
+  ]);
+  const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
+  const places = [...(runs.length > 1 ? ["run"] : []), ...(data.steps.some ? ["step"] : [])];
+  return table(["operator", "lane", ...places, "start", "duration", "lowest density"], rows, caption);
+}
+
+// Tables that are closed at first, and filled while they are open: `make()` gives them.
+export class FoldedTable {
+  constructor(words, kind, make) {
+    this.make = make;
     this.rows = element("div", { class: "sk-table" });
-    this.element = element("details", { ontoggle: () => this.fill() },
-      element("summary", {}, "The events in view as a table"), this.rows);
+    this.element = element("details", { class: kind, ontoggle: () => this.fill() }, element("summary", {}, words), this.rows);
   }
 
-  fill() {
-    if (!this.element.open) return;
-    const found = [];
-    const { data, view } = this.scene;
-    const { runs, placed, columns: { start, duration, density, run } } = data;
-    data.within(...view, (event) => found.push(event));
-    found.sort((a, b) => placed.start[a] - placed.start[b]);
-    const where = (event) => [...(runs.length > 1 ? [runs[run[event]]] : []), ...(data.steps.some ? [this.times.into(event)?.[0] ?? ""] : [])];
-    const rows = found.slice(0, 200).map((event) => [
-      element("button", { type: "button", onclick: () => this.select(event) }, data.label(event)),
-      data.lane(event), ...where(event), formatDuration(start[event]), formatDuration(duration[event]),
-      density[event] < 0 ? "" : formatDensity(density[event]),
-    ]);
-    const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
-    const places = [...(runs.length > 1 ? ["run"] : []), ...(data.steps.some ? ["step"] : [])];
-    this.rows.replaceChildren(table(["operator", "lane", ...places, "start", "duration", "lowest density"], rows, caption));
-  }
+  fill() { if (this.element.open) this.rows.replaceChildren(...this.make()); }
 }

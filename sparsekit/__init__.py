@@ -30,7 +30,7 @@ _LAZY = {
     "metric": "metric", "callback": "callback",
     "initializer": "initializer", "init": "initializer", "test_utils": "test_utils", "widgets": "widgets",
     "sym": "symbol", "symbol": "symbol", "executor": "symbol.executor",
-    "viz": "symbol.visualization", "visualization": "symbol.visualization", "name": "base.naming",
+    "viz": "compat.visualization", "visualization": "compat.visualization", "name": "base.naming",
     "attribute": "base.attributes", "AttrScope": "base.attributes:AttrScope",
     "datasets": "datasets", "lr_scheduler": "lr_scheduler", "kernels": "kernels",
     "engine": "engine", "kvstore": "kvstore", "kv": "kvstore", "context": "base.context",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import ndarray, symbol
 from ..autograd import check_gradients
 from ..base.errors import CustomOpError, ParameterError, ShapeError, SparsekitError, UnknownNameError, expected
 from ..core import hooks
@@ -19,7 +18,6 @@ from ..core.op import registry as all_operators
 from ..kernels import for_device
 from ..ndarray import NDArray, array, sparse, wrap, zeros
 from ..symbol import attr_text
-from ..symbol.custom import make_custom
 from ..symbol.mxnet_names import spelling_of
 
 if TYPE_CHECKING:
@@ -200,12 +198,16 @@ def Custom(*args: Any, op_type: str, **kwargs: Any) -> Any:
     """
     kwargs.pop("name", None)
     names = _names_of(op_type, kwargs)
-    prop = _prop(op_type, {name: str(value) for name, value in kwargs.items() if name not in names})
+    prop = prop_of(op_type, {name: str(value) for name, value in kwargs.items() if name not in names})
     return apply(op_type, prop, _inputs(op_type, [*prop.list_arguments(), *prop.list_auxiliary_states()], args, kwargs))
 
 
-def _prop(op_type: str, settings: dict[str, str]) -> Any:
+def prop_of(op_type: str, settings: dict[str, str]) -> Any:
+    """The ``CustomOpProp`` that was registered by that name, made with these settings."""
     if op_type not in _registered:
+        if not _registered:
+            raise UnknownNameError(f"There is no custom operator named {op_type!r}.",
+                                   hint=f"register its CustomOpProp first: @mx.operator.register({op_type!r}).")
         raise UnknownNameError.of("custom operator", op_type, _registered)
     make: Any = _registered[op_type]
     try:
@@ -315,7 +317,3 @@ def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArr
         node = CustomNode(gradients, entries, len(outputs), inputs[0].context)
         outputs = [wrap(each._store, each.context, (node, place)) for place, each in enumerate(outputs)]
     return outputs if len(outputs) > 1 else outputs[0]
-
-
-ndarray.Custom = Custom  # in mx.nd and mx.sym from the moment that there may be something to call
-symbol.Custom = make_custom(_prop, apply)

@@ -404,6 +404,8 @@ def _prepare(call: Call, stores: tuple[Any, ...], ctx: Context) -> Plan:
         call = call.settled([store.shape for store in stores])
     plan = call.plans.get(types)
     if plan is None:
+        if len(call.plans) >= REMEMBERED:
+            call.plans.clear()  # of many inputs there are more combinations of storage types than a program has use for
         plan = call.plans[types] = plan_for(call, tuple(stype_of(store) for store in stores), ctx, places)
     if plan.makes_dense and shapes is not None:
         _check_size(plan, stores, shapes if call.outputs > 1 else [shapes])

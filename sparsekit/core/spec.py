@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.errors import ShapeError
 from .dispatch import resolve
 from .op import Call
 
@@ -64,10 +65,18 @@ def infer_dtypes(call: Call, dtypes: Sequence[Any]) -> list[Any]:
 
 
 def infer(call: Call, inputs: tuple[Spec, ...]) -> Spec | tuple[Spec, ...]:
-    """The specs of the results of ``call`` for such inputs, whose shapes are known and decide those of the results."""
+    """The specs of the results of ``call`` for such inputs, whose shapes are known.
+
+    Raises
+    ------
+    ShapeError
+        If values decide the shapes of the results.
+    """
     given = [spec.shape for spec in inputs]
     storage = infer_storage(call, tuple([spec.stype for spec in inputs]), given)
     shapes: Any = infer_shapes(call, given)
+    if shapes is None:
+        raise ShapeError(f"The shape of the result of {call.op.label} depends on values.", hint="run it, and look at the result.")
     dtypes = infer_dtypes(call, [spec.dtype for spec in inputs])
     fallback = storage.fallback or storage.cast is not None
     made = tuple([Spec(shape, dtype, stype, fallback)

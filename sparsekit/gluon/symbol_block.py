@@ -69,8 +69,8 @@ class SymbolBlock(HybridBlock):
         if len(set(self._inputs)) < len(self._inputs):
             raise ParameterError(f"Inputs must have different names, got {', '.join(self._inputs)}.",
                                  hint="name each variable once.")
-        self._make_parameters()
         self._program = SymbolProgram(self._symbol._entries)
+        self._make_parameters()
 
     @staticmethod
     def _check_input(one: Symbol) -> str:
@@ -85,7 +85,6 @@ class SymbolBlock(HybridBlock):
         entries = self._symbol._entries
         arguments, states = variables(order(entries))
         dtypes = dtypes_of(entries, {})
-        self._leaves: list[SymbolNode] = [node for node in order(entries) if node.call is None]
         for node in arguments + states:
             if node.name in self._inputs:
                 continue
@@ -168,14 +167,14 @@ class SymbolBlock(HybridBlock):
             values = self._values(ctx)
         held = {name: F.transpose(values[key]) if self.params[name]._is_transposed else values[key]
                 for name, key in self._keys.items()} | dict(zip(self._inputs, items, strict=True))
-        return self._program.run([held[node.name] for node in self._leaves], ctx)
+        return self._program.run([held[node.name] for node in self._program.variables], ctx)
 
     def _shapes(self, items: list[Any]) -> Any:
         by_name = dict(zip(self._inputs, (item.shape for item in items), strict=True))
         for name, parameter in self.params.items():
             if parameter.shape is not None:
                 by_name[name] = parameter._outer_shape
-        return shapes_of(self._symbol._entries, {node: from_user(by_name[node.name], node.name) for node in self._leaves
+        return shapes_of(self._program.heads, {node: from_user(by_name[node.name], node.name) for node in self._program.variables
                                                  if node.name in by_name})
 
     def reset_ctx(self, ctx: Context | Sequence[Context]) -> None:
@@ -185,7 +184,7 @@ class SymbolBlock(HybridBlock):
     def infer_shape(self, *args: Any) -> None:
         """Complete the shapes of parameters from the inputs, by the symbol's inference."""
         shapes = self._shapes(list(args))
-        for node in self._leaves:
+        for node in self._program.variables:
             shape = shapes.get((node, 0))
             if node.name in self.params and complete(shape):
                 self.params[node.name]._learn(shape)

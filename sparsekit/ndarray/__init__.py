@@ -6,6 +6,7 @@ import types as _types
 from typing import Any
 
 from ..base.arguments import strict as _strict
+from ..base.lazy import lazy as _lazy
 from ..core.dispatch import wrap
 from ..core.op import registry as _registry
 from . import methods as _methods  # noqa: F401 - gives the arrays their operators
@@ -42,6 +43,10 @@ from .random import FLAT as _FLAT
 from .random import flat as _flat
 from .sparse import BaseSparseNDArray, CSRNDArray, RowSparseNDArray
 
+#: Functions that are imported when they are first used.
+_LATER = {"Custom": "compat.operator:Custom"}
+_later = _lazy(globals(), _LATER)
+
 
 def __getattr__(name: str) -> Any:
     """An operator as a function, or a group of them as a module, made on first use."""
@@ -52,13 +57,13 @@ def __getattr__(name: str) -> Any:
     elif name in _registry:
         found = getattr(_F, name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _later(name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_GROUPS, *(name for name in _registry if not name.startswith("_"))})
+    return sorted({*globals(), *_GROUPS, *_LATER, *(name for name in _registry if not name.startswith("_"))})
 
 
 __all__ = [

@@ -42,6 +42,8 @@ LATER = {
     "ops.update.update_precision":
         "mp_sgd_update mp_sgd_mom_update mp_nag_mom_update _contrib_mp_adamw_update _mp_adamw_update mp_lamb_update_phase1 "
         "mp_lamb_update_phase2",
+    "compat.ops.boolean_mask":
+        "_contrib_boolean_mask _boolean_mask_backward",
     "compat.ops.ctc":
         "CTCLoss ctc_loss _contrib_CTCLoss _contrib_ctc_loss",
     "compat.ops.im2col":

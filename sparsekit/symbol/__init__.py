@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..base.lazy import lazy as _lazy
 from ..core.op import registry as _registry
 from . import random
 from .arithmetic import FUNCTIONS as _FUNCTIONS
@@ -19,6 +20,11 @@ from .variables import Group, Variable, fromjson, load, load_json, var
 globals().update(_FUNCTIONS)
 
 
+#: Functions that are imported when they are first used.
+_LATER = {"Custom": "compat.symbol.custom:Custom"}
+_later = _lazy(globals(), _LATER)
+
+
 def __getattr__(name: str) -> Any:
     """An operator as a function, or a group of them as a module, made on first use."""
     if name in _GROUPS:
@@ -26,13 +32,13 @@ def __getattr__(name: str) -> Any:
     elif not name.startswith("__") and _is_known(name):
         found = getattr(_F, name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _later(name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_GROUPS, *(name for name in _registry if not name.startswith("_"))})
+    return sorted({*globals(), *_GROUPS, *_LATER, *(name for name in _registry if not name.startswith("_"))})
 
 
 __all__ = [

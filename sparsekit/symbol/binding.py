@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.context import Context
 from ..base.dtypes import element_type
 from ..base.errors import DTypeError, ParameterError, ShapeError, StorageTypeError, UnknownNameError, UnsupportedError, expected
-from ..core.spec import Spec
+from ..core.spec import Spec, infer_shapes
 from ..ndarray.creation import zeros
 from ..ndarray.ndarray import NDArray
 from .executor import Executor
@@ -122,9 +122,19 @@ def _gradient_types(heads: Sequence[Entry], facts: InferredGraph, arguments: lis
     """The storage type of each argument's gradient."""
     if all(request == "null" for request in requests):
         return {}
+    _refuse_values(facts)
     found = gradient_stypes(heads, facts.specs(), wanted={node for node, request in zip(arguments, requests, strict=True)
                                                   if request != "null"})
     return {node: found.get(node, "default") for node in arguments}
+
+
+def _refuse_values(facts: InferredGraph) -> None:
+    """Raise if an operator's result has a shape that only values decide: the storage types of gradients follow from shapes."""
+    for node in facts.nodes:
+        given = [facts.shapes.get(entry) for entry in node.inputs]
+        if node.call is not None and all(map(complete, given)) and infer_shapes(node.call, given) is None:
+            raise ShapeError(f"simple_bind cannot decide the shape of {node.name} ({node.call.op.label}): it depends on values.",
+                             hint="bind takes arrays and the gradients' arrays; grad_req='null' needs none.")
 
 
 def _log(heads: Sequence[Entry], storages: list[NodeStorage], gradients: dict[str, str]) -> None:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError, DTypeError, FileFormatError, SparsekitError, expected
 from ..base.files import path_of, write_whole
+from ..base.lazy import lazy
 from ..core.op import Op
 from . import attr_text
-from . import loops as _loops  # noqa: F401 - says how loops are read
 from .compose import complete_inputs
-from .composite import BUILDERS
 from .mxnet_names import HIDDEN, PASSED_OVER, Spelling, adjusted, is_known, output_names, spelling_of
 from .node import Entry, SymbolNode, copied, order, rebuilt, states_of
 
@@ -27,6 +26,11 @@ __all__ = ["read", "read_file", "write", "write_file"]
 LARGEST = 1 << 28
 
 _VERSION = 10901
+#: Operators that hold graphs or run Python, and what makes them of a node: ``build(params, graphs, count of inputs)``.
+COMPOSITES = {"_foreach": "compat.symbol.loops:read_foreach", "_while_loop": "compat.symbol.loops:read_while_loop",
+              "_cond": "compat.symbol.loops:read_cond", "Custom": "compat.symbol.custom:read_custom"}
+_builder = lazy(globals(), COMPOSITES)
+
 _SEVERAL = frozenset({"concat", "add_n", "stack", "khatri_rao"})
 
 
@@ -215,11 +219,10 @@ class _Reader:
                 raise self._wrong(f"gives inputs to {where}, a variable")
             params = {key: value for key, value in attrs.items() if not _is_own(key)}
             return SymbolNode(name, params=params, attrs=_hidden({k: v for k, v in attrs.items() if _is_own(k)}))
-        if op_name in BUILDERS:
+        if op_name in COMPOSITES:
             return self._composite(op_name, described, name, attrs, inputs, where)
         if not is_known(op_name):
             raise self._wrong(f"has {where} with the operator {op_name!r:.80}, which is not here",
-                              "register operators of your own with mx.operator first." if op_name == "Custom" else
                               "DIFFERENCES.md lists what is; convolutions, pooling and image operators are not.")
         return self._operator(spelling_of(op_name), name, attrs, inputs, where)
 
@@ -232,11 +235,11 @@ class _Reader:
         graphs = [_Reader(one, f"{self.source}: a graph in {where}").heads() for one in inner]
         params = {key: value for key, value in attrs.items() if not _is_own(key)}
         try:
-            op = BUILDERS[op_name](params, graphs, len(inputs))
+            op = _builder(op_name)(params, graphs, len(inputs))
         except FileFormatError:
             raise
         except SparsekitError as error:
-            raise self._wrong(f"has {where} that cannot be made: {error.message}", error.hint) from None
+            raise self._wrong(f"has {where} that cannot be made: {error.message.rstrip('.')}", error.hint) from None
         return SymbolNode(name, op.bind({}), inputs, op_name, params, _hidden({k: v for k, v in attrs.items() if _is_own(k)}))
 
     def _operator(self, spelling: Spelling, name: str, attrs: dict[str, str], inputs: list[Entry], where: str) -> SymbolNode:
@@ -255,7 +258,7 @@ class _Reader:
         try:
             call = spelling.op.bind(adjusted(spelling.op, own))
         except SparsekitError as error:
-            raise self._wrong(f"has {where} with attributes that do not fit: {error.message}") from None
+            raise self._wrong(f"has {where} with attributes that do not fit: {error.message.rstrip('.')}") from None
         node = SymbolNode(name, call, (), spelling.name, params, _hidden(user), spelling.one_shape)
         self._check_count(spelling.op, inputs, where)
         node.inputs = self._aligned(node, inputs)

@@ -189,7 +189,8 @@ def shapes_of(heads: Iterable[Entry], given: dict[SymbolNode, Partial], lenient:
 
 #: Inputs whose element type is independent of the others': (operator, place).
 _INDICES = {"Embedding": 0, "_contrib_SparseEmbedding": 0, "take": 1, "pick": 1, "gather_nd": 1, "scatter_nd": 1, "one_hot": 0,
-            "batch_take": 1, "where": 0, "_sparse_retain": 1, "SequenceMask": 1, "SequenceLast": 1, "SequenceReverse": 1}
+            "batch_take": 1, "where": 0, "_contrib_boolean_mask": 1, "_sparse_retain": 1, "SequenceMask": 1, "SequenceLast": 1,
+            "SequenceReverse": 1}
 
 
 def dtypes_of(heads: Iterable[Entry], given: dict[SymbolNode, Any]) -> dict[Entry, Any]:

@@ -2,55 +2,32 @@
 
 from __future__ import annotations
 
-import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from ..base.forking import load
-from ..core.op import registry
 from ..ndarray.namespaces import GROUPS as _ARRAY_GROUPS
+from ..ndarray.namespaces import Group
 from .functions import F, make_function
 from .mxnet_names import is_known
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-__all__ = ["GROUPS", "Group", "group"]
+__all__ = ["GROUPS", "group"]
 
 #: Name of each group, and what its operators' names begin with.
-GROUPS = {**{name: prefixes for name, (prefixes, _) in _ARRAY_GROUPS.items()}, "sparse": ("_sparse_", "")}
+GROUPS = {**_ARRAY_GROUPS, "sparse": ("_sparse_", "")}
 
-#: Modules with functions that are not operators.
-_EXTRA = {"contrib": ".contrib_functions"}
+#: Functions of groups that are not operators: where each is imported from when it is first used.
+FUNCTIONS = {"contrib": {
+    "rand_zipfian": "symbol.random:rand_zipfian",
+    **{name: f"compat.symbol.control:{name}" for name in ("cond", "foreach", "while_loop")},
+}}
 
 
-class Group(types.ModuleType):
-    """A module whose functions are the operators whose names begin with one of ``prefixes``."""
-
-    def __init__(self, name: str, prefixes: tuple[str, ...], extra: str = "") -> None:
-        super().__init__(f"sparsekit.symbol.{name}", f"Operators of ``mx.sym.{name}``.")
-        self._prefixes, self._extra = prefixes, extra
-
-    def _functions(self) -> Any:
-        return load(self._extra, __package__) if self._extra else None
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if not name.startswith("__"):
-            extra = self._functions()
-            if extra is not None and name in extra.__all__:
-                return getattr(extra, name)
-            for prefix in self._prefixes:
-                if is_known(prefix + name):
-                    made = make_function(prefix + name, name) if prefix else getattr(F, name)
-                    setattr(self, name, made)
-                    return made
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-
-    def __dir__(self) -> list[str]:
-        names = {name.removeprefix(prefix) for prefix in self._prefixes for name in registry if name.startswith(prefix)}
-        return sorted(names.union(self._functions().__all__ if self._extra else ()))
+def _function(operator: str, name: str) -> Callable[..., Any] | None:
+    if not is_known(operator):
+        return None
+    return make_function(operator, name) if operator != name else getattr(F, name)
 
 
 def group(name: str) -> Group:
     """The module of one group."""
-    return Group(name, GROUPS[name], _EXTRA.get(name, ""))
+    return Group(f"symbol.{name}", GROUPS[name], FUNCTIONS.get(name, {}), _function)

@@ -97,6 +97,10 @@ class SymbolProgram:
         self._open = leaves_open(heads)
         self._adjusted: dict[Any, dict[SymbolNode, Call]] = {}
 
+    def __deepcopy__(self, memo: object) -> SymbolProgram:
+        """Another one of the same graph, which lowers it anew."""
+        return SymbolProgram(self.heads, self._part)
+
     def _split(self) -> list[_Segment]:
         """The operators in as few segments as can be."""
         groups: list[list[SymbolNode]] = []

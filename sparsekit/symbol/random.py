@@ -5,6 +5,7 @@ Parameters are all numbers or all symbols; for symbols, ``shape`` values are dra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -113,3 +114,35 @@ def _like(name: str) -> Callable[..., Symbol]:
 uniform_like, normal_like, gamma_like, exponential_like = map(_like, ("uniform", "normal", "gamma", "exponential"))
 poisson_like, negative_binomial_like, generalized_negative_binomial_like = map(
     _like, ("poisson", "negative_binomial", "generalized_negative_binomial"))
+
+
+def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tuple[Symbol, Symbol, Symbol]:
+    """Draw classes by a log-uniform distribution, and say how often each class is expected to be drawn.
+
+    Class c has the probability (log(c + 2) - log(c + 1)) / log(range_max + 1).
+
+    Parameters
+    ----------
+    true_classes : Symbol
+        Vector of classes.
+    num_sampled : int
+        How many to draw, with repetitions.
+    range_max : int
+        Number of classes.
+
+    Returns
+    -------
+    samples : Symbol
+        int64, (num_sampled,).
+    expected_count_true, expected_count_sample : Symbol
+        float64, of the true classes and of the samples.
+    """
+    width = math.log(range_max + 1)
+    drawn: Any = uniform(0, width, shape=(num_sampled,), dtype="float64")
+    samples = F.Cast(F.exp(drawn) - 1, dtype="int64") % range_max
+
+    def expected(classes: Symbol) -> Any:
+        exact = F.Cast(classes, dtype="float64")
+        return F.log((exact + 2) / (exact + 1)) / width * num_sampled
+
+    return samples, expected(true_classes), expected(samples)

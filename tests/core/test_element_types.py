@@ -14,6 +14,7 @@ from sparsekit.core import infer, spec
 from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import registry
 from sparsekit.storage import convert, densify, stype_of
+from tests.core.inference import inferred
 
 STYPES = ("default", "row_sparse", "csr")
 TYPES = tuple(map(np.dtype, ("float16", "float32", "float64", "int32", "int64")))
@@ -71,8 +72,11 @@ def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndexWarning)
             try:
-                inferred = spec.infer(call, tuple(map(spec.Spec, (array.shape for array in arrays), types, stypes)))
+                specs = tuple(map(spec.Spec, (array.shape for array in arrays), types, stypes))
+                spec.infer_dtypes(call, list(types))
                 made = invoke(call, tuple(wrap(store, CPU) for store in stores), None, CPU)
+                results = made if isinstance(made, list) else [made]
+                found = inferred(call, specs, results)
             except mx.DTypeError as error:
                 refusal = str(error)
             else:
@@ -80,8 +84,7 @@ def test_what_runs_has_the_inferred_type(op, arrays, attrs, stypes):
         if refusal:
             assert "cannot be computed" not in refusal, types  # refused by name, not by numpy
             continue
-        for one, expected in zip(made if isinstance(made, list) else [made],
-                                 inferred if call.outputs > 1 else [inferred], strict=False):
+        for one, expected in zip(results, found, strict=False):
             store = one._store
             assert store.dtype == expected.dtype, (types, store.dtype, expected.dtype)
             assert (stype_of(store), tuple(store.shape)) == (expected.stype, tuple(expected.shape))

@@ -16,6 +16,7 @@ from sparsekit.core.dispatch import invoke, wrap
 from sparsekit.core.op import Op, registry
 from sparsekit.ops import samples
 from sparsekit.storage import RowSparse, convert, stype_of
+from tests.core.inference import inferred
 from tests.references import FLOATS, NUMBERS, of
 
 OPS = {op.name: op for op in registry.values()}
@@ -100,8 +101,7 @@ def compare(op, arrays, attrs, stypes):
     except DTypeError:
         assert not all(array.dtype == np.float32 for array in arrays), told
         return False
-    inferred = spec.infer(bound, specs)
-    inferred = (inferred,) if bound.outputs == 1 else inferred
+    expected_specs = inferred(bound, specs, results)
     expected, kinds = reference([np.array(array) for array in arrays], bound.attrs)
     written = tuple(op.written(bound.attrs)) if reference.writes else ()
     resting = rests(op, bound.attrs, arrays, stypes) if reference.writes else None
@@ -110,7 +110,7 @@ def compare(op, arrays, attrs, stypes):
         made, wanted = result.asnumpy(), expected[number]
         if number < len(results):
             assert made.dtype == kinds[number], f"{told}: {made.dtype}, not {kinds[number]}"
-            announced = inferred[number]
+            announced = expected_specs[number]
             assert (stype_of(result._store), tuple(result.shape), made.dtype) == (
                 announced.stype, tuple(announced.shape), announced.dtype), told
         assert made.shape == wanted.shape, f"{told}: {made.shape}, not {wanted.shape}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import warnings
@@ -266,3 +267,31 @@ def test_a_file_of_no_parameters_is_read(tmp_path):
     block.load_parameters(str(tmp_path / "none.params"))
     block.collect_params().save(str(tmp_path / "none2.params"))
     block.collect_params().load(str(tmp_path / "none2.params"))
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("before", ["nothing", "initialization", "a step"])
+def test_a_deep_copy_of_a_symbol_block_is_a_block_by_itself(hybrid, before):
+    data = mx.sym.Variable("data")
+    layer = mx.sym.BatchNorm(mx.sym.FullyConnected(data, num_hidden=2, name="fc"), name="bn")
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.SymbolBlock(layer, data))
+    if hybrid:
+        net.hybridize()
+    x = mx.nd.array([[1, 2, 3], [4, 5, 7]])
+    if before != "nothing":
+        net.initialize(mx.init.One())
+    if before == "a step":
+        net(x)
+    other = copy.deepcopy(net)
+    for one in (net, other):
+        one.initialize(mx.init.One(), force_reinit=True)
+        assert one(x).shape == (2, 2)
+    first = net(x).asnumpy()
+    assert other(x).asnumpy().tolist() == first.tolist()
+    with mx.autograd.record():
+        loss = (other(x) * mx.nd.array([[1, 2], [3, 5]])).sum()
+    loss.backward()
+    mx.gluon.Trainer(other.collect_params(), "sgd", {"learning_rate": 10}).step(1)
+    assert other(x).asnumpy().tolist() != first.tolist()
+    assert net(x).asnumpy().tolist() == first.tolist()

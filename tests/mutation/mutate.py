@@ -58,7 +58,7 @@ PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 #: What the map is made from: the arguments of one run of pytest each.
 MAPPED = (
     "tests/optimizer", "tests/profiler", "tests/gluon", "tests/core", "tests/ndarray", "tests/storage", "tests/kernels",
-    "tests/test_autograd.py tests/test_operator.py tests/test_bad_input.py tests/module/test_golden.py tests/io tests/metric",
+    "tests/test_autograd.py tests/compat tests/test_bad_input.py tests/module/test_golden.py tests/io tests/metric",
     "tests/symbol", "tests/gpu",
 )
 

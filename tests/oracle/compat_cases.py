@@ -256,5 +256,29 @@ def slope_by_differences(mx):
     return found["a"].round(6).tolist()
 
 
+def mask_of_a_symbol(mx):
+    """Its names and file, what is inferred, and the result and gradients of a bound symbol and of a block."""
+    data, index = mx.sym.var("data"), mx.sym.var("index")
+    net = mx.sym.contrib.boolean_mask(data, index, name="mask")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        inferred = [net.infer_shape(data=(3, 2), index=(3,)), net.infer_shape_partial(data=(3, 2), index=(3,)),
+                    net.infer_type(data="float64", index="float32")[1][0].__name__, net.infer_type(data="float64")]
+    x, y = mx.nd.array([[1, 2], [3, 4], [5, 6]]), mx.nd.array([0, 1, 1])
+    gradient = mx.nd.ones((3, 2))
+    executor = net.bind(mx.cpu(), {"data": x, "index": y}, {"data": gradient})
+    results = [executor.forward(is_train=True)[0].asnumpy().tolist()]
+    executor.backward(mx.nd.array([[1, 2], [3, 4]]))
+    results.append(gradient.asnumpy().tolist())
+    block = mx.gluon.SymbolBlock(mx.sym.sum(net * 2, axis=1), [data, index])
+    x.attach_grad()
+    with mx.autograd.record():
+        made = block(x, y)
+    made.backward()
+    results += [made.asnumpy().tolist(), x.grad.asnumpy().tolist(), block(x, mx.nd.array([0, 0, 1])).asnumpy().tolist()]
+    return [net.list_arguments(), net.list_outputs(), net.tojson(), inferred, results,
+            mx.sym.contrib.boolean_mask(data).list_arguments()[1][-6:]]
+
+
 CASES = [value for name, value in list(globals().items()) if callable(value) and getattr(value, "__module__", "") == __name__
          and name not in ("described", "raises")]

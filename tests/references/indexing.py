@@ -50,6 +50,14 @@ add("_index_add", lambda x, places, key, shape: _added(shape, _decoded(key, _who
 add("gather_nd", lambda x, indices: x[tuple(_whole(indices))])
 
 
+def _named(shape, index, axis):
+    return (slice(None),) * (axis % len(shape)) + (index != 0,)
+
+
+add("_contrib_boolean_mask", lambda x, index, axis: x[_named(x.shape, index, axis)])
+add("_boolean_mask_backward", lambda x, index, axis, shape: _added(shape, _named(shape, index, axis), x))
+
+
 def _scattered(x, indices, shape, onto=None):
     made = np.zeros(shape) if onto is None else onto.copy()
     made[tuple(_whole(indices))] = x

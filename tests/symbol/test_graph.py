@@ -1,26 +1,17 @@
-"""What a symbol's graph shows before anything runs is what then happens, and ``mx.viz`` prints what MXNet does."""
+"""What a symbol's graph shows before anything runs is what then happens."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import sparsekit as mx
-from sparsekit.base.errors import DTypeError, ParameterError, ShapeError, SparsekitError, StorageTypeError, UnknownNameError
+from sparsekit.base.errors import DTypeError, ShapeError, SparsekitError, StorageTypeError, UnknownNameError
 from sparsekit.core import hooks
 from sparsekit.symbol.inspection import graph_data
 from sparsekit.symbol.node import order
-
-FACTS = json.loads((Path(__file__).parents[1] / "golden" / "visualization.json").read_text(encoding="utf-8"))
-
-NETWORKS = {"mx": mx, "S": mx.sym}
-with mx.name.NameManager():
-    exec(FACTS["networks"], NETWORKS)
 
 
 @pytest.fixture
@@ -222,34 +213,3 @@ def _warned_again():
     from sparsekit.core import dispatch
 
     dispatch._warned.clear()
-
-
-class TestVisualization:
-    @pytest.mark.parametrize("case", FACTS["cases"], ids=lambda case: f"{case['net']} {case['arguments']}")
-    def test_the_summary_is_mxnets(self, case, capsys):
-        wrong = pytest.raises(ValueError) if "error" in case else contextlib.nullcontext()
-        with wrong:
-            mx.viz.print_summary(NETWORKS[case["net"]], **eval(f"dict({case['arguments']})"))
-        if "error" not in case:
-            assert capsys.readouterr().out == case["text"]
-
-    def test_the_picture_leaves_dense_weights_out(self):
-        net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3, name="fc1")
-        named = [row[1] for row in mx.viz.plot_network(net, shape={"data": (2, 4)}).rows]
-        assert named == ["data", "fc1"]
-        assert [row[1] for row in mx.viz.plot_network(net, hide_weights=False).rows] == ["data", "fc1_weight", "fc1_bias", "fc1"]
-        sparse = mx.visualization.plot_network(net, shape={"data": (2, 4)}, stype={"fc1_weight": "row_sparse"},
-                                               dtype={"data": "float64"})
-        assert [row[1] for row in sparse.rows] == ["data", "fc1_weight", "fc1"]
-        assert "float64" in sparse.rows[2][3]
-
-    def test_bad_input(self):
-        net = mx.sym.Variable("x")
-        with pytest.raises(DTypeError, match="symbol must be Symbol"):
-            mx.viz.print_summary(5)
-        with pytest.raises(DTypeError, match="symbol must be"):
-            mx.viz.plot_network("x")
-        with pytest.raises(UnknownNameError):
-            mx.viz.plot_network(net, shape={"y": (2,)})
-        with pytest.raises(ParameterError):
-            mx.viz.print_summary(net, positions=[1])

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import sparsekit as mx
-import sparsekit.operator  # puts Custom where operators are
 
 FACTS = json.loads((Path(__file__).parents[1] / "golden" / "symbol_api.json").read_text(encoding="utf-8"))
 CLASSES = {"Symbol": mx.sym.Symbol, "Executor": mx.sym.Executor}
@@ -30,7 +29,6 @@ ABSENT_FUNCTIONS = {
     r"dgl_.*|edge_id": "graph sampling", r"interleaved_matmul_.*": "fused attention", r"BatchNormWithReLU|SyncBatchNorm":
         "batch norms of several machines and fused ones", r"backward_.*": "gradients that MXNet shows by accident",
     r"check_call": "not an operator", r"uniform": "an alias of random.uniform",
-    r"boolean_mask": "its shape depends on values",
 }
 
 

@@ -1,11 +1,16 @@
 // The live timeline: one canvas of lanes, an overview, a panel of details, a table twin.
 // An anywidget front-end module: render({ model, el }) builds the view and returns its cleanup.
 
-import { ALARM, element, formatCount, formatDuration, inkOn, stillPreferred, unpack, watchTheme } from "./common.js";
+import { element, formatCount, unpack, watchTheme } from "./common.js";
+import { Camera } from "./timeline_camera.js";
 import { Coloring, Data, ROW } from "./timeline_data.js";
-import { GUTTER } from "./timeline_paint.js";
-import { MARK_KEYS, Noter } from "./timeline_marks.js";
-import { STEP_KEYS } from "./timeline_steps.js";
+import { Legend } from "./timeline_legend.js";
+import { MARK_KEYS, MarkPainter, markBeside, markTables } from "./timeline_marks.js";
+import { Painter } from "./timeline_paint.js";
+import { Pointer } from "./timeline_pointer.js";
+import { Letters, Scene } from "./timeline_scene.js";
+import { AlignSwitch, STEP_KEYS, StepPainter, StepTimes, stepTable } from "./timeline_steps.js";
+import { Details, FoldedTable, Statistics, eventTable, sentence } from "./timeline_words.js";
 
 const KEYS = [
   ["+ −", "zoom"], ["← →", "pan"], ["Home", "whole run"], ["Enter", "step into the operators, open one"],
@@ -15,20 +20,37 @@ const KEYS = [
 
 // ---- the view
 
-class Timeline extends Noter {
+// Owns the scene and what is chosen in it, and answers mouse, keys and the model; its parts paint, move, and say.
+class Timeline {
   constructor(model, root, data) {
-    super();
-    Object.assign(this, { model, root, data });
-    const { view } = data.aligned ? data.steps : data;
-    this.view = view[1] > view[0] ? view : [data.begin, data.begin + data.length];
-    this.selected = this.chosen = -1;
+    const scene = new Scene(data);
+    const times = new StepTimes(scene);
+    Object.assign(this, { model, root, data, scene, times });
     this.inside = false;
-    this.range = null;
-    this.only = -1;
-    this.matches = this.marked = null;
-    this.widths = new Map();
+    this.matches = null;
     this.cleanups = [];
+    this.camera = new Camera(scene, () => this.moved());
+    this.details = new Details(scene, times, {
+      close: () => { this.select(-1); this.stage.focus(); },
+      select: (event) => this.select(event),
+      beside: (direction, event) => this.select(this.beside(direction, event)),
+      zoomTo: (event) => this.camera.zoomTo(event),
+    });
+    this.statistics = new Statistics(scene, times);
+    this.tables = [
+      data.steps.some && new FoldedTable("The steps in view as a table", "sk-steps", () => [stepTable(scene, times, (slot) => this.goStep(slot))]),
+      data.marks.count && new FoldedTable("Markers and counters in view as a table", "sk-marks", () => markTables(scene, (mark) => this.chooseMark(mark))),
+      new FoldedTable("The events in view as a table", null, () => [eventTable(scene, times, (event) => this.select(event))]),
+    ].filter(Boolean);
+    this.legend = new Legend(() => this.mark());
+    this.switch = data.runs.length > 1 ? new AlignSwitch(data, (aligned) => this.align(aligned, true)) : null;
     this.build();
+    const letters = new Letters();
+    const { stage, canvas, map } = this;
+    this.painter = new Painter(scene, { root, stage, canvas, map }, letters, {
+      steps: new StepPainter(scene, times, letters), marks: new MarkPainter(scene, letters) });
+    this.pointer = new Pointer(scene, this.camera, { stage, canvas, map }, {
+      choose: (event, mark) => this.choose(event, mark), measure: () => this.measureView(), draw: () => this.painter.draw() });
     this.recolor(model.get("color_by") || "operator");
     this.observe();
   }
@@ -36,30 +58,23 @@ class Timeline extends Noter {
   build() {
     const title = this.model.get("title") || "Timeline";
     this.canvas = element("canvas", {});
-    this.tip = element("div", { class: "sk-tip", hidden: true });
     this.stage = element("div", {
       class: "sk-stage", tabindex: "0", role: "application", "aria-roledescription": "timeline",
       "data-title": `${title}: ${formatCount(this.data.count)} events${this.data.marks.summary}`,
-    }, this.canvas, this.tip);
+    }, this.canvas);
     this.map = element("canvas", { class: "sk-map", "aria-hidden": "true" });
     this.status = element("div", { class: "sk-status", role: "status", "aria-live": "polite" });
-    this.legend = element("div", { class: "sk-legend", role: "group", "aria-label": "Legend; press one to show only it" });
-    this.panel = element("aside", { class: "sk-panel", "aria-label": "Details of the operator", hidden: true });
-    this.statistics = element("div", { class: "sk-table" });
-    this.rows = element("div", { class: "sk-table" });
-    this.twin = element("details", { ontoggle: () => this.fillTwin() },
-      element("summary", {}, "The events in view as a table"), this.rows);
-    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend, this.status, this.statistics);
-    main.append(...[this.stepDetails(), this.markDetails(), this.twin].filter(Boolean));
+    const main = element("div", { class: "sk-main" }, this.map, this.stage, this.legend.element, this.status,
+      ...[this.statistics, ...this.tables].map((part) => part.element));
     this.root.append(
       element("h3", {}, title),
       element("p", {}, this.model.get("description") || ""),
       this.toolbar(),
-      element("div", { class: "sk-body" }, main, this.panel),
+      element("div", { class: "sk-body" }, main, this.details.element),
       this.help(),
     );
     this.showAligned();
-    this.listen();
+    this.stage.addEventListener("keydown", (event) => this.key(event));
   }
 
   toolbar() {
@@ -72,8 +87,8 @@ class Timeline extends Noter {
       onkeydown: (event) => { if (event.key === "Enter") this.nextMatch(event.shiftKey ? -1 : 1); },
     });
     return element("div", { class: "sk-bar" },
-      button("+", "Zoom in", () => this.zoom(0.5)), button("−", "Zoom out", () => this.zoom(2)),
-      button("whole run", "Show the whole run", () => this.home()), this.aligning(),
+      button("+", "Zoom in", () => this.camera.zoom(0.5)), button("−", "Zoom out", () => this.camera.zoom(2)),
+      button("whole run", "Show the whole run", () => this.camera.home()), this.switch?.element,
       element("label", {}, "colour by ", this.choice), element("label", {}, "search ", this.search));
   }
 
@@ -85,85 +100,80 @@ class Timeline extends Noter {
 
   // ---- moving
 
-  home() { this.move(this.data.begin, this.data.begin + this.data.length); }
-
-  move(begin, end, still = false) {
-    const most = this.data.length;
-    const span = Math.min(Math.max(end - begin, most * 1e-7, 1e-3), most);
-    const from = Math.min(Math.max(begin, this.data.begin), this.data.begin + most - span);
-    const target = (this.target = [from, from + span]);
-    cancelAnimationFrame(this.flight);
-    if (still || stillPreferred()) {
-      this.view = target;
-      this.moved();
-      return;
-    }
-    const [origin, began] = [this.view, performance.now()];
-    const step = (now) => {
-      const part = Math.min(1, (now - began) / 140);
-      const eased = 1 - (1 - part) ** 3;
-      this.view = origin.map((value, i) => value + (target[i] - value) * eased);
-      this.moved();
-      if (part < 1) this.flight = requestAnimationFrame(step);
-    };
-    this.flight = requestAnimationFrame(step);
-  }
-
   moved() {
-    this.draw();
+    this.painter.draw();
     clearTimeout(this.pending);
     this.pending = setTimeout(() => this.measureView(), 120);
   }
 
-  zoom(factor, x = null, still = false) {
-    const center = x === null ? this.focusTime() : this.time(x);
-    const [a, b] = this.view;
-    this.move(center - (center - a) * factor, center + (b - center) * factor, still);
+  // Tables and sentence of the span.
+  measureView() {
+    const { selected, chosen, range } = this.scene;
+    this.statistics.fill();
+    if ((selected < 0 && chosen < 0) || range) this.say(this.statistics.words);
+    for (const part of this.tables) part.fill();
   }
 
-  focusTime() {
-    const { start, duration } = this.data.placed;
-    const middle = this.selected >= 0 ? start[this.selected] + duration[this.selected] / 2 : NaN;
-    return middle >= this.view[0] && middle <= this.view[1] ? middle : (this.view[0] + this.view[1]) / 2;
+  // Scroll to a row of lanes.
+  scrollTo({ y, height }) {
+    const { stage } = this;
+    if (y < stage.scrollTop || y + height > stage.scrollTop + stage.clientHeight) stage.scrollTop = y - 60;
   }
 
-  pan(share) {
-    const by = (this.view[1] - this.view[0]) * share;
-    this.move(this.view[0] + by, this.view[1] + by);
-  }
+  // ---- several runs
 
-  reveal(event) {
-    const { start, duration } = this.data.placed;
-    const [a, b] = this.view;
-    const [from, to] = [start[event], start[event] + duration[event]];
-    const span = b - a;
-    if (from < a || to > b || (to - from) * this.scale < 3) {
-      const wanted = (to - from) * this.scale < 3 ? Math.max((to - from) * 12, 1e-3) : Math.max(span, (to - from) * 1.3);
-      this.move((from + to - wanted) / 2, (from + to + wanted) / 2);
+  // Lay the events out anew; what is in view of the first run stays in view.
+  align(aligned, tell = false) {
+    const { data, scene } = this;
+    if (aligned && !data.steps.some) {
+      this.say(`Not aligned by steps. ${data.steps.reason}`);
+      return;
     }
-    const y = this.data.tracks[this.data.trackOf[event]].y;
-    if (y < this.stage.scrollTop || y + ROW > this.stage.scrollTop + this.stage.clientHeight) this.stage.scrollTop = y - 60;
+    if (aligned !== data.aligned) {
+      const kept = scene.view.map((place) => data.real(0, place));
+      data.arrange(aligned);
+      let view = kept.map((time) => (aligned ? data.steps.shown(0, time) : time));
+      if (!(view[1] > view[0])) view = [data.begin, data.begin + data.length];
+      this.camera.move(...view, true);
+      this.mark();
+      this.measureView();
+    }
+    this.showAligned();
+    if (!tell) return;
+    this.model.set("align", aligned ? "step" : "start");
+    this.model.save_changes();
+    clearTimeout(this.pending);
+    this.say(aligned ? `Aligned at each of ${this.times.whole} steps: a hatched gap follows where a step was over before the other's. ${data.steps.reason}`
+      : "All runs begin together, and nothing more is aligned.");
+  }
+
+  showAligned() {
+    const { data } = this;
+    const how = data.aligned ? "aligned at each step" : "that begin together";
+    const runs = data.runs.length > 1 ? ` of ${data.runs.length} runs ${how}` : "";
+    this.stage.setAttribute("aria-label", `${this.stage.dataset.title}${runs}. Enter steps into the operators, Escape leaves.`);
+    this.switch?.show();
+  }
+
+  goStep(slot) {
+    const { data: { steps }, times } = this;
+    if (!steps.some) {
+      this.say(steps.reason || "There are no steps.");
+      return;
+    }
+    const wanted = Math.min(Math.max(slot, 0), times.whole - 1);
+    const [from, to] = times.extent(wanted);
+    const margin = (to - from) * 0.02 || 0.01;
+    this.camera.move(from - margin, to + margin);
+    this.say(times.took(wanted));
   }
 
   // ---- choosing
 
   recolor(mode, tell = false) {
     this.choice.value = ["operator", "lane", "layer", "density"].includes(mode) ? mode : "operator";
-    this.coloring = new Coloring(this.data, this.choice.value);
-    this.only = -1;
-    const chips = this.coloring.names.map((name, i) => {
-      const color = this.coloring.colors[i];
-      const mark = element("i", { style: `background:${color};color:${inkOn(color)}` }, this.coloring.codes[i]);
-      return element("button", {
-        type: "button", class: "sk-chip", "aria-pressed": "false", title: name,
-        onclick: (event) => this.highlight(i, event.currentTarget),
-      }, mark, element("span", {}, name));
-    });
-    this.legend.replaceChildren(...chips);
-    if (this.data.columns.fallback.some((value) => value)) {
-      const hatch = `repeating-linear-gradient(135deg, ${ALARM} 0 2px, transparent 2px 5px)`;
-      this.legend.append(element("span", { class: "sk-chip" }, element("i", { style: `background:${hatch};border:2px solid ${ALARM}` }), element("span", {}, "became dense")));
-    }
+    this.scene.coloring = new Coloring(this.data, this.choice.value);
+    this.legend.fill(this.scene.coloring, this.data.columns.fallback.some((value) => value));
     if (tell) {
       this.model.set("color_by", this.choice.value);
       this.model.save_changes();
@@ -171,18 +181,12 @@ class Timeline extends Noter {
     this.mark();
   }
 
-  highlight(category, chip) {
-    this.only = this.only === category ? -1 : category;
-    for (const other of this.legend.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === chip && this.only >= 0));
-    this.mark();
-  }
-
   // What search and legend pick out; everything else is painted faintly.
   mark() {
-    const { matches, only, coloring } = this;
-    const accept = (event) => (!matches || matches[event]) && (only < 0 || coloring.category(event) === only);
-    this.marked = matches || only >= 0 ? this.data.subset(accept) : null;
-    this.draw();
+    const { matches, legend: { only }, scene } = this;
+    const accept = (event) => (!matches || matches[event]) && (only < 0 || scene.coloring.category(event) === only);
+    scene.marked = matches || only >= 0 ? this.data.subset(accept) : null;
+    this.painter.draw();
   }
 
   find(words) {
@@ -201,8 +205,8 @@ class Timeline extends Noter {
 
   // Walk from event to event in order of time.
   walk(direction, accept) {
-    const { count } = this.data;
-    let event = this.selected < 0 ? (direction > 0 ? -1 : count) : this.selected;
+    const { data: { count }, scene: { selected } } = this;
+    let event = selected < 0 ? (direction > 0 ? -1 : count) : selected;
     for (let i = 0; i < count; i += 1) {
       event = (event + direction + count) % count;
       if (accept(event)) return event;
@@ -216,152 +220,78 @@ class Timeline extends Noter {
     if (event >= 0) this.select(event);
   }
 
+  // The next call of the same operator.
+  beside(direction, event) {
+    const { name } = this.data.columns;
+    return this.walk(direction, (i) => name[i] === name[event]);
+  }
+
   select(event, open = true) {
-    this.selected = event;
-    this.partners = event < 0 ? [] : this.data.partners(event);
+    const { data, scene, details } = this;
+    scene.selected = event;
+    scene.partners = event < 0 ? [] : data.partners(event);
     if (event >= 0) {
-      this.reveal(event);
-      if (open || !this.panel.hidden) this.describe(event);
-      this.say(this.sentence(event));
-    } else if (!this.panel.hidden) {
-      this.panel.hidden = true;
+      this.camera.reveal(event);
+      this.scrollTo({ y: data.tracks[data.trackOf[event]].y, height: ROW });
+      if (open || details.open) details.describe(event);
+      this.say(sentence(scene, this.times, event));
+    } else {
+      details.close();
     }
     if (this.model.get("selected") !== event) {
       this.model.set("selected", event);
       this.model.save_changes();
     }
-    this.draw();
+    this.painter.draw();
   }
 
-  sentence(event) {
-    const { start, duration, fallback } = this.data.columns;
-    const dense = ["", ", made a sparse array dense", ", made a sparse array dense by nature"][fallback[event]];
-    const { runs, columns: { run } } = this.data;
-    const where = [this.data.lane(event), ...(runs.length > 1 ? [runs[run[event]]] : [])].join(", ");
-    const step = this.stepOf(event);
-    return `${this.data.label(event)}, ${where}, ${formatDuration(duration[event])} from ${formatDuration(start[event])}${step && `, ${step}`}${dense}.`;
+  chooseMark(mark) {
+    this.scene.chosen = mark;
+    if (mark < 0) return;
+    const { marks } = this.data;
+    this.camera.center(marks.time[mark]);
+    const lane = marks.lanes.find(({ order }) => order.includes(mark));
+    if (lane) this.scrollTo(lane);
+    this.say(marks.sentence(mark));
+    this.painter.draw();
+  }
+
+  nextMark(direction) {
+    const mark = markBeside(this.scene, direction);
+    if (mark >= 0) this.chooseMark(mark);
   }
 
   say(words) { this.status.textContent = words; }
 
   // ---- mouse, keys, page
 
-  at(x, y) {
-    const track = this.data.tracks.find((candidate) => y >= candidate.y && y < candidate.y + ROW);
-    if (!track || x < GUTTER) return -1;
-    const reach = 2 / this.scale;
-    const [time, { start, duration }] = [this.time(x), this.data.placed];
-    let best = -1;
-    for (let i = this.data.first(track, time - reach); i < track.order.length; i += 1) {
-      const event = track.order[i];
-      if (start[event] > time + reach) break;
-      if (best < 0 || (start[event] <= time && duration[event] > 0)) best = event;
-      if (start[event] <= time && start[event] + duration[event] >= time) return event;
-    }
-    return best;
-  }
-
-  point(event) {
-    const box = this.canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  listen() {
-    const { canvas, stage, map } = this;
-    canvas.addEventListener("pointerdown", (event) => this.press(event));
-    canvas.addEventListener("pointermove", (event) => this.hover(event));
-    canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
-    canvas.addEventListener("dblclick", (event) => {
-      const found = this.at(...this.point(event));
-      if (found >= 0) this.zoomTo(found);
-    });
-    canvas.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey && document.activeElement !== stage && !stage.matches(":focus")) return;
-      event.preventDefault();
-      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.move(...this.view.map((time) => time + event.deltaX / this.scale), true);
-      else this.zoom(1.0016 ** Math.max(-400, Math.min(400, event.deltaY)), this.point(event)[0], true);
-    }, { passive: false });
-    stage.addEventListener("keydown", (event) => this.key(event));
-    map.addEventListener("pointerdown", (event) => {
-      map.setPointerCapture(event.pointerId);
-      const go = (moved) => {
-        const box = map.getBoundingClientRect();
-        const time = ((moved.clientX - box.left - GUTTER) / (box.width - GUTTER)) * this.data.length + this.data.begin;
-        const half = (this.view[1] - this.view[0]) / 2;
-        this.move(time - half, time + half, true);
-      };
-      go(event);
-      map.onpointermove = go;
-      map.onpointerup = map.onpointercancel = () => { map.onpointermove = null; };
-    });
-  }
-
-  press(event) {
-    if (event.button !== 0) return;
-    this.stage.focus({ preventScroll: true });
-    this.canvas.setPointerCapture(event.pointerId);
-    const [x, y] = this.point(event);
-    this.drag = { x, y, view: this.view, far: false, measure: event.shiftKey, from: this.time(x) };
-    const done = (released) => {
-      this.canvas.onpointerup = this.canvas.onpointercancel = null;
-      const { far, measure } = this.drag;
-      this.drag = null;
-      if (far && measure) this.measureView();
-      if (far || released.type === "pointercancel") return;
-      if (this.range) this.range = null;
-      const found = this.at(x, y);
-      this.inside = found >= 0;
-      this.select(found);
-      const mark = found < 0 ? this.markAt(x, y) : -1;
-      this.chooseMark(mark);
-      if (found < 0 && mark < 0) this.measureView();
-    };
-    this.canvas.onpointerup = this.canvas.onpointercancel = done;
-  }
-
-  hover(event) {
-    const [x, y] = this.point(event);
-    if (this.drag) {
-      this.drag.far ||= Math.abs(x - this.drag.x) > 3;
-      if (!this.drag.far) return;
-      this.tip.hidden = true;
-      if (this.drag.measure) {
-        this.range = [this.drag.from, this.time(x)].sort((a, b) => a - b);
-        this.draw();
-      } else {
-        const by = (this.drag.x - x) / this.scale;
-        this.move(this.drag.view[0] + by, this.drag.view[1] + by, true);
-      }
-      return;
-    }
-    const found = this.at(x, y);
-    const mark = found < 0 ? this.markAt(x, y) : -1;
-    this.tip.hidden = found < 0 && mark < 0;
-    if (this.tip.hidden) return;
-    this.tip.textContent = mark < 0 ? `${this.data.label(found)}: ${formatDuration(this.data.columns.duration[found])}` : this.data.marks.sentence(mark);
-    this.tip.style.left = `${Math.max(0, Math.min(x + 12, this.width - this.tip.offsetWidth - 4))}px`;
-    this.tip.style.top = `${y + 18}px`;
+  // What the pointer found: an operator, a mark, or neither.
+  choose(event, mark) {
+    this.inside = event >= 0;
+    this.select(event);
+    this.chooseMark(mark);
+    if (event < 0 && mark < 0) this.measureView();
   }
 
   key(event) {
     if (event.altKey || event.metaKey || event.ctrlKey || event.target !== this.stage) return;
+    const { camera, scene } = this;
     const action = {
-      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "−": () => this.zoom(2),
-      ArrowLeft: () => this.pan(-0.2), ArrowRight: () => this.pan(0.2),
+      "+": () => camera.zoom(0.5), "=": () => camera.zoom(0.5), "-": () => camera.zoom(2), "−": () => camera.zoom(2),
+      ArrowLeft: () => camera.pan(-0.2), ArrowRight: () => camera.pan(0.2),
       ArrowUp: () => this.climb(-1), ArrowDown: () => this.climb(1),
-      Home: () => this.home(),
-      End: () => this.move(this.data.end - (this.view[1] - this.view[0]), this.data.end),
+      Home: () => camera.home(), End: () => camera.end(),
       Enter: () => this.enter(), "/": () => this.search.focus(),
-      p: () => this.partners?.length && this.select(this.partners[0], false),
+      p: () => scene.partners.length && this.select(scene.partners[0], false),
       m: () => this.nextMark(1), M: () => this.nextMark(-1),
-      z: () => this.selected >= 0 && this.zoomTo(this.selected),
+      z: () => scene.selected >= 0 && camera.zoomTo(scene.selected),
       ...(this.data.runs.length > 1 ? {
         a: () => this.align(!this.data.aligned, true),
-        "[": () => this.goStep(this.stepInView() - 1), "]": () => this.goStep(this.stepInView() + 1),
+        "[": () => this.goStep(this.times.inView() - 1), "]": () => this.goStep(this.times.inView() + 1),
       } : {}),
       // Only once inside: otherwise Tab goes on to the next control of the page.
       Tab: this.inside ? () => this.select(this.walk(event.shiftKey ? -1 : 1, () => true), false) : null,
-      Escape: this.inside || this.selected >= 0 || this.range || this.chosen >= 0 ? () => this.leave() : null,
+      Escape: this.inside || scene.selected >= 0 || scene.range || scene.chosen >= 0 ? () => this.leave() : null,
     }[event.key];
     if (!action) return;
     event.preventDefault();
@@ -370,40 +300,40 @@ class Timeline extends Noter {
   }
 
   enter() {
-    if (!this.data.count) return;
-    if (this.selected < 0) {
+    const { data, scene: { selected, view } } = this;
+    if (!data.count) return;
+    if (selected < 0) {
       // The first that begins in view; if none does, the first that reaches into it.
       let first = -1;
-      const { start } = this.data.placed;
-      const late = (event) => [start[event] < this.view[0], start[event]];
+      const { start } = data.placed;
+      const late = (event) => [start[event] < view[0], start[event]];
       const before = ([one, time], [other, then]) => (one === other ? time < then : !one);
-      this.data.within(...this.view, (event) => { if (first < 0 || before(late(event), late(first))) first = event; });
+      data.within(...view, (event) => { if (first < 0 || before(late(event), late(first))) first = event; });
       this.select(Math.max(first, 0), false);
     } else {
-      this.select(this.selected);
+      this.select(selected);
     }
     this.inside = true;
   }
 
   leave() {
     this.inside = false;
-    this.range = null;
-    this.chosen = -1;
+    Object.assign(this.scene, { range: null, chosen: -1 });
     this.select(-1);
     this.measureView();
   }
 
   climb(direction) {
-    if (this.selected < 0) return;
-    const { start } = this.data.placed;
-    const next = this.data.tracks[this.data.trackOf[this.selected] + direction];
+    const { data, scene: { selected } } = this;
+    if (selected < 0) return;
+    const next = data.tracks[data.trackOf[selected] + direction];
     if (!next) return;
-    const i = this.data.starting(next, start[this.selected], 0);
+    const i = data.starting(next, data.placed.start[selected], 0);
     this.select(next.order[Math.min(i, next.order.length - 1)], false);
   }
 
   observe() {
-    const observer = new ResizeObserver(() => this.resize());
+    const observer = new ResizeObserver(() => this.painter.resize());
     observer.observe(this.stage);
     const listen = (name, callback) => {
       this.model.on(name, callback);
@@ -413,16 +343,16 @@ class Timeline extends Noter {
     listen("change:align", () => this.align(this.model.get("align") !== "start" && this.data.steps.some));
     listen("change:selected", () => {
       const wanted = this.model.get("selected");
-      if (wanted !== this.selected && wanted < this.data.count) this.select(wanted);
+      if (wanted !== this.scene.selected && wanted < this.data.count) this.select(wanted);
     });
-    this.cleanups.push(() => observer.disconnect(), watchTheme(() => this.theme()));
-    this.theme();
+    this.cleanups.push(() => observer.disconnect(), watchTheme(() => this.painter.theme()));
+    this.painter.theme();
     this.measureView();
   }
 
   destroy() {
-    cancelAnimationFrame(this.frame);
-    cancelAnimationFrame(this.flight);
+    this.painter.stop();
+    this.camera.stop();
     clearTimeout(this.pending);
     this.cleanups.forEach((cleanup) => cleanup());
   }

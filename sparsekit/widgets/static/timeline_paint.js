@@ -2,13 +2,14 @@
 
 import { ALARM, formatTick, inkOn, themeColors, ticks } from "./common.js";
 import { ROW, TOP } from "./timeline_data.js";
+import { BOLD, FONT, GUTTER } from "./timeline_scene.js";
 
-export const GUTTER = 92;
 const MAP = 34;
-export const FONT = '12px system-ui, "Helvetica Neue", Arial, sans-serif';
 
-// The painting half of the timeline; the view in timeline.js extends it and owns the state.
 export class Painter {
+  // `page` has the elements root, stage, canvas and map; `steps` and `marks` paint their part of both canvases.
+  constructor(scene, page, letters, { steps, marks }) { Object.assign(this, { scene, page, letters, steps, marks }); }
+
   resize() {
     const ratio = window.devicePixelRatio || 1;
     const fit = (canvas, height) => {
@@ -17,14 +18,16 @@ export class Painter {
       canvas.height = Math.round(height * ratio);
       canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
     };
-    fit(this.canvas, this.data.height);
-    fit(this.map, MAP);
-    this.width = this.canvas.clientWidth;
+    const { page, scene } = this;
+    fit(page.canvas, scene.data.height);
+    fit(page.map, MAP);
+    scene.width = page.canvas.clientWidth;
     this.draw();
   }
 
   theme() {
-    this.colors = themeColors(this.root, ["bg", "fg", "muted", "line", "stripe", "accent"]);
+    this.colors = themeColors(this.page.root, ["bg", "fg", "muted", "line", "stripe", "accent"]);
+    this.steps.theme(this.page.canvas, this.colors);
     this.draw();
   }
 
@@ -32,38 +35,39 @@ export class Painter {
     if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.paint(); });
   }
 
-  get scale() { return (this.width - GUTTER) / (this.view[1] - this.view[0]); }
-
-  x(time) { return GUTTER + (time - this.view[0]) * this.scale; }
-
-  time(x) { return this.view[0] + (x - GUTTER) / this.scale; }
+  stop() { cancelAnimationFrame(this.frame); }
 
   paint() {
-    if (!this.colors || !(this.width > GUTTER)) return;
+    const { scene, colors, page } = this;
+    const { data, width, marked } = scene;
+    if (!colors || !(width > GUTTER)) return;
     const began = performance.now();
-    const context = this.canvas.getContext("2d");
-    context.clearRect(0, 0, this.width, this.data.height);
+    const context = page.canvas.getContext("2d");
+    context.clearRect(0, 0, width, data.height);
     context.font = FONT;
     context.textBaseline = "middle";
     this.paintBands(context);
+    if (data.aligned) this.steps.paintTicks(context, colors);
+    else this.paintTicks(context);
     context.save();
     context.beginPath();
-    context.rect(GUTTER, 0, this.width - GUTTER, this.data.height);
+    context.rect(GUTTER, 0, width - GUTTER, data.height);
     context.clip();
     this.paintRange(context);
-    for (const track of this.data.tracks) this.paintTrack(context, track, this.marked ? 0.18 : 1);
-    for (const track of this.marked ?? []) this.paintTrack(context, track, 1);
-    if (this.data.aligned) this.paintGaps(context);
-    this.paintMarks(context);
+    for (const track of data.tracks) this.paintTrack(context, track, marked ? 0.18 : 1);
+    for (const track of marked ?? []) this.paintTrack(context, track, 1);
+    if (data.aligned) this.steps.paintGaps(context, colors);
+    this.marks.paint(context, colors);
     this.paintEdges(context);
     this.paintSelected(context);
     context.restore();
     this.paintMap();
-    this.stage.dataset.frame = (performance.now() - began).toFixed(2);
+    this.marks.paintMap(page.map, colors);
+    page.stage.dataset.frame = (performance.now() - began).toFixed(2);
   }
 
   paintBands(context) {
-    const { colors, data, width } = this;
+    const { colors, scene: { data, width } } = this;
     data.bands.forEach((band, i) => {
       if (data.runs.length > 1 ? band.head : i % 2 === 0) {
         context.fillStyle = colors.stripe;
@@ -71,23 +75,23 @@ export class Painter {
       }
       context.fillStyle = colors.fg;
       context.textAlign = band.head ? "left" : "right";
-      if (band.head) context.font = `bold ${FONT.replace("12px", "13px")}`;
+      if (band.head) context.font = BOLD;
       const middle = band.y + band.height / 2;
-      context.fillText(band.head ? data.runs[band.run] : band.label === undefined ? data.lanes[band.lane] : this.cut(context, band.label, 1.3 * (GUTTER - 12)), band.head ? 6 : GUTTER - 8, middle - (band.words ? 8 : 0), band.head ? width - 12 : GUTTER - 12);
+      context.fillText(band.head ? data.runs[band.run] : band.label === undefined ? data.lanes[band.lane] : this.letters.cut(context, band.label, 1.3 * (GUTTER - 12)), band.head ? 6 : GUTTER - 8, middle - (band.words ? 8 : 0), band.head ? width - 12 : GUTTER - 12);
       context.font = FONT;
       if (!band.words) return;
       context.fillStyle = colors.muted;
       context.fillText(band.words, GUTTER - 8, middle + 8, GUTTER - 12);
     });
-    this.paintTicks(context);
   }
 
   paintTicks(context) {
-    const { colors, data, width } = this;
-    const { step, positions } = ticks(this.view[0], this.view[1], Math.max(2, (width - GUTTER) / 110));
+    const { colors, scene } = this;
+    const { data, width, view } = scene;
+    const { step, positions } = ticks(view[0], view[1], Math.max(2, (width - GUTTER) / 110));
     context.textAlign = "center";
     for (const position of positions) {
-      const x = this.x(position);
+      const x = scene.x(position);
       context.fillStyle = colors.line;
       context.fillRect(x, TOP, 1, data.height - TOP);
       context.fillStyle = colors.muted;
@@ -96,15 +100,14 @@ export class Painter {
   }
 
   paintTrack(context, track, alpha) {
-    const { data, coloring, view } = this;
+    const { data, coloring, view, scale } = this.scene;
     const { placed: { start, duration }, columns: { fallback } } = data;
-    const scale = this.scale;
     const pixel = 1 / scale;
     let i = data.first(track, view[0]);
     while (i < track.order.length) {
       const event = track.order[i];
       if (start[event] > view[1]) break;
-      const x = this.x(start[event]);
+      const x = this.scene.x(start[event]);
       const w = duration[event] * scale;
       context.globalAlpha = alpha;
       context.fillStyle = coloring.of(event);
@@ -127,7 +130,7 @@ export class Painter {
     context.save();
     context.beginPath();
     const left = Math.max(x, GUTTER);
-    const right = Math.min(x + w - 1, this.width);
+    const right = Math.min(x + w - 1, this.scene.width);
     context.rect(left, y, right - left, ROW);
     context.clip();
     context.strokeStyle = ALARM;
@@ -143,31 +146,17 @@ export class Painter {
     context.restore();
   }
 
-  measure(context, text) {
-    let width = this.widths.get(text);
-    if (width === undefined) this.widths.set(text, (width = context.measureText(text).width));
-    return width;
-  }
-
-  // As much of a name as there is room for.
-  cut(context, text, room) {
-    const width = this.measure(context, text);
-    if (width <= room) return text;
-    const letters = Math.floor((text.length * (room - 12)) / width);
-    return letters > 2 ? `${text.slice(0, letters)}…` : "";
-  }
-
   paintLabel(context, event, x, y, w) {
-    const { data, coloring } = this;
+    const { scene: { data, coloring, width }, letters } = this;
     const left = Math.max(x, GUTTER) + 6;
-    const room = Math.min(x + w, this.width) - left - 4;
+    const room = Math.min(x + w, width) - left - 4;
     const color = coloring.of(event);
     const options = [data.label(event), data.name(event), coloring.codes[coloring.category(event)]];
-    const text = options.find((words) => words && this.measure(context, words) <= room + (words.length === 1 ? 5 : 0));
+    const text = options.find((words) => words && letters.measure(context, words) <= room + (words.length === 1 ? 5 : 0));
     if (!text) return;
     if (data.columns.fallback[event]) {
       context.fillStyle = color;
-      context.fillRect(left - 3, y + 3, this.measure(context, text) + 6, ROW - 6);
+      context.fillRect(left - 3, y + 3, letters.measure(context, text) + 6, ROW - 6);
     }
     context.fillStyle = inkOn(color);
     context.textAlign = "left";
@@ -176,30 +165,33 @@ export class Painter {
 
   // Below the bars, whose letters would be hard to read through it.
   paintRange(context) {
-    if (!this.range) return;
-    const [a, b] = this.range.map((time) => this.x(time));
+    const { scene } = this;
+    if (!scene.range) return;
+    const [a, b] = scene.range.map((time) => scene.x(time));
     context.fillStyle = this.colors.accent;
     context.globalAlpha = 0.25;
-    context.fillRect(a, 0, b - a, this.data.height);
+    context.fillRect(a, 0, b - a, scene.data.height);
     context.globalAlpha = 1;
   }
 
   paintEdges(context) {
     context.fillStyle = this.colors.accent;
-    for (const time of this.range ?? []) context.fillRect(this.x(time), 0, 1.5, this.data.height);
+    const { scene } = this;
+    for (const time of scene.range ?? []) context.fillRect(scene.x(time), 0, 1.5, scene.data.height);
   }
 
   box(event) {
-    const { start, duration } = this.data.placed;
-    const x = this.x(start[event]);
-    return { x, y: this.data.tracks[this.data.trackOf[event]].y, w: Math.max(2, duration[event] * this.scale) };
+    const { scene } = this;
+    const { placed: { start, duration }, tracks, trackOf } = scene.data;
+    return { x: scene.x(start[event]), y: tracks[trackOf[event]].y, w: Math.max(2, duration[event] * scene.scale) };
   }
 
   paintSelected(context) {
-    if (this.selected < 0) return;
-    const from = this.box(this.selected);
+    const { selected, partners } = this.scene;
+    if (selected < 0) return;
+    const from = this.box(selected);
     context.lineWidth = 2;
-    for (const partner of this.partners.slice(0, 8)) {
+    for (const partner of partners.slice(0, 8)) {
       const to = this.box(partner);
       context.strokeStyle = this.colors.fg;
       context.setLineDash([5, 3]);
@@ -221,9 +213,9 @@ export class Painter {
   }
 
   paintMap() {
-    const context = this.map.getContext("2d");
-    const width = this.map.clientWidth;
-    const { data, coloring } = this;
+    const { page: { map }, scene: { data, coloring, view } } = this;
+    const context = map.getContext("2d");
+    const width = map.clientWidth;
     const { start, duration } = data.placed;
     const scale = (width - GUTTER) / data.length;
     const at = (time) => GUTTER + (time - data.begin) * scale;
@@ -239,7 +231,7 @@ export class Painter {
         i = data.leap(track, i + 1, start[event] + 1 / scale, 1 / scale);
       }
     });
-    const [a, b] = this.view.map(at);
+    const [a, b] = view.map(at);
     context.strokeStyle = this.colors.fg;
     context.lineWidth = 2;
     context.strokeRect(a + 1, 1, Math.max(b - a - 2, 2), 32);

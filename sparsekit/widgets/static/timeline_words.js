@@ -1,15 +1,34 @@
-// What the timeline says in words: the details of one operator, the statistics of a span, the table twin.
+// What the timeline says in words: the details of one operator, the statistics of a span, the table of the events in view.
 
 import { SERIES, element, formatBytes, formatCount, formatDensity, formatDuration, formatShape, formatShare, table } from "./common.js";
-import { Painter } from "./timeline_paint.js";
 
-export class Teller extends Painter {
+// One operator as a sentence; `times` are the StepTimes of the scene.
+export function sentence({ data }, times, event) {
+  const { runs, columns: { start, duration, fallback, run } } = data;
+  const dense = ["", ", made a sparse array dense", ", made a sparse array dense by nature"][fallback[event]];
+  const where = [data.lane(event), ...(runs.length > 1 ? [runs[run[event]]] : [])].join(", ");
+  const step = times.of(event);
+  return `${data.label(event)}, ${where}, ${formatDuration(duration[event])} from ${formatDuration(start[event])}${step && `, ${step}`}${dense}.`;
+}
+
+// The panel beside the lanes.  `actions` has close(), select(event), beside(direction, event) and zoomTo(event), which its
+// buttons call.
+export class Details {
+  constructor(scene, times, actions) {
+    Object.assign(this, { scene, times, actions });
+    this.element = element("aside", { class: "sk-panel", "aria-label": "Details of the operator", hidden: true });
+  }
+
+  get open() { return !this.element.hidden; }
+
+  close() { this.element.hidden = true; }
+
   describe(event) {
-    const { data } = this;
+    const { data } = this.scene;
     const { start, duration, own, bytes, flops, dense_flops: dense, fallback, line, attributes, run } = data.columns;
     const facts = [
       ["lane", data.lane(event)], ["layer", data.layer(event)], ["line", data.strings[line[event]]],
-      ["run", data.runs.length > 1 ? data.runs[run[event]] : ""], ["step", this.stepOf(event)],
+      ["run", data.runs.length > 1 ? data.runs[run[event]] : ""], ["step", this.times.of(event)],
       ["start", formatDuration(start[event])], ["duration", `${formatDuration(duration[event])} (own ${formatDuration(own[event])})`],
       ["moved", bytes[event] ? `${formatBytes(bytes[event])} (${formatBytes((bytes[event] / (duration[event] || 1)) * 1e6)}/s)` : ""],
       ["useful FLOPs", flops[event] ? formatCount(flops[event]) : ""],
@@ -18,18 +37,18 @@ export class Teller extends Painter {
       ...Object.entries(data.attributes[attributes[event]] ?? {}).map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(value)]),
     ].filter(([, value]) => value);
     const list = element("dl", {}, ...facts.flatMap(([key, value]) => [element("dt", {}, key), element("dd", {}, value)]));
-    const close = element("button", { type: "button", "aria-label": "Close details", onclick: () => { this.select(-1); this.stage.focus(); } }, "×");
-    this.panel.replaceChildren(
+    const close = element("button", { type: "button", "aria-label": "Close details", onclick: this.actions.close }, "×");
+    this.element.replaceChildren(
       element("div", { class: "sk-head" }, element("h4", {}, data.label(event)), close),
       ...(fallback[event] ? [element("p", { class: "sk-alarm" }, `A sparse array was made dense here: ${fallback[event] === 2 ? "the result is dense by nature, zeros do not stay zero." : "no sparse kernel fits these storage types."}`)] : []),
-      list, this.arrayList(event), this.actions(event),
+      list, this.arrayList(event), this.buttons(event),
     );
-    this.panel.hidden = false;
+    this.element.hidden = false;
   }
 
   // One line of words and one bar of components for each array.
   arrayList(event) {
-    const { inputs, outputs } = this.data.arrays(event);
+    const { inputs, outputs } = this.scene.data.arrays(event);
     const items = [...inputs.map((array) => this.array("in", array)), ...outputs.map((array) => this.array("out", array))];
     return items.length ? element("ul", { class: "sk-arrays" }, ...items) : element("p", {}, "No arrays: this is a span, not an operator.");
   }
@@ -49,42 +68,36 @@ export class Teller extends Painter {
       element("div", { class: "sk-parts", "aria-hidden": "true" }, ...bar), element("div", { class: "sk-components" }, ...words));
   }
 
-  actions(event) {
+  buttons(event) {
     const button = (text, action, enabled = true) => element("button", { type: "button", disabled: !enabled, onclick: action }, text);
-    const { name } = this.data.columns;
-    const again = (direction) => () => this.select(this.walk(direction, (i) => name[i] === name[event]));
-    const partner = this.partners[0];
-    const words = partner === undefined ? "no partner" : `${this.data.lane(partner)} partner: ${this.data.name(partner)}`;
-    return element("div", { class: "sk-bar" }, button("zoom to it", () => this.zoomTo(event)),
-      button(words, () => this.select(partner), partner !== undefined),
+    const { scene: { data, partners: [partner] }, actions } = this;
+    const again = (direction) => () => actions.beside(direction, event);
+    const words = partner === undefined ? "no partner" : `${data.lane(partner)} partner: ${data.name(partner)}`;
+    return element("div", { class: "sk-bar" }, button("zoom to it", () => actions.zoomTo(event)),
+      button(words, () => actions.select(partner), partner !== undefined),
       button("‹ same operator", again(-1)), button("same operator ›", again(1)));
   }
+}
 
-  // In which step something ran, and how far into it it began.
-  stepOf(event) {
-    const into = this.into(event);
-    return into ? `${formatDuration(into[1])} into ${into[0]}` : "";
+// What ran in the span, by operator.
+export class Statistics {
+  constructor(scene, times) {
+    Object.assign(this, { scene, times });
+    this.element = element("div", { class: "sk-table" });
   }
 
-  zoomTo(event) {
-    const { start, duration } = this.data.placed;
-    const margin = duration[event] * 0.15 || 0.01;
-    this.move(start[event] - margin, start[event] + duration[event] + margin);
-  }
-
-  measureView() {
-    const [a, b] = this.range ?? this.view;
-    const { own, bytes, start, duration, run } = this.data.columns;
-    const { runs } = this.data;
-    const spans = runs.map((_, r) => [this.data.real(r, a), this.data.real(r, b)]);
+  fill() {
+    const { data, range, span: [a, b] } = this.scene;
+    const { runs, columns: { own, bytes, start, duration, run } } = data;
+    const spans = runs.map((_, r) => [data.real(r, a), data.real(r, b)]);
     const groups = new Map();
     let [count, total] = [0, 0];
-    this.data.within(a, b, (event) => {
+    data.within(a, b, (event) => {
       // An event that reaches out of the span counts for the part of it that lies inside.
       const [from, to] = spans[run[event]];
       const inside = Math.max(0, Math.min(to, start[event] + duration[event]) - Math.max(from, start[event]));
       const share = duration[event] > 0 ? own[event] * (inside / duration[event]) : 0;
-      const key = `${this.data.lane(event)}\u0000${this.data.name(event)}`;
+      const key = `${data.lane(event)}\u0000${data.name(event)}`;
       const group = groups.get(key) ?? { calls: 0, own: 0, bytes: 0, each: runs.map(() => 0) };
       group.calls += 1;
       group.own += share;
@@ -95,35 +108,48 @@ export class Teller extends Painter {
       total += share;
     });
     const ranked = [...groups].sort((x, y) => y[1].own - x[1].own);
-    const what = this.range ? "Measured span" : "In view";
     const several = runs.length > 1;
     const rows = ranked.slice(0, 8).map(([key, group]) => {
       const times = several ? group.each.map((time) => (time > 0 ? formatDuration(time) : "")) : [formatDuration(group.own), formatShare(group.own, total)];
       return [...key.split("\u0000"), formatCount(group.calls), ...times, formatBytes(group.bytes)];
     });
-    const caption = `${what}, by own time${several ? " in each run" : ""}${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
-    this.statistics.replaceChildren(table(["lane", "operator", "calls", ...(several ? runs : ["own time", "share"]), "moved"], rows, caption));
-    const length = this.data.aligned ? "" : `${formatDuration(b - a)}, `;
-    if ((this.selected < 0 && this.chosen < 0) || this.range) this.say(`${what}: ${length}${formatCount(count)} events.${this.stepWords(a, b)}`);
-    this.fillTwin();
-    this.fillSteps();
+    const caption = `${range ? "Measured span" : "In view"}, by own time${several ? " in each run" : ""}${ranked.length > 8 ? `; ${formatCount(ranked.length - 8)} more operators` : ""}`;
+    this.element.replaceChildren(table(["lane", "operator", "calls", ...(several ? runs : ["own time", "share"]), "moved"], rows, caption));
+    this.count = count;
   }
 
-  fillTwin() {
-    if (!this.twin.open) return;
-    const found = [];
-    const { start, duration, run } = this.data.columns;
-    const { runs, placed } = this.data;
-    this.data.within(this.view[0], this.view[1], (event) => found.push(event));
-    found.sort((a, b) => placed.start[a] - placed.start[b]);
-    const where = (event) => [...(runs.length > 1 ? [runs[run[event]]] : []), ...(this.data.steps.some ? [this.into(event)?.[0] ?? ""] : [])];
-    const rows = found.slice(0, 200).map((event) => [
-      element("button", { type: "button", onclick: () => this.select(event) }, this.data.label(event)),
-      this.data.lane(event), ...where(event), formatDuration(start[event]), formatDuration(duration[event]),
-      this.data.columns.density[event] < 0 ? "" : formatDensity(this.data.columns.density[event]),
-    ]);
-    const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
-    const places = [...(runs.length > 1 ? ["run"] : []), ...(this.data.steps.some ? ["step"] : [])];
-    this.rows.replaceChildren(table(["operator", "lane", ...places, "start", "duration", "lowest density"], rows, caption));
+  // What was filled in, as a sentence.
+  get words() {
+    const { data, range, span: [a, b] } = this.scene;
+    const length = data.aligned ? "" : `${formatDuration(b - a)}, `;
+    return `${range ? "Measured span" : "In view"}: ${length}${formatCount(this.count)} events.${this.times.words(a, b)}`;
   }
+}
+
+// `select(event)` is called when an event is pressed.
+export function eventTable({ data, view }, times, select) {
+  const found = [];
+  const { runs, placed, columns: { start, duration, density, run } } = data;
+  data.within(...view, (event) => found.push(event));
+  found.sort((a, b) => placed.start[a] - placed.start[b]);
+  const where = (event) => [...(runs.length > 1 ? [runs[run[event]]] : []), ...(data.steps.some ? [times.into(event)?.[0] ?? ""] : [])];
+  const rows = found.slice(0, 200).map((event) => [
+    element("button", { type: "button", onclick: () => select(event) }, data.label(event)),
+    data.lane(event), ...where(event), formatDuration(start[event]), formatDuration(duration[event]),
+    density[event] < 0 ? "" : formatDensity(density[event]),
+  ]);
+  const caption = found.length > 200 ? `The first 200 of ${formatCount(found.length)}; zoom in for the others` : "";
+  const places = [...(runs.length > 1 ? ["run"] : []), ...(data.steps.some ? ["step"] : [])];
+  return table(["operator", "lane", ...places, "start", "duration", "lowest density"], rows, caption);
+}
+
+// Tables that are closed at first, and filled while they are open: `make()` gives them.
+export class FoldedTable {
+  constructor(words, kind, make) {
+    this.make = make;
+    this.rows = element("div", { class: "sk-table" });
+    this.element = element("details", { class: kind, ontoggle: () => this.fill() }, element("summary", {}, words), this.rows);
+  }
+
+  fill() { if (this.element.open) this.rows.replaceChildren(...this.make()); }
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -201,3 +203,23 @@ def test_a_profile_shows_the_code_of_custom_operators_in_a_category_of_its_own(t
     assert {name: row["Count"] for name, row in found["Custom Operator"].items()} == {
         "softmax_of_mine::pure_python": 1, "_backward_softmax_of_mine::pure_python": 1, f"{op_type}::pure_python": 1}
     assert all(row["Total"] > 0 for row in found["Custom Operator"].values())
+
+
+UNREGISTERED = """
+import sparsekit as mx
+net = '{"nodes": [{"op": "null", "name": "x", "inputs": []}, {"op": "Custom", "name": "c", "attrs": {"op_type": "absent"},'
+net += ' "inputs": [[0, 0, 0]]}], "arg_nodes": [0], "heads": [[1, 0, 0]]}'
+for call in (lambda: mx.nd.Custom(mx.nd.ones((1,)), op_type="absent"), lambda: mx.sym.Custom(mx.sym.var("x"), op_type="absent"),
+             lambda: mx.sym.load_json(net)):
+    try:
+        call()
+    except mx.SparsekitError as error:
+        print(type(error).__name__, error.hint)
+"""
+
+
+def test_before_anything_is_registered_the_error_says_how_to():
+    done = subprocess.run([sys.executable, "-c", UNREGISTERED], capture_output=True, text=True, timeout=120)
+    hint = "register its CustomOpProp first: @mx.operator.register('absent')."
+    kinds = ["UnknownNameError", "UnknownNameError", "FileFormatError"]
+    assert done.stdout.splitlines() == [f"{kind} {hint}" for kind in kinds], done.stderr

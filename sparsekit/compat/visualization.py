@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.errors import DTypeError, ParameterError, ShapeError, UnknownNameError
-from .inspection import figure
-from .node import SymbolNode, order
-from .symbol import Symbol
+from ..symbol.inspection import figure
+from ..symbol.node import SymbolNode, order
+from ..symbol.symbol import Symbol
 
 __all__ = ["plot_network", "print_summary"]
 
@@ -154,7 +154,7 @@ def _parameters(node: Mapping[str, Any], features: int, shapes: Shapes | None) -
     """How many parameters a layer has, as far as MXNet counts them."""
     attrs = node.get("attrs", {})
     if node["op"] == "FullyConnected":
-        return (features + (attrs.get("no_bias") != "True")) * int(attrs["num_hidden"])
+        return (features + int(attrs.get("no_bias") != "True")) * int(attrs["num_hidden"])
     if node["op"] == "Embedding":
         return int(attrs["input_dim"]) * int(attrs["output_dim"])
     if node["op"] == "BatchNorm" and shapes is not None:

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import FileFormatError, ShapeError, StorageTypeError, expected
-from ..core.spec import Spec
-from ..ndarray.contrib_functions import joined
-from ..ndarray.creation import zeros
-from . import attr_text
-from .composite import BUILDERS, Composite, Graph
-from .node import Entry
-from .shapes import Partial, complete, merged, to_user
+from ...base.errors import FileFormatError, ShapeError, StorageTypeError, expected
+from ...core.spec import Spec
+from ...ndarray.creation import zeros
+from ...symbol import attr_text
+from ...symbol.node import Entry
+from ...symbol.shapes import Partial, complete, merged, to_user
+from ..ndarray.control import joined
+from .composite import Composite, Graph
 
 if TYPE_CHECKING:
-    from ..base.context import Context
-    from ..ndarray.ndarray import NDArray
+    from ...base.context import Context
+    from ...ndarray.ndarray import NDArray
 
 
-__all__ = ["Cond", "ForEach", "WhileLoop"]
+__all__ = ["Cond", "ForEach", "WhileLoop", "read_cond", "read_foreach", "read_while_loop"]
 
 
 class _Control(Composite):
@@ -231,7 +231,8 @@ def _graphs(graphs: list[list[Entry]], count: int, name: str) -> list[Graph]:
     return [Graph(heads) for heads in graphs]
 
 
-def _read_foreach(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+def read_foreach(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+    """The operator of a ``foreach`` in a file."""
     graph, = _graphs(graphs, 1, "_foreach")
     inside = len(graph.leaves)
     found = [_locations(params, name, -1, inside) for name in ("in_data_locs", "in_state_locs", "remain_locs")]
@@ -243,7 +244,8 @@ def _read_foreach(params: dict[str, str], graphs: list[list[Entry]], count: int)
     return ForEach(graph, [flat.index(leaf) for leaf in range(inside)], count, len(found[0]), len(found[1]), outputs)
 
 
-def _read_while_loop(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+def read_while_loop(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+    """The operator of a ``while_loop`` in a file."""
     condition, body = _graphs(graphs, 2, "_while_loop")
     places = [_locations(params, name, len(graph.leaves), count) for name, graph in
               (("cond_input_locs", condition), ("func_input_locs", body))]
@@ -255,13 +257,11 @@ def _read_while_loop(params: dict[str, str], graphs: list[list[Entry]], count: i
                       outputs)
 
 
-def _read_cond(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+def read_cond(params: dict[str, str], graphs: list[list[Entry]], count: int) -> Composite:
+    """The operator of a ``cond`` in a file."""
     found = _graphs(graphs, 3, "_cond")
     names = ("cond_input_locs", "then_input_locs", "else_input_locs")
     places = [_locations(params, name, len(graph.leaves), count) for name, graph in zip(names, found, strict=True)]
     if len(found[0].heads) != 1 or len(found[1].heads) != len(found[2].heads):
         raise FileFormatError("_cond has outputs that do not fit its graphs.", hint="the file was damaged.")
     return Cond(found, places, count, len(found[1].heads))
-
-
-BUILDERS.update({"_foreach": _read_foreach, "_while_loop": _read_while_loop, "_cond": _read_cond})

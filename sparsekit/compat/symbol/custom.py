@@ -1,27 +1,27 @@
-"""Operators of one's own in symbols; ``mx.operator`` has their classes, and puts ``Custom`` into ``mx.sym``."""
+"""Operators of one's own in symbols: ``mx.sym.Custom``; ``mx.operator`` has their classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import FileFormatError, SparsekitError
-from ..base.naming import current_names
-from ..core.spec import Spec
-from . import attr_text
-from .compose import checked_attributes, written_attributes
-from .composite import BUILDERS, Composite
-from .functions import entry_of
-from .mxnet_names import HIDDEN
-from .node import Entry, SymbolNode
-from .shapes import Partial, complete, from_user, to_user
-from .symbol import Symbol
+from ...base.errors import FileFormatError, SparsekitError
+from ...base.naming import current_names
+from ...core.spec import Spec
+from ...symbol import attr_text
+from ...symbol.compose import checked_attributes, written_attributes
+from ...symbol.functions import entry_of
+from ...symbol.mxnet_names import HIDDEN
+from ...symbol.node import Entry, SymbolNode
+from ...symbol.shapes import Partial, complete, from_user, to_user
+from ...symbol.symbol import Symbol
+from ..operator import apply, prop_of
+from .composite import Composite
 
 if TYPE_CHECKING:
-    from ..base.context import Context
+    from ...base.context import Context
 
 
-__all__ = ["CustomComposite", "make_custom"]
+__all__ = ["Custom", "CustomComposite", "read_custom"]
 
 
 class CustomComposite(Composite):
@@ -29,18 +29,19 @@ class CustomComposite(Composite):
 
     Parameters
     ----------
-    prop : CustomOpProp
     op_type : str
-    apply : callable
-        ``apply(op_type, prop, arrays)`` runs it.
+        The name that it was registered by.
+    settings : dict
+        What goes to the ``CustomOpProp``.
     """
 
-    def __init__(self, prop: Any, op_type: str, apply: Callable[..., Any]) -> None:
+    def __init__(self, op_type: str, settings: dict[str, str]) -> None:
+        prop = prop_of(op_type, settings)
         self.taken, self.kept = list(prop.list_arguments()), list(prop.list_auxiliary_states())
         count = len(self.taken)
         super().__init__("Custom", [*self.taken, *self.kept], list(prop.list_outputs()),
                          range(count, count + len(self.kept)), label=f"Custom {op_type}")
-        self.prop, self.op_type, self.apply = prop, op_type, apply
+        self.prop, self.op_type = prop, op_type
 
     def infer_shapes(self, shapes: list[Partial]) -> tuple[list[Partial], list[Partial]]:
         """As the ``CustomOpProp`` says."""
@@ -72,57 +73,52 @@ class CustomComposite(Composite):
 
     def invoke(self, call: Any, arrays: tuple[Any, ...], out: Any, ctx: Context) -> Any:
         """Run it on arrays."""
-        return self.apply(self.op_type, self.prop, list(arrays))
+        return apply(self.op_type, self.prop, list(arrays))
 
 
 def _shape(shape: Any, name: str) -> Partial:
     return from_user(tuple(shape), name) if shape else None
 
 
-def make_custom(prop_of: Callable[[str, dict[str, str]], Any], apply: Callable[..., Any]) -> Callable[..., Symbol]:
-    """``mx.sym.Custom``, given what makes a ``CustomOpProp`` and what runs one."""
+def read_custom(params: dict[str, str], graphs: list[list[Entry]], count: int) -> CustomComposite:
+    """The operator of a ``Custom`` in a file."""
+    settings = dict(params)
+    op_type = settings.pop("op_type", None)
+    if op_type is None:
+        raise FileFormatError("Custom has no op_type.", hint="it names the operator.")
+    made = CustomComposite(op_type, settings)
+    if len(made.inputs) != count:
+        raise FileFormatError(f"Custom {op_type!r} has {count} inputs, and is registered with {len(made.inputs)}.",
+                              hint="the file was written for another operator of this name.")
+    return made
 
-    def build(params: dict[str, str], graphs: list[Any], count: int) -> Composite:
-        settings = dict(params)
-        op_type = settings.pop("op_type", None)
-        if op_type is None:
-            raise FileFormatError("Custom has no op_type.", hint="it names the operator.")
-        made = CustomComposite(prop_of(op_type, settings), op_type, apply)
-        if len(made.inputs) != count:
-            raise FileFormatError(f"Custom {op_type!r} has {count} inputs, and is registered with {len(made.inputs)}.",
-                                  hint="the file was written for another operator of this name.")
-        return made
 
-    BUILDERS["Custom"] = build
+def Custom(*args: Symbol, op_type: str, name: str | None = None, attr: dict[str, str] | None = None, **kwargs: Any) -> Symbol:
+    """Call an operator that was registered by ``mx.operator.register``.
 
-    def Custom(*args: Symbol, op_type: str, name: str | None = None, attr: dict[str, str] | None = None, **kwargs: Any) -> Symbol:
-        """Call an operator that was registered by ``mx.operator.register``.
-
-        Parameters
-        ----------
-        *args : Symbol
-            Inputs and kept arrays in the order of ``list_arguments`` and ``list_auxiliary_states``, or by keyword.
-            Variables are made for those that are left out.
-        op_type : str
-            The name it was registered by.
-        name : str, optional
-        **kwargs
-            Anything else goes to the ``CustomOpProp`` as strings.
-        """
-        hidden = {key: kwargs.pop(key) for key in list(kwargs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
-        given = {key: kwargs.pop(key) for key in list(kwargs) if isinstance(kwargs[key], Symbol)}
-        settings = {key: attr_text.text(value) for key, value in kwargs.items()}
-        op = CustomComposite(prop_of(op_type, settings), op_type, apply)
-        entries = _inputs(op, args, given)
-        name = current_names().get(name, "custom")
-        user = checked_attributes(written_attributes({**(attr or {}), **hidden}))
-        params = {"op_type": op_type, **settings}
-        sources = [(SymbolNode(f"{name}_{key}", params=params, attrs=user), 0) if entry is None else entry
-                   for key, entry in zip(op.inputs, entries, strict=True)]
-        node = SymbolNode(name, op.bind({}), sources, "Custom", params, user)
-        return Symbol([(node, place) for place in range(node.visible)])
-
-    return Custom
+    Parameters
+    ----------
+    *args : Symbol
+        Inputs and kept arrays in the order of ``list_arguments`` and ``list_auxiliary_states``, or by keyword.
+        Variables are made for those that are left out.
+    op_type : str
+        The name it was registered by.
+    name : str, optional
+    **kwargs
+        Anything else goes to the ``CustomOpProp`` as strings.
+    """
+    hidden = {key: kwargs.pop(key) for key in list(kwargs) if key in HIDDEN or (key[:2] == key[-2:] == "__")}
+    given = {key: kwargs.pop(key) for key in list(kwargs) if isinstance(kwargs[key], Symbol)}
+    settings = {key: attr_text.text(value) for key, value in kwargs.items()}
+    op = CustomComposite(op_type, settings)
+    entries = _inputs(op, args, given)
+    name = current_names().get(name, "custom")
+    user = checked_attributes(written_attributes({**(attr or {}), **hidden}))
+    params = {"op_type": op_type, **settings}
+    sources = [(SymbolNode(f"{name}_{key}", params=params, attrs=user), 0) if entry is None else entry
+               for key, entry in zip(op.inputs, entries, strict=True)]
+    node = SymbolNode(name, op.bind({}), sources, "Custom", params, user)
+    return Symbol([(node, place) for place in range(node.visible)])
 
 
 def _inputs(op: CustomComposite, args: tuple[Any, ...], given: dict[str, Symbol]) -> list[Entry | None]:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..base.attributes import AttrScope, current_attributes
-from ..base.errors import DTypeError, ParameterError
-from ..base.naming import current_names
-from ..base.nested import Opaque, flatten, restore
-from . import attr_text
-from .compose import checked_attributes
+from ...base.attributes import AttrScope, current_attributes
+from ...base.errors import DTypeError, ParameterError
+from ...base.naming import current_names
+from ...base.nested import Opaque, flatten, restore
+from ...symbol import attr_text
+from ...symbol.compose import checked_attributes
+from ...symbol.functions import F
+from ...symbol.node import Entry, SymbolNode, copied, order
+from ...symbol.symbol import Symbol
 from .composite import Composite, Graph
-from .functions import F
 from .loops import Cond, ForEach, WhileLoop
-from .node import Entry, SymbolNode, copied, order
-from .symbol import Symbol
 
 __all__ = ["cond", "foreach", "while_loop"]
 

@@ -1,35 +1,30 @@
-"""Operators of symbols outside the registry: they hold graphs, or call Python, and define their own inference.
-
-``BUILDERS`` has what makes them from a file; ``control`` adds loops and branches, ``mx.operator`` functions of one's own.
-"""
+"""Operators of symbols outside the registry: they hold graphs, or call Python, and define their own inference."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core import cost
-from ..core.op import Op, Rule
-from ..core.spec import Spec
-from ..core.trace import abstract
-from .gradients import gradient_stypes
-from .inference import InferredGraph, dtypes_of, shapes_of, storage_of
-from .node import Entry, SymbolNode, auxiliary, order
-from .shapes import Partial, to_user
+from ...core import cost
+from ...core.op import Op, Rule
+from ...core.spec import Spec
+from ...core.trace import abstract
+from ...symbol.gradients import gradient_stypes
+from ...symbol.inference import InferredGraph, dtypes_of, shapes_of, storage_of
+from ...symbol.node import Entry, SymbolNode, auxiliary, order
+from ...symbol.program import SymbolProgram
+from ...symbol.shapes import Partial, to_user
 
 if TYPE_CHECKING:
-    from ..base.context import Context
-    from ..base.types import Attrs, DType
-    from ..kernels.types import Kernels
+    from ...base.context import Context
+    from ...base.types import Attrs, DType
+    from ...kernels.types import Kernels
 
 
-__all__ = ["BUILDERS", "Composite", "Graph"]
-
-#: What files call such an operator -> ``build(params, graphs, count)``, which makes it for that many inputs.
-BUILDERS: dict[str, Callable[[dict[str, str], list[list[Entry]], int], Composite]] = {}
+__all__ = ["Composite", "Graph"]
 
 
 class Composite(Op, ABC):
@@ -119,7 +114,7 @@ class Graph:
         self.leaves: list[SymbolNode] = [node for node in self.nodes if node.call is None]
         states = auxiliary(self.nodes)
         self.states = [place for place, node in enumerate(self.leaves) if node in states]
-        self._program: Any = None
+        self._program: SymbolProgram | None = None
 
     def shapes(self, given: Sequence[Partial]) -> tuple[list[Partial], list[Partial]]:
         """What is known of the variables' shapes, and of the heads'."""
@@ -146,8 +141,6 @@ class Graph:
 
     def run(self, arrays: Sequence[Any], ctx: Context) -> list[Any]:
         """The heads, for an array for each variable; recorded if autograd records."""
-        from .program import SymbolProgram  # which knows of composites
-
         if self._program is None:
             self._program = SymbolProgram(self.heads, part=True)
         return list(self._program.run(arrays, ctx))

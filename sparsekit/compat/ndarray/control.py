@@ -1,0 +1,117 @@
+"""Loops and branches over arrays: ``mx.nd.contrib.foreach``, ``while_loop`` and ``cond``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...base.arguments import strict
+from ...base.errors import ShapeError
+from ...core import hooks
+from ...ndarray.creation import zeros
+from ...ndarray.functions import F
+from ...ndarray.ndarray import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+
+__all__ = ["cond", "foreach", "joined", "while_loop"]
+
+
+def _list(value: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...]) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def joined(steps: list[list[Any]], length: int) -> list[Any]:
+    """What each step gave, put together along a new first axis, filled up with zeros to ``length``."""
+    made = []
+    for items in zip(*steps, strict=True):
+        rows = [F.expand_dims(item, axis=0) for item in items]
+        if len(rows) < length:
+            rows.append(zeros((length - len(rows), *items[0].shape), items[0].context, items[0].dtype))
+        made.append(F.concat(*rows, dim=0))
+    return made
+
+
+def _single(made: list[Any], single: bool) -> list[NDArray] | NDArray:
+    return made[0] if single and made else made
+
+
+@strict
+def foreach(body: Callable[..., Any], data: list[Any] | NDArray | tuple[Any, ...],
+            init_states: Sequence[NDArray] | NDArray) -> tuple[Any, Any]:
+    """Run ``body`` over the first axis, carrying states from step to step.
+
+    Parameters
+    ----------
+    body : callable
+        ``body(item, states)`` gives outputs and the next states.
+    data : NDArray or list of NDArray
+        Their first axis is run over.
+    init_states : NDArray or list of NDArray
+
+    Returns
+    -------
+    outputs : NDArray or list
+        The outputs of all steps along a new first axis.
+    states : NDArray or list
+        The last states.
+    """
+    arrays, states, single = _list(data), init_states, True
+    steps: list[list[Any]] = []
+    lengths = {len(item) for item in arrays}
+    if len(lengths) != 1 or lengths == {0}:
+        raise ShapeError(f"foreach was given arrays of lengths {sorted(lengths)}.", hint="they need one length above 0.")
+    for place in range(lengths.pop()):
+        items = [item[place] for item in arrays]
+        outputs, states = body(items if isinstance(data, (list, tuple)) else items[0], states)
+        single = not isinstance(outputs, (list, tuple))
+        steps.append(_list(outputs))
+    return _single(joined(steps, len(steps)), single), states
+
+
+@strict
+def while_loop(cond: Callable[..., Any], func: Callable[..., Any],
+               loop_vars: list[Any] | Sequence[NDArray] | NDArray | tuple[Any, ...],
+               max_iterations: int | None = None) -> tuple[Any, ...]:
+    """Run ``func`` while ``cond`` holds, at most ``max_iterations`` times.
+
+    Parameters
+    ----------
+    cond, func : callable
+        Take the loop variables; ``func`` gives outputs and the next loop variables.
+    max_iterations : int
+        Outputs are filled up to this length with zeros.
+
+    Returns
+    -------
+    outputs : NDArray or list
+    loop_vars : list
+    """
+    if max_iterations is None:
+        raise ShapeError("while_loop needs max_iterations.", hint="it is the length of the outputs.")
+    single, variables, one = not isinstance(loop_vars, (list, tuple)), _list(loop_vars), True
+    steps: list[list[Any]] = []
+    while len(steps) < max_iterations and _holds(cond(*variables)):
+        outputs, following = func(*variables)
+        one = outputs is not None and not isinstance(outputs, (list, tuple))
+        steps.append([] if outputs is None else _list(outputs))
+        variables = _list(following) if following is not None else variables
+    return _single(joined(steps, max_iterations), one), variables[0] if single else variables
+
+
+@strict
+def cond(pred: NDArray, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> NDArray:
+    """``then_func()`` if the array ``pred`` is nonzero, else ``else_func()``."""
+    return then_func() if _holds(pred) else else_func()
+
+
+def _holds(condition: NDArray) -> bool:
+    """Whether a condition holds; a traced one has no value, so its block runs unhybridized."""
+    if isinstance(condition, NDArray) and hooks.state.tracing:
+        from ...core.trace import ControlFlow, refuse  # needs the array classes, and is not needed before a block is traced
+
+        raise refuse(kind=ControlFlow)
+    return bool(condition)

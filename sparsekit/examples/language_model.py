@@ -12,7 +12,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from .. import autograd, gluon, init
 from ..datasets import BPTTBatches, load_pydoc
 from . import running
 from .sampled_softmax import SampledSoftmaxLoss, draw_candidates, full_loss
+
+if TYPE_CHECKING:
+    from ..core.types import Functions, Tensor
+    from ..gluon.types import Sequences
 
 __all__ = ["Example", "LanguageModel", "main"]
 
@@ -47,12 +51,13 @@ class LanguageModel(gluon.HybridBlock):
             self.lstm = gluon.rnn.LSTM(hidden, input_size=width, projection_size=projection or None)
             self.output = SampledSoftmaxLoss(words, projection or hidden, sparse)
 
-    def hidden(self, data: object, states: object) -> tuple[Any, Any]:
+    def hidden(self, data: Tensor, states: Sequences | None) -> tuple[Any, Any]:
         """What each next word is predicted from, (steps * columns, width), and the last states; data (steps, columns)."""
         out, states = self.lstm(self.embedding(data), states)
         return out.reshape((-3, 0)), states
 
-    def hybrid_forward(self, F: object, data: object, states: object, *candidates: Any) -> Any:
+    def hybrid_forward(self, F: Functions, data: Tensor, states: Sequences | None,
+                       *candidates: Tensor) -> tuple[Tensor, Any]:
         """The loss of each word, and the last states."""
         hidden, states = self.hidden(data, states)
         return self.output(hidden, *candidates), states

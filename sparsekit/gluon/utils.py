@@ -10,7 +10,7 @@ import os
 import urllib.parse
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, SupportsIndex
 
 import numpy as np
 
@@ -23,10 +23,11 @@ from ..ndarray.functions import F
 from ..ndarray.ndarray import NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from os import PathLike
     from pathlib import Path
 
-    from ..base.types import Array
+    from ..base.types import Array, Shape
 
 
 __all__ = ["HookHandle", "check_sha1", "clip_global_norm", "download", "shape_is_known", "split_and_load", "split_data",
@@ -156,7 +157,7 @@ def is_of_scipy(value: object) -> bool:
     return type(value).__module__.startswith("scipy.sparse")
 
 
-def refuse_foreign(name: str, values: Any) -> None:
+def refuse_foreign(name: str, values: Iterable[object]) -> None:
     """Raise ``DTypeError``, with the line to write, if an array of another library is among a block's arguments."""
     for value in values:
         if isinstance(value, (list, tuple)):
@@ -208,7 +209,7 @@ class HookHandle(Scoped):
         self.detach()
 
 
-def whole(name: str, value: Any, least: int = 0) -> int:
+def whole(name: str, value: SupportsIndex, least: int = 0) -> int:
     """``value`` as an int of at least ``least``.
 
     Raises
@@ -226,7 +227,7 @@ def whole(name: str, value: Any, least: int = 0) -> int:
     return found
 
 
-def shape_is_known(shape: Any) -> bool:
+def shape_is_known(shape: Shape | None) -> bool:
     """Whether a shape is there and no size of it is 0 or -1, which stand for unknown ones."""
     return shape is not None and len(shape) > 0 and all(size > 0 for size in shape)
 
@@ -294,7 +295,7 @@ def download(url: str, path: str | Path | None = None, overwrite: bool = False, 
     return target
 
 
-def _target(url: str, path: Any) -> str:
+def _target(url: str, path: str | PathLike[str] | None) -> str:
     """Where the file goes."""
     name = urllib.parse.unquote(urllib.parse.urlsplit(url).path).rpartition("/")[2]
     target = name if path is None else os.path.expanduser(os.fspath(path))
@@ -305,7 +306,7 @@ def _target(url: str, path: Any) -> str:
     return target
 
 
-def _fetched(url: str, file: Any, verify_ssl: bool, retries: int) -> str:
+def _fetched(url: str, file: BinaryIO, verify_ssl: bool, retries: int) -> str:
     """Write what is at an address to a file; its SHA-1."""
     import http.client  # slow to import, as the next ones, and needed here alone
     import shutil

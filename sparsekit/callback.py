@@ -20,6 +20,7 @@ from .ndarray.checkpoints import save_checkpoint
 
 if TYPE_CHECKING:
     from .ndarray.ndarray import NDArray
+    from .symbol.symbol import Symbol
 
 
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric",
@@ -66,7 +67,7 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
     """
     period = int(max(1, period))
 
-    def callback(iter_no: int, sym: object, arg: dict[str, NDArray], aux: dict[str, NDArray]) -> None:
+    def callback(iter_no: int, sym: Symbol | None, arg: dict[str, NDArray], aux: dict[str, NDArray]) -> None:
         if (iter_no + 1) % period == 0:
             save_checkpoint(prefix, iter_no + 1, sym, arg, aux)
 

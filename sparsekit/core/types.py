@@ -176,7 +176,7 @@ class ArrayObject(Tensor):
 class Member(Protocol):
     """What has a name among the operators: one of them, or a group such as ``contrib`` or ``linalg``."""
 
-    def __call__(self, *args: object, **kwargs: object) -> Tensor: ...
+    def __call__(self, *args: object, **kwargs: object) -> Tensor: ...  # object: each operator checks its own
     def __getattr__(self, name: str) -> Member: ...
 
 

@@ -82,7 +82,8 @@ def split_data(data: NDArray, num_slice: int, batch_axis: int = 0, even_split: b
     return [F.slice_axis(data, axis=batch_axis, begin=start, end=end) for start, end in itertools.pairwise(ends)]
 
 
-def split_and_load(data: Array | NDArray, ctx_list: list[Context], batch_axis: int = 0, even_split: bool = True) -> list[Any]:
+def split_and_load(data: NDArray | Array | Sequence[Any], ctx_list: list[Context], batch_axis: int = 0,
+                   even_split: bool = True) -> list[Any]:
     """Cut a batch in as many parts as there are contexts, and bring one part to each.
 
     Parameters

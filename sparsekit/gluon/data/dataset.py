@@ -193,7 +193,7 @@ class ArrayDataset(Dataset):
         self._length = lengths[0]
         self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
 
-    def __getitem__(self, idx: object) -> Any:
+    def __getitem__(self, idx: Any) -> Any:  # Any: slices too; an example of any kind
         return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)
 
     def __len__(self) -> int:

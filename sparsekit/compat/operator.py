@@ -23,8 +23,10 @@ from ..symbol.custom import make_custom
 from ..symbol.mxnet_names import spelling_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..base.context import Context
-    from ..base.types import DTypeLike
+    from ..base.types import DTypeLike, ShapeLike
 
 
 __all__ = ["Custom", "CustomOp", "CustomOpProp", "OperatorArguments", "get_all_registered_operators", "get_operator_arguments",
@@ -113,7 +115,7 @@ class CustomOpProp:
         return CustomOp()
 
 
-def register(reg_name: str) -> Any:
+def register(reg_name: str) -> Callable[[type[CustomOpProp]], type[CustomOpProp]]:
     """``@register("name")`` of a ``CustomOpProp`` makes ``mx.nd.Custom(…, op_type="name")``."""
 
     def keep(prop: type[CustomOpProp]) -> type[CustomOpProp]:
@@ -155,7 +157,7 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
     return OperatorArguments(len(names), names, ["NDArray-or-Symbol"] * len(arrays) + [_described(one) for one in attrs.values()])
 
 
-def _described(default: Any) -> str:
+def _described(default: object) -> str:
     """The kind of an attribute, by its default, as MXNet writes it."""
     if str(default) == "required":
         return "required"
@@ -168,7 +170,7 @@ def _described(default: Any) -> str:
     return f"optional, default={default!r}"
 
 
-def _made(stype: str, shape: Any, dtype: DTypeLike, ctx: Context | None) -> NDArray:
+def _made(stype: str, shape: ShapeLike, dtype: DTypeLike, ctx: Context | None) -> NDArray:
     return zeros(shape, ctx, dtype) if stype == "default" else sparse.zeros(stype, shape, ctx, dtype)
 
 
@@ -182,7 +184,7 @@ def _inputs(op_type: str, names: list[str], args: tuple[Any, ...], kwargs: dict[
     return [value if isinstance(value, NDArray) else array(value) for value in (given[name] for name in names)]
 
 
-def Custom(*args: Any, op_type: str, **kwargs: Any) -> Any:
+def Custom(*args: Any, op_type: str, **kwargs: Any) -> NDArray | list[NDArray]:
     """Call an operator that was registered.
 
     Parameters
@@ -204,7 +206,7 @@ def Custom(*args: Any, op_type: str, **kwargs: Any) -> Any:
     return apply(op_type, prop, _inputs(op_type, [*prop.list_arguments(), *prop.list_auxiliary_states()], args, kwargs))
 
 
-def _prop(op_type: str, settings: dict[str, str]) -> Any:
+def _prop(op_type: str, settings: dict[str, str]) -> Any:  # Any: a CustomOpProp behind a guard
     if op_type not in _registered:
         raise UnknownNameError.of("custom operator", op_type, _registered)
     make: Any = _registered[op_type]
@@ -234,7 +236,7 @@ def _code_of(op_type: str, method: str) -> Iterator[None]:
 class _Guarded:
     """A ``CustomOpProp`` or ``CustomOp`` of the user's, whose errors are named, and whose passes a profile shows."""
 
-    def __init__(self, op_type: str, own: Any) -> None:
+    def __init__(self, op_type: str, own: object) -> None:
         self._op_type, self._own = op_type, own
 
     def __getattr__(self, name: str) -> Any:
@@ -254,7 +256,7 @@ class _Guarded:
         return method
 
 
-def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> Any:
+def apply(op_type: str, prop: CustomOpProp, arrays: list[NDArray]) -> NDArray | list[NDArray]:
     """Run an operator on its inputs and kept arrays; recorded if autograd records."""
     count = len(prop.list_arguments())
     given, aux = arrays[:count], arrays[count:]
@@ -292,7 +294,7 @@ def _as_declared(op_type: str, given: NDArray, stype: str) -> NDArray:
 
 
 def _run(op_type: str, prop: CustomOpProp, operator: CustomOp, given: list[NDArray], aux: list[NDArray], wanted: list[str],
-         outputs: list[NDArray]) -> Any:
+         outputs: list[NDArray]) -> NDArray | list[NDArray]:
     state = hooks.state
     recording, state.recording = state.recording, False
     inputs = [_as_declared(op_type, each, stype) for each, stype in zip(given, wanted, strict=True)]

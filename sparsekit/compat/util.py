@@ -59,7 +59,7 @@ def use_np_shape(func: Any) -> Any:
                          hint="put @mx.util.use_np_shape in front of a def or a class.")
 
     @functools.wraps(func)
-    def within(*args: Any, **kwargs: Any) -> Any:
+    def within(*args: object, **kwargs: object) -> object:
         with np_shape():
             return func(*args, **kwargs)
 

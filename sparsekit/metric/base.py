@@ -186,7 +186,7 @@ _registry = Registry(EvalMetric, "metric")
 register, alias = _registry.register, _registry.alias
 
 
-def create(metric: object, *args: object, **kwargs: object) -> Any:
+def create(metric: object, *args: object, **kwargs: object) -> EvalMetric:
     """The metric that something stands for.
 
     Parameters
@@ -213,8 +213,9 @@ def create(metric: object, *args: object, **kwargs: object) -> Any:
             composite.add(create(one, *args, **kwargs))
         return composite
     if callable(metric) and not isinstance(metric, (type, EvalMetric)):
-        return _registry.create("custommetric", metric, *args, **kwargs)
-    return _registry.create(metric, *args, **kwargs)
+        metric, args = "custommetric", (metric, *args)
+    found: EvalMetric = _registry.create(metric, *args, **kwargs)
+    return found
 
 
 @register
@@ -245,7 +246,7 @@ class CompositeEvalMetric(EvalMetric):
     def get_metric(self, index: int) -> EvalMetric:
         """One of the metrics, by its number."""
         try:
-            return self.metrics[index]  # type: ignore[no-any-return]
+            return self.metrics[index]
         except IndexError:
             raise RowIndexError(f"Metric index {index} is out of range 0 and {len(self.metrics)}.",
                                 hint="metrics are numbered from 0.") from None

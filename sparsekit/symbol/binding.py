@@ -19,6 +19,8 @@ from .shapes import complete, from_user, to_user
 from .storage_log import log_storage, wanted
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..base.types import DTypeLike
 
 
@@ -77,7 +79,7 @@ def _check_complete(facts: InferredGraph, nodes: list[SymbolNode], what: str) ->
                          hint="give them as keywords, or declare them: mx.sym.Variable(name, shape=…).")
 
 
-def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: dict[str, str] | int | Sequence[str] | str,
+def simple_bind(heads: Sequence[Entry], ctx: Context, grad_req: str | Sequence[str] | Mapping[str, str],
                 type_dict: dict[str, Any] | None, stype_dict: dict[str, str] | None, group2ctx: object, shared_arg_names: object,
                 shared_exec: object, shared_buffer: object, shapes: dict[str, Any]) -> Executor:
     """An executor with arrays of zeros for whatever the shapes given lead to."""

@@ -29,7 +29,7 @@ from .node import Entry, SymbolNode, copied, order, rebuilt, variables
 from .shapes import complete, from_user, meaning, to_user
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ..core.types import Tensor
@@ -367,7 +367,7 @@ class Symbol(Tensor):
 
     # running
 
-    def simple_bind(self, ctx: Context, grad_req: dict[str, str] | int | Sequence[str] | str = "write",
+    def simple_bind(self, ctx: Context, grad_req: str | Sequence[str] | Mapping[str, str] = "write",
                     type_dict: dict[str, Any] | None = None, stype_dict: dict[str, str] | None = None,
                     group2ctx: dict[str, Context] | None = None, shared_arg_names: object = None, shared_exec: object = None,
                     shared_buffer: Any = None, **kwargs: Any) -> Executor:
@@ -402,8 +402,9 @@ class Symbol(Tensor):
         made._symbol = self
         return made
 
-    def bind(self, ctx: Context, args: object, args_grad: object = None, grad_req: object = "write", aux_states: Any = None,
-             group2ctx: Any = None, shared_exec: Any = None) -> Executor:
+    def bind(self, ctx: Context, args: object, args_grad: object = None,
+             grad_req: str | Sequence[str] | Mapping[str, str] = "write", aux_states: Any = None, group2ctx: Any = None,
+             shared_exec: Any = None) -> Executor:
         """An executor on the arrays given.
 
         Parameters

@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ..base.errors import DataFileError
 from ..base.files import written
@@ -123,7 +123,7 @@ class _Entry(tarfile.TarInfo):
         return super()._proc_member(tape)  # type: ignore[misc]
 
 
-def _archived(path: Path, member: str, bound: int, stack: contextlib.ExitStack) -> Any:
+def _archived(path: Path, member: str, bound: int, stack: contextlib.ExitStack) -> IO[bytes] | None:
     if zipfile.is_zipfile(path):
         archive = stack.enter_context(zipfile.ZipFile(path))
         if member in archive.namelist():

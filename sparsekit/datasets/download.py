@@ -16,7 +16,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..base.errors import DownloadError
 from ..base.files import written
@@ -24,6 +24,10 @@ from ..base.formatting import format_bytes
 from ..base.progress import Progress
 from ..base.scoped import Scoped
 from ..base.version import __version__
+
+if TYPE_CHECKING:
+    from os import PathLike
+    from ssl import SSLContext
 
 __all__ = ["Fetched", "Source", "data_home", "digest_of", "fetch"]
 
@@ -66,7 +70,7 @@ class Source(NamedTuple):
     sha256: str | None = None
 
 
-def data_home(root: Any = None) -> Path:
+def data_home(root: str | PathLike[str] | None = None) -> Path:
     """The folder that data sets are kept in.
 
     Parameters
@@ -172,7 +176,8 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(*given)
 
 
-def opened(url: str, headers: dict[str, str] | None = None, context: Any = None, timeout: float | None = None) -> Any:
+def opened(url: str, headers: dict[str, str] | None = None, context: SSLContext | None = None,
+           timeout: float | None = None) -> Any:
     """The answer of a web server, to be read and closed.
 
     Parameters
@@ -215,7 +220,7 @@ def announced(answer: Any) -> int | None:
     return int(length)
 
 
-def copied(answer: Any, file: Any, most: int, advance: Callable[[int], None] | None = None) -> int:
+def copied(answer: Any, file: BinaryIO, most: int, advance: Callable[[int], None] | None = None) -> int:
     """Write what comes to a file, and give how many bytes there were.
 
     Parameters

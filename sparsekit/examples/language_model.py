@@ -84,7 +84,7 @@ class Example(running.Example):
         """The data in a line."""
         return f"{len(data.train[0]):,} words of Python's manual to train on, {data.facts['words']:,} different ones"
 
-    def build(self) -> Any:
+    def build(self) -> LanguageModel:
         """The model, at random."""
         chosen = self.options
         model = LanguageModel(self.data.facts["words"], chosen.width, chosen.hidden, chosen.projection, self.sparse)
@@ -94,9 +94,10 @@ class Example(running.Example):
         self.states = model.lstm.begin_state(chosen.batch_size)
         return model
 
-    def build_objective(self) -> Any:
+    def build_objective(self) -> LanguageModel:
         """The model itself: it gives the loss."""
-        return self.model
+        found: LanguageModel = self.model
+        return found
 
     def batches(self) -> Iterator[Any]:
         """Words (length, columns) and candidates for the words that follow; the columns begin at the text's beginning."""
@@ -105,7 +106,7 @@ class Example(running.Example):
         for data, target in BPTTBatches(self.data.train[0], chosen.batch_size, chosen.length, last="discard"):
             yield data, draw_candidates(target.asnumpy().ravel(), chosen.samples, self.data.facts["words"])
 
-    def step(self, batch: Any) -> Any:
+    def step(self, batch: Sequence[Any]) -> Any:
         """Forward from the states carried over, backward, clip, update; the loss of each word."""
         data, candidates = batch
         with autograd.record():

@@ -59,7 +59,7 @@ def _as_csr(data: object) -> CSR:
     return convert(np.ascontiguousarray(dense), "csr")
 
 
-def _exact(values: Array, what: str) -> Any:
+def _exact(values: Array, what: str) -> Array:
     """Numbers whose text gives them again, as an array of numpy."""
     values = np.asarray(values)
     if values.dtype == np.float16:

@@ -9,11 +9,14 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..base.config import config
 from ..base.errors import DataFileError, DTypeError, ShapeError, expected
 from ..base.files import path_of
+
+if TYPE_CHECKING:
+    from .types import TextLike
 
 __all__ = ["TextSource", "check_batch", "line_too_long"]
 
@@ -50,7 +53,7 @@ def _bytes(text: object) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text)
 
 
-def _pieces(file: Any) -> Iterator[Any]:
+def _pieces(file: BinaryIO) -> Iterator[Any]:
     while block := file.read(1 << 16):
         yield block
 
@@ -118,8 +121,9 @@ class TextSource:
         Whether it can be read again from the start.
     """
 
-    def __init__(self, source: Any) -> None:
-        self._source, self._origin = source, 0
+    def __init__(self, source: TextLike) -> None:
+        self._source: Any = source  # Any: which of them it is, the two marks below say
+        self._origin = 0
         self.is_path = isinstance(source, (str, bytes, os.PathLike))
         self._is_file = not self.is_path and hasattr(source, "read")
         if self.is_path:
@@ -129,7 +133,7 @@ class TextSource:
             name = getattr(source, "name", None)
             self.name = name if isinstance(name, str) else "<stream>"
             self.reopenable = bool(getattr(source, "seekable", bool)())
-            self._origin = source.tell() if self.reopenable else 0
+            self._origin = self._source.tell() if self.reopenable else 0
         elif isinstance(source, Iterable):
             self.name, self.reopenable = "<lines>", isinstance(source, (list, tuple))
         else:

@@ -39,7 +39,7 @@ def _sizes(given: tuple[Any, ...], named: object) -> Any:
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
 
-def reshape(self: Symbol, *shape: ShapeLike, **kwargs: Any) -> Symbol:
+def reshape(self: Symbol, *shape: ShapeLike, **kwargs: object) -> Symbol:
     """The same elements in another shape, given as one tuple, as numbers, or by name; as of arrays."""
     wanted = _sizes(shape, kwargs.pop("shape", None))
     if not wanted:

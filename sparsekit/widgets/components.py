@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..base.errors import UnsupportedError, expected
+
+if TYPE_CHECKING:
+    from ..base.types import Array
+    from ..ndarray.ndarray import NDArray
 
 __all__ = ["Grid", "Parts", "bin_density", "len_of", "read_array", "take_slice"]
 
@@ -76,7 +80,7 @@ class Grid(NamedTuple):
     every: int
 
 
-def len_of(array: Any) -> int:
+def len_of(array: Array | NDArray) -> int:
     """Length of a component."""
     return int(array.shape[0]) if getattr(array, "shape", ()) else 0
 

@@ -66,7 +66,7 @@ class _DataView(Base):
         """The static picture and table of the same data."""
         return self._shown
 
-    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
         sentence = f"{self._sentence}; without a running kernel, its picture and table."
         return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 
@@ -178,7 +178,7 @@ class TimelineWidget(Base):
         ordered = [event.record for records in self._runs.values() for event in clean(records)]
         return ordered[self.selected] if 0 <= self.selected < len(ordered) else None
 
-    def _repr_mimebundle_(self, **keywords: Any) -> Any:
+    def _repr_mimebundle_(self, **keywords: object) -> tuple[dict[str, Any], ...]:
         sentence = "A live timeline of each operator; without a running kernel, its picture and table."
         return _bundle(super()._repr_mimebundle_(**keywords), sentence, self.static, repr(self))
 

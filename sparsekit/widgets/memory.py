@@ -18,6 +18,8 @@ from .theme import INK, LINE, MUTED, OTHER, ROLE_COLORS, ink_on, role_order
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from matplotlib.axes import Axes
+
 
 __all__ = ["WIDTH", "Alive", "Sample", "alive_of", "alive_rows", "color_of_role", "heading", "memory_figure", "memory_payload",
            "role_keys", "samples_of", "sum_by"]
@@ -149,7 +151,7 @@ def _role(item: Alive) -> str:
     return item.role
 
 
-def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Any = None) -> Any:
+def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Axes | None = None) -> Any:
     """Draw memory over time by role, with the peak marked, beside what was alive at the peak.
 
     Parameters
@@ -186,7 +188,7 @@ def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int =
     return Display(svg, finding, ALIVE_COLUMNS, alive_rows(memory, rows), "Alive at the peak")
 
 
-def _on_axes(ax: Any, samples: Sequence[Sample], title: str) -> Any:
+def _on_axes(ax: Axes, samples: Sequence[Sample], title: str) -> Axes:
     """Stacked steps of matplotlib, one layer a role; each level holds until the next sample."""
     points = _thin(samples)
     roles = role_order(role for sample in points for role in sample.roles)

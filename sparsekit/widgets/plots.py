@@ -7,12 +7,15 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.optional import optional_import
 from .charts import Line
 from .svg import wrap
 from .theme import INK, LINE, MUTED, PAPER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["DASHES", "Sheet", "drawing_on", "legend_words", "lines_on", "number_axis", "plain_text"]
 
@@ -38,7 +41,7 @@ _STYLE = {
 
 
 @contextmanager
-def drawing_on(ax: Any = None) -> Iterator[Any]:
+def drawing_on(ax: Axes | None = None) -> Iterator[Any]:
     """Draw with our style on a figure of ours, and with the user's on the user's axes; matplotlib is given.
 
     Names are text and no formulas: a layer may be called ``$x``.
@@ -91,7 +94,7 @@ class Sheet:
         for place, line in enumerate(words):
             self.write(20, 29 + 22 * len(heading) + 17 * place, line, size=12.5, color=MUTED)
 
-    def write(self, x: float, y: float, text: str, size: float = 11.5, color: str = INK, **options: Any) -> None:
+    def write(self, x: float, y: float, text: str, size: float = 11.5, color: str = INK, **options: object) -> None:
         """Write a line whose left end is at ``x, y``, in pixels from the left and the top."""
         self.figure.text(x / self.width, 1 - y / self.height, text, size=size * POINT, color=color, **options)
 
@@ -107,12 +110,12 @@ class Sheet:
         return file.getvalue().replace(f"'{_LAID_OUT}', ", "").replace(f"'{_READ[-1]}'", f"'{_READ[-1]}', '{_LAID_OUT}'")
 
 
-def plain_text(text: Any) -> str:
+def plain_text(text: object) -> str:
     """Text that may stand in a file of XML, on one line."""
     return "".join(letter if letter.isprintable() else " " for letter in str(text))
 
 
-def lines_on(ax: Any, places: Sequence[float], lines: Sequence[Line], width: float = 2.2) -> None:
+def lines_on(ax: Axes, places: Sequence[float], lines: Sequence[Line], width: float = 2.2) -> None:
     """Draw curves on axes, broken where they have no value; a value between two gaps is a dot."""
     for i, line in enumerate(lines):
         values = [math.nan if value is None else value for value in line.values]

@@ -114,7 +114,8 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{table}</figure>"
 
 
-def _timeline(records: Any, title: str, align: str = "auto", marks: Any = None) -> tuple[Display, dict[str, Any]]:
+def _timeline(records: Any, title: str, align: str = "auto",
+              marks: Iterable[Mapping[str, Any]] | None = None) -> tuple[Display, dict[str, Any]]:
     if isinstance(records, Mapping):
         display, runs = timelines_figure(records, title=title, align=align), records
     else:
@@ -132,11 +133,11 @@ def _inspector(array: object, title: str) -> tuple[Display, dict[str, Any]]:
     return array_figure(array, title=title), {"data": inspector_payload(array)}
 
 
-def _xray(options: Any, title: str) -> tuple[Display, dict[str, Any]]:
+def _xray(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     return xray_figure(**options, title=title), {"data": xray_payload(**options)}
 
 
-def _crossover(options: Any, title: str) -> tuple[Display, dict[str, Any]]:
+def _crossover(options: Mapping[str, Any], title: str) -> tuple[Display, dict[str, Any]]:
     return crossover_figure(**options, title=title), {"data": crossover_payload(**options)}
 
 

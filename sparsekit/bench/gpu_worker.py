@@ -36,7 +36,7 @@ FAR = 1 << 30
 Operations = dict[str, dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]]
 
 
-def _sums(array: Any) -> Any:
+def _sums(array: Any) -> object:
     """Sum and sum of magnitudes of an array's stored values."""
     values = (array if array.stype == "default" else array.data).asnumpy()
     return np.sum(values, dtype=np.float64), np.sum(np.abs(values), dtype=np.float64)

@@ -83,23 +83,23 @@ class CustomOpProp:
         """Names of the arrays that the operator keeps, which have no gradient."""
         return []
 
-    def infer_shape(self, in_shape: list[Any]) -> Any:
+    def infer_shape(self, in_shape: list[Any]) -> tuple[list[Any], ...]:
         """Shapes of the inputs, the outputs and the kept arrays."""
         return in_shape, [in_shape[0]] * len(self.list_outputs()), []
 
-    def infer_type(self, in_type: list[Any]) -> Any:
+    def infer_type(self, in_type: list[Any]) -> tuple[list[Any], ...]:
         """Element types of the inputs, the outputs and the kept arrays."""
         kept = [in_type[0]] * len(self.list_auxiliary_states())
         return in_type, [in_type[0]] * len(self.list_outputs()), kept
 
-    def infer_storage_type(self, in_stype: list[str]) -> Any:
+    def infer_storage_type(self, in_stype: list[str]) -> tuple[list[Any], ...]:
         """Storage types of the inputs as ``forward`` wants them, the outputs and the kept arrays."""
         dense = "default"
         return ([dense] * len(in_stype), [dense] * len(self.list_outputs()),
                 [dense] * len(self.list_auxiliary_states()))
 
     def infer_storage_type_backward(self, ograd_stype: list[str], in_stype: list[str], out_stype: list[str],
-                                    igrad_stype: list[str], aux_stype: list[str]) -> Any:
+                                    igrad_stype: list[str], aux_stype: list[str]) -> tuple[list[str], ...]:
         """Storage types of the outputs' gradients, inputs, outputs, gradients of the inputs and kept arrays, in ``backward``.
 
         The fourth list is looked at: in these types ``backward`` gets the arrays that it writes the gradients to.
@@ -184,7 +184,7 @@ def _inputs(op_type: str, names: list[str], args: tuple[Any, ...], kwargs: dict[
     return [value if isinstance(value, NDArray) else array(value) for value in (given[name] for name in names)]
 
 
-def Custom(*args: Any, op_type: str, **kwargs: Any) -> NDArray | list[NDArray]:
+def Custom(*args: NDArray, op_type: str, **kwargs: object) -> NDArray | list[NDArray]:
     """Call an operator that was registered.
 
     Parameters

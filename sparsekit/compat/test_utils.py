@@ -207,11 +207,11 @@ def assert_exception(f: Callable[..., Any], exception_type: type[BaseException],
     raise AssertionError(f"{getattr(f, '__name__', f)} did not raise {exception_type.__name__}")
 
 
-def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None) -> None:
+def compare_ndarray_tuple(t1: object, t2: object, rtol: float | None = None, atol: float | None = None) -> None:
     """Raise AssertionError unless two nests of arrays agree; None beside None is equal."""
     if t1 is None or t2 is None:
         return
-    if isinstance(t1, tuple):
+    if isinstance(t1, tuple) and isinstance(t2, tuple):
         for one, other in zip(t1, t2, strict=False):
             compare_ndarray_tuple(one, other, rtol, atol)
     else:

@@ -74,7 +74,7 @@ def is_np_array() -> bool:
 def set_module(module: str | None) -> Callable[[Any], Any]:
     """A decorator that says which module a function or class belongs to."""
 
-    def decorated(func: Any) -> Any:
+    def decorated(func: Any) -> object:
         if module is not None:
             func.__module__ = module
         return func

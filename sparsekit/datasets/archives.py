@@ -104,14 +104,15 @@ def open_member(path: Path, member: str | None = None, limit: int | None = None)
         yield io.BufferedReader(_Bounded(file, bound if limit is None else limit, path), 1 << 20)
 
 
-def _compressed(path: Path, stack: contextlib.ExitStack) -> Any:
+def _compressed(path: Path, stack: contextlib.ExitStack) -> IO[bytes]:
     raw: Any = stack.enter_context(path.open("rb"))
     head = raw.read(6)
     raw.seek(0)
     for magic, opened in _OPENED.items():
         if head.startswith(magic):
             return stack.enter_context(opened(raw))
-    return raw
+    found: IO[bytes] = raw
+    return found
 
 
 class _Entry(tarfile.TarInfo):

@@ -24,6 +24,7 @@ from .sampled_softmax import SampledSoftmaxLoss, draw_candidates, full_loss
 if TYPE_CHECKING:
     from ..core.types import Functions, Tensor
     from ..gluon.types import Sequences
+    from ..ndarray.ndarray import NDArray
 
 __all__ = ["Example", "LanguageModel", "main"]
 
@@ -106,7 +107,7 @@ class Example(running.Example):
         for data, target in BPTTBatches(self.data.train[0], chosen.batch_size, chosen.length, last="discard"):
             yield data, draw_candidates(target.asnumpy().ravel(), chosen.samples, self.data.facts["words"])
 
-    def step(self, batch: Sequence[Any]) -> Any:
+    def step(self, batch: Sequence[Any]) -> NDArray:
         """Forward from the states carried over, backward, clip, update; the loss of each word."""
         data, candidates = batch
         with autograd.record():
@@ -116,7 +117,8 @@ class Example(running.Example):
         gradients = [one.grad() for one in self.model.collect_params().values()]
         gluon.utils.clip_global_norm(gradients, self.options.clip * loss.size)  # they are sums over words until the update
         self.trainer.step(loss.size)
-        return loss
+        found: NDArray = loss
+        return found
 
     def evaluate(self, columns: Sequence[Any]) -> float:
         """Perplexity of a text by the full softmax."""

@@ -20,7 +20,7 @@ from ..datasets.words import split_words
 from ..ndarray import sparse
 
 if TYPE_CHECKING:
-    from ..base.types import Indices
+    from ..base.types import Array, Indices
     from ..ndarray.sparse import CSRNDArray
 
 __all__ = ["Pairs", "Relation", "columns_of", "count_relation", "crossed", "draw_pairs", "one_hot", "rows_of_ones", "split"]
@@ -122,7 +122,7 @@ def _related(counts: dict[str, collections.Counter[str]]) -> Relation:
     return found
 
 
-def split(entries: int, seed: int, test_share: float = 0.2) -> Any:
+def split(entries: int, seed: int, test_share: float = 0.2) -> Array:
     """Which entries are for testing: a mask."""
     return np.random.default_rng(seed).random(entries) < test_share
 

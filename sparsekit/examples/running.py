@@ -154,13 +154,14 @@ class Example(ABC):
     def describe(data: Split) -> str:
         """The data in a line."""
 
-    def step(self, batch: Sequence[Any]) -> Any:
+    def step(self, batch: Sequence[Any]) -> NDArray:
         """Forward, backward, update; the loss of each example."""
         with autograd.record():
             loss = self.objective(*batch)
         loss.backward()
         self.trainer.step(loss.size)
-        return loss
+        found: NDArray = loss
+        return found
 
     def gradient_bytes(self) -> int:
         """Bytes of the gradients of all parameters."""

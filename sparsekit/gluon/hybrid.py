@@ -94,7 +94,7 @@ class Programs:
     def __reduce__(self) -> tuple[type[Programs], tuple[()]]:
         return Programs, ()  # a copy of a block is traced by itself
 
-    def run(self, block: HybridBlock, args: Sequence[Any]) -> Any:
+    def run(self, block: HybridBlock, args: Sequence[Any]) -> object:
         """Call ``block.forward(*args)``, by a program if one was made for such arguments, and make it otherwise."""
         arrays: list[Any] = []
         try:

@@ -145,11 +145,10 @@ class SymbolBlock(HybridBlock):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(\n{self._symbol} : {len(self._inputs)} -> {len(self._symbol)}\n)"
 
-    def forward(self, x: Any, *args: object) -> Any:
+    def forward(self, x: object, *args: object) -> object:
         """The outputs, for arrays or symbols in the structure of the inputs."""
-        given = (x, *args) if args else x
         kind = Symbol if isinstance(x, Symbol) or (isinstance(x, (list, tuple)) and x and isinstance(x[0], Symbol)) else NDArray
-        items, structure = flatten(list(given) if args else given, kind, "The input")
+        items, structure = flatten([x, *args] if args else x, kind, "The input")
         if structure != self._in_format:
             raise ShapeError(f"{len(items)} inputs were given in another structure than {', '.join(self._inputs)}.",
                              hint="give arrays in the structure of `inputs`.")

@@ -74,7 +74,7 @@ def _variable_of(parameter: Parameter) -> Symbol:
     return found
 
 
-def forward(block: HybridBlock, *args: object) -> Any:
+def forward(block: HybridBlock, *args: object) -> object:
     """Call ``hybrid_forward`` with symbols: the parameters as variables, names inside with the block's prefix."""
     parameters = {name: _variable_of(parameter) for name, parameter in block._reg_params.items()}
     with block.name_scope():
@@ -131,7 +131,7 @@ def _replaced(value: object, inputs: dict[str, Any]) -> Any:
     return value
 
 
-def _heads(made: dict[str, Any] | list[Any] | Symbol | tuple[Any, ...]) -> list[Any]:
+def _heads(made: object) -> list[Any]:
     """The entries of all symbols among the results."""
     if isinstance(made, Symbol):
         return list(made._entries)

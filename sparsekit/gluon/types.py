@@ -31,7 +31,7 @@ class Examples(Protocol):
     """What a data set may be: an array, a list, or anything else with a length that takes numbers in brackets."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, idx: int, /) -> Any: ...  # Any: an example of any kind
+    def __getitem__(self, idx: int, /) -> object: ...  # Any: an example of any kind
 
 
 class SizedIterable(Protocol):

@@ -172,10 +172,10 @@ def refuse_foreign(name: str, values: Iterable[object]) -> None:
             raise _foreign(name, value, "mx.nd.array(numpy.asarray(x))", "")
 
 
-def _foreign(name: str, value: Any, line: str, more: str) -> DTypeError:
-    kind = type(value)
+def _foreign(name: str, value: object, line: str, more: str) -> DTypeError:
+    kind, shape = type(value), tuple(getattr(value, "shape", ()))
     return DTypeError(f"{name} takes NDArrays, and was given a {kind.__module__.partition('.')[0]} {kind.__name__} of shape "
-                      f"{tuple(value.shape)}.", hint=f"pass {line}{more}; make it once, outside the loop.")
+                      f"{shape}.", hint=f"pass {line}{more}; make it once, outside the loop.")
 
 
 # hooks

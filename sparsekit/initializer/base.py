@@ -118,7 +118,7 @@ def bilinear(shape: Sequence[int]) -> Array:
     return np.broadcast_to(np.outer(rows, columns), shape)
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """An array or a number of numpy among an initializer's arguments, as JSON holds it."""
     if isinstance(value, (NDArray, np.ndarray, np.generic)):
         return value.tolist()
@@ -244,7 +244,7 @@ _registry = Registry(Initializer, "initializer")
 register, alias = _registry.register, _registry.alias
 
 
-def create(*args: object, **kwargs: object) -> Any:
+def create(*args: object, **kwargs: object) -> Initializer:
     """The initializer that a name with arguments, JSON of ``dumps()``, a class or an instance stands for.
 
     ``None`` stands for ``Uniform(0.07)``.
@@ -254,4 +254,5 @@ def create(*args: object, **kwargs: object) -> Any:
     UnknownNameError
         If no initializer has that name.
     """
-    return _registry.create(*(("uniform",) if len(args) == 1 and args[0] is None else args), **kwargs)
+    found: Initializer = _registry.create(*(("uniform",) if len(args) == 1 and args[0] is None else args), **kwargs)
+    return found

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..ndarray.ndarray import NDArray
-    from .basic import Constant, One
     from .types import InitLike
 
 
@@ -168,7 +167,7 @@ class FusedRNN(Initializer):
                 self._fill(f"{'lr'[direction]}{layer}_", parts, chosen)
             values[...] = flat.reshape(values.shape)
 
-    def _fill(self, prefix: str, parts: recurrent.Weights, chosen: Constant | One) -> None:
+    def _fill(self, prefix: str, parts: recurrent.Weights, chosen: Callable[..., Any]) -> None:
         gates = {"lstm": "ifco", "gru": "rzo"}.get(self._sizes.mode, "")
         for name, whole in (("i2h_weight", parts.inputs), ("h2h_weight", parts.recurrent), ("i2h_bias", parts.bias_inputs),
                             ("h2h_bias", parts.bias_recurrent)):

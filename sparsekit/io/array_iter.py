@@ -26,7 +26,7 @@ __all__ = ["NDArrayIter", "rows_of"]
 HANDLES = ("pad", "discard", "roll_over")
 
 
-def rows_of(x: NDArray, rows: Indices, axis: int = 0) -> Any:
+def rows_of(x: NDArray, rows: Indices, axis: int = 0) -> NDArray:
     """The entries ``rows`` of one axis, in the array's own storage type; neighbours are sliced rather than picked.
 
     Parameters

@@ -96,7 +96,7 @@ class Rows:
         if len(parts) == 1:
             return parts[0]
 
-        def together(name: str) -> Any:
+        def together(name: str) -> Array:
             return np.concatenate([getattr(part, name) for part in parts])
 
         labelled = None if parts[0].label_indptr is None else _join_indptr([part.label_indptr for part in parts])

@@ -133,12 +133,15 @@ class TextSource:
             name = getattr(source, "name", None)
             self.name = name if isinstance(name, str) else "<stream>"
             self.reopenable = bool(getattr(source, "seekable", bool)())
-            self._origin = self._source.tell() if self.reopenable else 0
+            self._origin = self._place() if self.reopenable else 0
         elif isinstance(source, Iterable):
             self.name, self.reopenable = "<lines>", isinstance(source, (list, tuple))
         else:
             raise DTypeError(f"Text cannot be read from {type(source).__name__}.",
                              hint="pass a path, a file object, or an iterable of lines.")
+
+    def _place(self) -> int:
+        return int(self._source.tell())
 
     def _open_raw(self) -> io.BufferedReader:
         if self.is_path:

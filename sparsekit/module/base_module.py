@@ -21,7 +21,7 @@ from ..ndarray.functions import F
 from .checks import require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from ..base.types import Shape
@@ -413,7 +413,7 @@ class BaseModule:
         """A step of the optimizer."""
         raise self._lacks("update")
 
-    def update_metric(self, eval_metric: EvalMetric, labels: object, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass."""
         raise self._lacks("update_metric")
 

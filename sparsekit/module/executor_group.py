@@ -335,7 +335,7 @@ class DataParallelExecutorGroup:
             for source, array in zip(given if isinstance(given, (list, tuple)) else [given], block, strict=True):
                 source.copyto(array)
 
-    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[NDArray], pre_sliced: bool, label_names: list[str]) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool, label_names: list[str]) -> None:
         """Let a metric take in the outputs and labels of every context."""
         names = [one.name for one in self.label_shapes] if self.label_shapes else label_names
         layouts = self.label_layouts if self.label_shapes else [0] * len(names)

@@ -390,7 +390,7 @@ class Module(ParameterModule):
         require(self, "binded", "params_initialized")
         self._exec_group.set_states(states, value)
 
-    def update_metric(self, eval_metric: EvalMetric, labels: object, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass.
 
         Parameters

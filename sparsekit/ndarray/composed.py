@@ -67,7 +67,7 @@ def concatenate(arrays: list[Any] | Sequence[NDArray] | tuple[Any, ...], axis: i
 
 
 @strict
-def split_v2(ary: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(ary: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> NDArray | list[NDArray]:
     """Parts along ``axis``: ``indices_or_sections`` equal ones, or cut before each of the indices.
 
     Raises

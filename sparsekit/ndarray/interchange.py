@@ -233,7 +233,7 @@ def to_dlpack_for_write(data: NDArray) -> CapsuleType:
 
 @strict
 def from_binsparse(x: Any, /, *, descriptor: dict[str, Any] | None = None, device: Context | None = None,
-                   copy: bool | None = None) -> Any:
+                   copy: bool | None = None) -> NDArray:
     """An array from an object of another library that supports binsparse.
 
     Experimental: the protocol is a draft (data-apis/array-api, issue 840).

@@ -141,7 +141,7 @@ def _maybe_view(self: NDArray, call: Call, inplace: bool) -> NDArray:
     return invoke(find("_view").bind({"shape": tuple(call.infer_shape([self.shape]))}), (self,))
 
 
-def split_v2(self: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> Any:
+def split_v2(self: NDArray, indices_or_sections: ShapeLike, axis: int = 0, squeeze_axis: bool = False) -> NDArray | list[NDArray]:
     """Parts along ``axis``: as many equal ones, or cut before each of the indices."""
     if isinstance(indices_or_sections, int):
         return F._split_v2(self, sections=indices_or_sections, axis=axis, squeeze_axis=squeeze_axis)

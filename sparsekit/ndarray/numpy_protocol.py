@@ -114,8 +114,8 @@ class _Other(Exception):
     """Arguments that the operators do not have."""
 
 
-def _silent(what: str, array: Any) -> ConversionError:
-    return ConversionError(f"{what} would silently make a {array.stype} array of shape {array.shape} dense.",
+def _silent(what: str, array: NumpyProtocol) -> ConversionError:
+    return ConversionError(f"{what} would silently make a {array.stype} array of shape {array._store.shape} dense.",
                            hint="x.asnumpy() makes it dense, x.asscipy() gives a scipy matrix; mx.nd takes it as it is.")
 
 

@@ -51,8 +51,8 @@ def _created(op_name: str, attrs: dict[str, Any], shape: ShapeLike | None, dtype
         return invoke(call, (), out, out.context if out is not None else context_of(ctx))
 
 
-def _draw(name: str, parameters: tuple[Any, ...], shape: Any, dtype: DTypeLike, ctx: Context | None,
-          out: NDArray | None, rng: object) -> NDArray:
+def _draw(name: str, parameters: tuple[Any, ...], shape: ShapeLike | tuple[Any, ...] | None, dtype: DTypeLike,
+          ctx: Context | None, out: NDArray | None, rng: object) -> NDArray:
     arrays = [isinstance(value, NDArray) for value in parameters]
     if all(arrays):
         call = find(f"_sample_{name}").bind({"shape": () if shape is None else shape_of(shape), "dtype": _type_name(dtype)})
@@ -156,7 +156,7 @@ def randint(low: Scalar | NDArray, high: Scalar | NDArray, shape: ShapeLike | No
 
 @strict
 def multinomial(data: NDArray, shape: ShapeLike | None = None, get_prob: bool = False, out: NDArray | None = None,
-                dtype: DTypeLike = "int32", rng: object = None) -> Any:
+                dtype: DTypeLike = "int32", rng: object = None) -> NDArray | list[NDArray]:
     """Places along the last axis of ``data``, drawn with the probabilities there.
 
     Parameters

@@ -82,7 +82,7 @@ def _element_type(name: str, fact: float | str) -> DType:
 
 
 def figure(heads: Sequence[Entry], given: Known, title: str = "", hide: Callable[[SymbolNode, str], bool] | None = None,
-           gradients: Any = None) -> Any:
+           gradients: Mapping[SymbolNode, str] | None = None) -> Any:
     """The display of a graph; ``hide(node)`` says which variables are left out, ``gradients`` their gradients' types."""
     return displays.call("graph_figure", graph_data(heads, given, hide, gradients), title=title)
 

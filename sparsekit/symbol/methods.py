@@ -34,7 +34,7 @@ class _Method:
         return function if symbol is None else function.__get__(symbol, owner)
 
 
-def _sizes(given: tuple[Any, ...], named: object) -> Any:
+def _sizes(given: tuple[Any, ...], named: object) -> tuple[Any, ...]:
     found = named if named is not None else given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 

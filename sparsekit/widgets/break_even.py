@@ -18,6 +18,8 @@ from .svg import Drawing, fit, wrap
 from .theme import MUTED, SERIES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.axes import Axes
 
 __all__ = ["crossover_figure", "crossover_payload", "curves"]
@@ -163,7 +165,7 @@ def crossover_figure(title: str = "", ax: Axes | None = None, of: str = "memory"
                    f"One step at density {format_density(setting.density)}")  # fmt: skip
 
 
-def _on_axes(ax: Axes, values: Mapping[str, list[float | None]], title: str, words: Any) -> Axes:
+def _on_axes(ax: Axes, values: Mapping[str, list[float | None]], title: str, words: Callable[[float], str]) -> Axes:
     """The curves of a panel by matplotlib, on two logarithmic axes."""
     with drawing_on(ax) as matplotlib:
         lines_on(ax, DENSITIES, [Line(NAMES[kind], values[kind], COLORS[kind]) for kind in DRAWN])
@@ -174,8 +176,8 @@ def _on_axes(ax: Axes, values: Mapping[str, list[float | None]], title: str, wor
     return ax
 
 
-def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: Setting, box: Any, title: str,
-           words: Any) -> None:  # fmt: skip
+def _panel(drawing: Drawing, values: Mapping[str, list[float | None]], setting: Setting,
+           box: tuple[float, float, float, float], title: str, words: Callable[[float], str]) -> None:  # fmt: skip
     known = [value for line in values.values() for value in line if value is not None and value > 0]
     if not known:
         drawing.text(box[0], box[1] - 12, title, size=13.5, font_weight="bold")

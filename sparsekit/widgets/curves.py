@@ -12,6 +12,8 @@ from .plots import Sheet, drawing_on, lines_on, number_axis, plain_text
 from .theme import OTHER, SERIES
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from matplotlib.axes import Axes
 
 __all__ = ["curves_figure"]
@@ -63,7 +65,7 @@ def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str =
         return Display(sheet.finish(), alt, (str(x), *(line.name for line in lines)), _rows(lines, length))
 
 
-def _draw(matplotlib: Any, ax: Axes, lines: Sequence[Line], length: int, x: str, columns: int = 1) -> Axes:
+def _draw(matplotlib: ModuleType, ax: Axes, lines: Sequence[Line], length: int, x: str, columns: int = 1) -> Axes:
     lines_on(ax, range(length), lines)
     ax.margins(x=0 if length > 1 else 0.05)
     number_axis(matplotlib, ax.yaxis, _write)

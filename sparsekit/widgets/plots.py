@@ -15,7 +15,10 @@ from .svg import wrap
 from .theme import INK, LINE, MUTED, PAPER
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 __all__ = ["DASHES", "Sheet", "drawing_on", "legend_words", "lines_on", "number_axis", "plain_text"]
 
@@ -83,7 +86,7 @@ class Sheet:
         Where the room below the sentence begins, in pixels from the top.
     """
 
-    def __init__(self, matplotlib: Any, width: float, title: str, finding: str, below: float) -> None:
+    def __init__(self, matplotlib: ModuleType, width: float, title: str, finding: str, below: float) -> None:
         heading = wrap(plain_text(title), width - 40, 17)
         words = wrap(plain_text(finding), width - 40, 12.5, 3) if finding else []
         self.width, self.top = width, 12.0 + 22 * len(heading) + 17 * len(words)
@@ -98,7 +101,7 @@ class Sheet:
         """Write a line whose left end is at ``x, y``, in pixels from the left and the top."""
         self.figure.text(x / self.width, 1 - y / self.height, text, size=size * POINT, color=color, **options)
 
-    def axes(self, left: float, top: float, width: float, height: float) -> Any:
+    def axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Axes that fill a box, in pixels from the left and from below the sentence."""
         bottom = self.height - self.top - top - height
         return self.figure.add_axes((left / self.width, bottom / self.height, width / self.width, height / self.height))
@@ -134,7 +137,7 @@ def legend_words(name: str) -> str:
     return f" {words}" if words.startswith("_") else words
 
 
-def number_axis(matplotlib: Any, axis: Any, written: Callable[[float], str], most: int = 5, whole: bool = False) -> None:
+def number_axis(matplotlib: ModuleType, axis: Axis, written: Callable[[float], str], most: int = 5, whole: bool = False) -> None:
     """Have an axis say its numbers as ``written`` does, at most so many, ``whole`` ones only if that is asked for."""
     axis.set_major_locator(matplotlib.ticker.MaxNLocator(most, integer=whole))
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: written(value)))

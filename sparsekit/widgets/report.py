@@ -25,6 +25,8 @@ from .what_if import live_memory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .types import Records
+
 
 __all__ = ["html_report"]
 
@@ -114,13 +116,14 @@ def _static(display: Display) -> str:
     return f"<figure>{display.image}{table}</figure>"
 
 
-def _timeline(records: Any, title: str, align: str = "auto",
+def _timeline(records: Records, title: str, align: str = "auto",
               marks: Iterable[Mapping[str, Any]] | None = None) -> tuple[Display, dict[str, Any]]:
+    runs: Mapping[str, Any]
     if isinstance(records, Mapping):
         display, runs = timelines_figure(records, title=title, align=align), records
     else:
-        records = records if isinstance(records, Collection) else list(records or ())
-        display, runs = timeline_figure(records, title=title, marks=marks), {"": records}
+        run: Any = records if isinstance(records, Collection) else list(records or ())
+        display, runs = timeline_figure(run, title=title, marks=marks), {"": run}
     payload = base64.b64encode(pack_timeline(runs, marks)).decode("ascii")
     return display, {"payload": payload, "color_by": "operator", "align": align, "selected": -1}
 

@@ -21,6 +21,8 @@ from .svg import text_width
 from .theme import MUTED, OTHER, PAPER, SERIES, ink_on
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from matplotlib.axes import Axes
 
 
@@ -92,7 +94,7 @@ class TrainingMonitor(Scoped):
 
     # ---- around the loop
 
-    def _before(self) -> Any:
+    def _before(self) -> object:
         """The trainer's own ``step``, or None if it is its class's."""
         return getattr(self.trainer, "__dict__", {}).get("step")
 
@@ -103,14 +105,14 @@ class TrainingMonitor(Scoped):
             self._show()
         return self
 
-    def _leave(self, before: Any, kind: type[BaseException] | None) -> None:
+    def _leave(self, before: object, kind: type[BaseException] | None) -> None:
         with suppress(AttributeError, TypeError):
             if before is None:
                 del self.trainer.step
             else:
                 self.trainer.step = before
 
-    def _after(self, before: Any, kind: type[BaseException] | None) -> None:
+    def _after(self, before: object, kind: type[BaseException] | None) -> None:
         self._send(last=True)
 
     def _wrap(self) -> None:
@@ -438,7 +440,7 @@ def top_of(lines: Iterable[Line]) -> float:
     return highest
 
 
-def _panels(matplotlib: Any, sheet: Sheet, found: Mapping[str, Any]) -> None:
+def _panels(matplotlib: ModuleType, sheet: Sheet, found: Mapping[str, Any]) -> None:
     """A panel for each series, and below them how the whole time is split."""
     steps = found["steps"]
     for i, (title, lines, label) in enumerate(series(found)):

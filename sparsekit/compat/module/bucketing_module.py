@@ -308,7 +308,7 @@ class BucketingModule(BaseModule):
         found: list[Any] = self._curr_module.get_input_grads(merge_multi_context)
         return found
 
-    def update_metric(self, eval_metric: EvalMetric, labels: object, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the last forward pass."""
         require(self, "binded", "params_initialized")
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)

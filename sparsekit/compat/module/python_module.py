@@ -114,7 +114,7 @@ class PythonModule(BaseModule):
     def update(self) -> None:
         """Nothing is to be done without parameters."""
 
-    def update_metric(self, eval_metric: EvalMetric, labels: Any, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs, if there are labels to compare with."""
         if self._label_shapes is None:
             return

@@ -230,7 +230,7 @@ class SequentialModule(BaseModule):
         found: list[Any] = self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
         return found
 
-    def update_metric(self, eval_metric: EvalMetric, labels: object, pre_sliced: bool = False) -> None:
+    def update_metric(self, eval_metric: EvalMetric, labels: Sequence[Any], pre_sliced: bool = False) -> None:
         """Let a metric take in the outputs of the modules that take labels."""
         require(self, "binded", "params_initialized")
         for place, module in enumerate(self._modules):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
     from ...ops.samples import Samples
+    from ..types import Given
 
 
 __all__ = ["CTCLoss"]
@@ -191,7 +192,7 @@ steps and labels count.  A label that no alignment reaches has an infinite loss 
 
 
 @ctc_loss.forward("default, default, default?, default? -> default, default")
-def _(k: Kernels, data: Array, label: Array, *rest: Any) -> tuple[Array, Array]:
+def _(k: Kernels, data: Array, label: Array, *rest: *Given) -> tuple[Array, Array]:
     floating("CTCLoss", data)
     loss, gradient = _loss_and_gradient(k, data, label, rest[:-1], rest[-1])
     return loss.astype(data.dtype, copy=False), gradient.astype(data.dtype, copy=False)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
+    from ..types import Given
 
 
 __all__: list[str] = []
@@ -174,7 +175,7 @@ With a second array its height and width are taken.  Deprecated in MXNet, where 
 
 
 @crop.forward("default... -> default")
-def _(k: Kernels, x: Array, *rest: Any) -> Array:
+def _(k: Kernels, x: Array, *rest: *Given) -> Array:
     top, left, height, width = _cut([x.shape, *(other.shape for other in rest[:-1])], rest[-1])
     return x[:, :, top:top + height, left:left + width].copy()
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...core.cost import Meta
     from ...kernels.types import ArrayModule, Kernels
     from ...storage.types import Store
+    from ..types import Given, GivenStores
 
 
 __all__ = ["multi_all_finite", "multi_lars", "multi_sum_sq", "reset_arrays"]
@@ -82,7 +83,7 @@ def _declare(name: str, group: int, counter: str, lists: tuple[str, ...], attrs:
         mutates=lambda attrs: [place for place in range(group * attrs[counter]) if place % group != 1],
         outputs=lambda attrs: attrs[counter])
 
-    def run(k: Kernels, *arrays_and_attrs: Any) -> Array | tuple[Array, ...]:
+    def run(k: Kernels, *arrays_and_attrs: *Given) -> Array | tuple[Array, ...]:
         *arrays, given = arrays_and_attrs
         behind = arrays[given[counter] * group:]
         numbers = {key: given[key] for key in lists}
@@ -232,7 +233,7 @@ multi_sum_sq = Op(
 
 
 @multi_sum_sq.forward(f"{_ANY}... -> default", asked=REDUCED)
-def _(k: Kernels, *arrays_and_attrs: Any) -> Array:
+def _(k: Kernels, *arrays_and_attrs: *GivenStores) -> Array:
     flat = [_stored(store).reshape(-1) for store in arrays_and_attrs[:-1]]
     wide = [array.astype(np.float32) if array.dtype.itemsize < 4 else array for array in flat]
     return k.xp.asarray([float(k.xp.dot(array, array)) for array in wide], np.float32)
@@ -260,7 +261,7 @@ def _(k: Kernels, lrs: Array, weights: Array, grads: Array, wds: Array, attrs: A
     return (lrs * k.xp.where(moved, attrs["eta"] * weight / k.xp.where(moved, below, 1), 1)).astype(lrs.dtype, copy=False)
 
 
-def _all_finite(k: Kernels, *arrays_and_attrs: Any, out: Array | None = None) -> Array:
+def _all_finite(k: Kernels, *arrays_and_attrs: *GivenStores, out: Array | None = None) -> Array:
     *arrays, attrs = arrays_and_attrs
     fine = all(bool(k.xp.isfinite(_stored(store)).all()) for store in arrays)
     before = 1.0 if out is None or attrs["init_output"] else float(out[0])
@@ -304,7 +305,7 @@ reset_arrays = Op(
 
 
 @reset_arrays.forward(f"{_ANY}... -> default")
-def _(k: Kernels, *arrays_and_attrs: Any) -> tuple[()]:
+def _(k: Kernels, *arrays_and_attrs: *GivenStores) -> tuple[()]:
     for store in arrays_and_attrs[:-1]:
         if isinstance(store, RowSparse):
             store.replace(RowSparse(store.data[:0].copy(), store.indices[:0].copy(), store.shape, check=False))

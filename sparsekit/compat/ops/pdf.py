@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...base.types import Array, Attrs, Shape
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import ArrayModule, Kernels
+    from ..types import Given
 
 
 __all__ = ["DENSITIES"]
@@ -126,12 +127,13 @@ def _declare(name: str, density: Density) -> None:
             doc=f"The density of {density.doc}.\n\nIts logarithm with ``is_log=True``.")
 
     @op.forward(f"{', '.join(['default'] * len(inputs))} -> default")
-    def _(k: Kernels, sample: Array, *rest: Any) -> Array:
-        floating(op.name, sample, *rest[:-1])
+    def _(k: Kernels, sample: Array, *rest: *Given) -> Array:
+        *stores, attrs = rest
+        floating(op.name, sample, *stores)
         x = wide(sample)
-        made = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in rest[:-1]]))
-        made = made if rest[-1]["is_log"] else k.xp.exp(made)
-        return k.xp.asarray(made).reshape(op.shape([sample.shape, rest[0].shape], {})).astype(sample.dtype, copy=False)
+        made = density.logarithm(k.xp, x, *_spread(name, x, [wide(store) for store in stores]))
+        made = made if attrs["is_log"] else k.xp.exp(made)
+        return k.xp.asarray(made).reshape(op.shape([sample.shape, stores[0].shape], {})).astype(sample.dtype, copy=False)
 
     back = Op(f"_random_pdf_{name}_backward", " ".join(("g", *inputs)), shape=lambda shapes, attrs: shapes[1:],
               dtype=lambda dtypes, attrs: dtypes[1:], outputs=len(inputs), doc=f"The gradients of random_pdf_{name}.",
@@ -139,7 +141,7 @@ def _declare(name: str, density: Density) -> None:
                               for op_result in [np.ones(op.shape([array.shape for array in arrays], {}), np.float32)]])
 
     @back.forward(f"{', '.join(['default'] * (len(inputs) + 1))} -> default...")
-    def _(k: Kernels, g: Array, sample: Array, *rest: Any) -> tuple[Array, ...]:
+    def _(k: Kernels, g: Array, sample: Array, *rest: *Given) -> tuple[Array, ...]:
         x, parameters = wide(sample), [wide(store) for store in rest[:-1]]
         slopes = density.slopes(k.xp, x, *_spread(name, x, parameters))
         g = wide(g).reshape((*x.shape[:-1], 1)) if name == "dirichlet" else wide(g)

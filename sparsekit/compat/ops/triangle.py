@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ...core.op import Want
     from ...core.types import ArrayFunctions, ArrayObject, Gradients
     from ...kernels.types import Kernels
+    from ..types import Given
 
 
 __all__ = ["checked", "matrix_sample", "square", "turn"]
@@ -226,10 +227,11 @@ def _apart(shapes: Sequence[Shape], place: int) -> tuple[int, ...]:
 
 
 @khatri_rao.forward("default... -> default")
-def _(k: Kernels, *stores: Any) -> Array:
-    shapes = [x.shape for x in stores[:-1]]
+def _(k: Kernels, *stores_and_attrs: *Given) -> Array:
+    *stores, _ = stores_and_attrs
+    shapes = [x.shape for x in stores]
     out = fresh(k.xp, stores[0]).reshape(_apart(shapes, 0))
-    for place, x in enumerate(stores[1:-1], 1):
+    for place, x in enumerate(stores[1:], 1):
         out = out * x.reshape(_apart(shapes, place))
     found: Array = out.reshape(-1, shapes[0][1]) if shapes[0][1] else out.reshape(_khatri_rao_shape(shapes, {}))
     return found

@@ -116,7 +116,7 @@ class SimpleDataset(Dataset):
     def __len__(self) -> int:
         return len(self._data)
 
-    def __getitem__(self, idx: int) -> Any:
+    def __getitem__(self, idx: int) -> object:
         return self._data[idx]
 
 
@@ -191,9 +191,9 @@ class ArrayDataset(Dataset):
             raise ShapeError(f"The arrays have different lengths: {', '.join(map(str, lengths))}.",
                              hint="an example is one row of each.")
         self._length = lengths[0]
-        self._data = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
+        self._data: list[Any] = [one.asnumpy() if isinstance(one, NDArray) and one.ndim == 1 else unmasked(one) for one in given]
 
-    def __getitem__(self, idx: Any) -> Any:  # Any: slices too; an example of any kind
+    def __getitem__(self, idx: object) -> Any:  # Any: slices too; an example of any kind
         return self._data[0][idx] if len(self._data) == 1 else tuple(one[idx] for one in self._data)
 
     def __len__(self) -> int:

@@ -71,7 +71,7 @@ class Sequential(_Stack, Block):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def forward(self, x: object, *args: object) -> Any:
+    def forward(self, x: object, *args: object) -> object:
         """Each block's output is the next one's input; further arguments go to the first."""
         for block in self._children.values():
             x = block(x, *args)
@@ -92,7 +92,7 @@ class HybridSequential(_Stack, HybridBlock):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F: Functions, x: object, *args: object) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: object) -> object:
         for block in self._children.values():
             x = block(x, *args)
             args = ()
@@ -120,7 +120,7 @@ class Lambda(Block):
         self._func_name = _name_of(function)
         self._func_impl = getattr(ndarray, function) if isinstance(function, str) else function
 
-    def forward(self, *args: object) -> Any:
+    def forward(self, *args: object) -> object:
         """The function's value."""
         return self._func_impl(*args)
 
@@ -143,7 +143,7 @@ class HybridLambda(HybridBlock):
         self._func: Callable[..., Any] = (
             lambda F, *args: getattr(F, function)(*args)) if isinstance(function, str) else function
 
-    def hybrid_forward(self, F: Functions, x: object, *args: object) -> Any:
+    def hybrid_forward(self, F: Functions, x: object, *args: object) -> object:
         return self._func(F, x, *args)
 
     def __repr__(self) -> str:

@@ -13,10 +13,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ..base.errors import DataFileError
 from ..base.files import written
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = ["open_member", "unpack"]
 
@@ -65,13 +68,14 @@ class _Bounded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, target: Any) -> int:
+    def readinto(self, target: Buffer) -> int:
+        view = memoryview(target)
         with _damage_named(self._path):
-            block = self._file.read(min(len(target), 1 << 20))
+            block = self._file.read(min(len(view), 1 << 20))
         self._left -= len(block)
         if self._left < 0:
             raise _too_much(self._path)
-        target[:len(block)] = block
+        view[:len(block)] = block
         return len(block)
 
 

@@ -10,7 +10,7 @@ import os
 import urllib.parse
 import warnings
 import weakref
-from typing import TYPE_CHECKING, Any, BinaryIO, SupportsIndex
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, SupportsIndex, overload
 
 import numpy as np
 
@@ -109,7 +109,11 @@ def split_and_load(data: NDArray | Array | Sequence[Any], ctx_list: list[Context
 # gradients
 
 
-def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> Any:
+@overload
+def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: Literal[True] = True) -> float: ...
+@overload
+def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: Literal[False]) -> NDArray: ...
+def clip_global_norm(arrays: Sequence[NDArray], max_norm: float, check_isfinite: bool = True) -> float | NDArray:
     """Scale arrays, in place, so that the norm of all their elements together is at most ``max_norm``.
 
     Row-sparse and csr arrays keep what they store: only stored values are scaled.

@@ -26,7 +26,7 @@ __all__ = ["LibSVMReader", "load_libsvm", "save_libsvm"]
 
 def label_lists(rows: Rows) -> list[tuple[float, ...]]:
     """The labels of every row, as tuples."""
-    flat, starts = rows.labels.tolist(), rows.label_indptr.tolist()
+    flat, starts = rows.labels.tolist(), [] if rows.label_indptr is None else rows.label_indptr.tolist()
     return [tuple(flat[start:stop]) for start, stop in itertools.pairwise(starts)]
 
 

@@ -17,7 +17,7 @@ from .libsvm_errors import explain, malformed
 from .source import TextSource, line_too_long
 
 if TYPE_CHECKING:
-    from ..base.types import Array, DTypeLike
+    from ..base.types import Array, DTypeLike, Indices
     from .types import TextLike
 
 
@@ -47,7 +47,7 @@ class Rows:
 
     __slots__ = ("data", "indices", "indptr", "label_indptr", "labels", "queries")
 
-    def __init__(self, labels: Array, label_indptr: Any, indptr: Array, indices: Array, data: Array,
+    def __init__(self, labels: Array, label_indptr: Indices | None, indptr: Array, indices: Array, data: Array,
                  queries: Array | None) -> None:
         self.labels, self.label_indptr, self.queries = labels, label_indptr, queries
         self.indptr, self.indices, self.data = indptr, indices, data

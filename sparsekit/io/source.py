@@ -16,6 +16,8 @@ from ..base.errors import DataFileError, DTypeError, ShapeError, expected
 from ..base.files import path_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from .types import TextLike
 
 __all__ = ["TextSource", "check_batch", "line_too_long"]
@@ -34,14 +36,15 @@ class _Blocks(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, target: Any) -> int:
+    def readinto(self, target: Buffer) -> int:
+        view = memoryview(target)
         while not len(self._rest):
             block = next(self._blocks, None)
             if block is None:
                 return 0
             self._rest = memoryview(_bytes(block))
-        count = min(len(target), len(self._rest))
-        target[:count] = self._rest[:count]
+        count = min(len(view), len(self._rest))
+        view[:count] = self._rest[:count]
         self._rest = self._rest[count:]
         return count
 
@@ -74,9 +77,10 @@ class _Lines(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, target: Any) -> int:
-        block = self._file.read1(min(len(target), config.line_limit + 1))
-        target[:len(block)] = block
+    def readinto(self, target: Buffer) -> int:
+        view = memoryview(target)
+        block = self._file.read1(min(len(view), config.line_limit + 1))
+        view[:len(block)] = block
         ends = block.count(b"\n")
         first = block.find(b"\n") if ends else len(block)
         if self._length + first > config.line_limit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..base.types import Array, DTypeLike, Indices, Shape, ShapeLike
     from ..storage.types import Sparse, Store, StoreT
+    from .ndarray import NDArray
     from .sparse import CSRNDArray, RowSparseNDArray
 
 __all__ = ["array", "csr_matrix", "empty", "row_sparse_array", "zeros"]
@@ -159,9 +160,18 @@ def array(source_array: object, ctx: Context | None = None, dtype: DTypeLike = N
                                                                  index_dtype=index_dtype)
 
 
+@overload
+def zeros(stype: Literal["csr"], shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> CSRNDArray: ...
+@overload
+def zeros(stype: Literal["row_sparse"], shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> RowSparseNDArray: ...
+@overload
+def zeros(stype: str, shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> NDArray: ...
 @strict
 def zeros(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None,
-          index_dtype: DTypeLike = None) -> Any:
+          index_dtype: DTypeLike = None) -> NDArray:
     """Zeros of a storage type; a sparse array of zeros stores nothing.
 
     Parameters
@@ -178,9 +188,18 @@ def zeros(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DType
     return on(_numbered(made, index_dtype), ctx)
 
 
+@overload
+def empty(stype: Literal["csr"], shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> CSRNDArray: ...
+@overload
+def empty(stype: Literal["row_sparse"], shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> RowSparseNDArray: ...
+@overload
+def empty(stype: str, shape: ShapeLike, ctx: Context | None = ..., dtype: DTypeLike = ...,
+          index_dtype: DTypeLike = ...) -> NDArray: ...
 @strict
 def empty(stype: str, shape: ShapeLike, ctx: Context | None = None, dtype: DTypeLike = None,
-          index_dtype: str | None = None) -> Any:
+          index_dtype: DTypeLike = None) -> NDArray:
     """An array of a storage type whose values are yet to be written; ``zeros`` does the same."""
     return zeros(stype, shape, ctx, dtype, index_dtype)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from ..widgets.display import Display
 from ..widgets.plots import drawing_on, plain_text
@@ -51,7 +51,11 @@ def _notebooks() -> list[str]:
     return [*sorted(contents()), *sorted(found - set(contents()))]
 
 
-def progress(notebook: str | None = None, ax: Axes | None = None) -> Any:
+@overload
+def progress(notebook: str | None = ..., ax: None = ...) -> Display: ...
+@overload
+def progress(notebook: str | None = ..., *, ax: Axes) -> Axes: ...
+def progress(notebook: str | None = None, ax: Axes | None = None) -> Display | Axes:
     """What was predicted and solved so far, notebook by notebook.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..base.formatting import format_ratio, number
 from .display import Display
@@ -19,8 +19,14 @@ __all__ = ["bars_figure"]
 WIDTH, ROW, RIGHT = 820.0, 26.0, 110.0
 
 
+@overload
+def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = ..., more_is_better: bool = ...,
+                note: str = ..., ax: None = ...) -> Display: ...
+@overload
+def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = ..., more_is_better: bool = ...,
+                note: str = ..., *, ax: Axes) -> Axes: ...
 def bars_figure(title: str, rows: Mapping[str, Mapping[str, Any]], unit: str, own: str = "sparsekit",
-                more_is_better: bool = False, note: str = "", ax: Axes | None = None) -> Any:
+                more_is_better: bool = False, note: str = "", ax: Axes | None = None) -> Display | Axes:
     """Draw one bar a contender, as long as its median, with a line from its least to its greatest value.
 
     Parameters

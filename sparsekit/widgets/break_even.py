@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..base.errors import ParameterError, UnknownNameError
 from ..base.formatting import format_bytes, format_count, format_density, format_duration, format_ratio, format_share
@@ -102,7 +102,11 @@ def _finding(setting: Setting, grid: Grid, found: Mapping[str, Any]) -> str:
     return words + "."
 
 
-def crossover_figure(title: str = "", ax: Axes | None = None, of: str = "memory", **options: object) -> Any:
+@overload
+def crossover_figure(title: str = ..., ax: None = ..., of: str = ..., **options: object) -> Display: ...
+@overload
+def crossover_figure(title: str = ..., *, ax: Axes, of: str = ..., **options: object) -> Axes: ...
+def crossover_figure(title: str = "", ax: Axes | None = None, of: str = "memory", **options: object) -> Display | Axes:
     """Draw memory and time of one training step over density, for dense, csr and row-sparse storage.
 
     Memory is exact: the bytes of the batch and of the weight's gradient, for values at random places.  Time is

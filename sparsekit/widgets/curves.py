@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from .charts import Line
 from .display import Display
@@ -24,8 +24,14 @@ WIDTH, HEIGHT = 860.0, 220.0
 MOST_ROWS = 9
 
 
+@overload
+def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = ..., x: str = ..., finding: str = ...,
+                  ax: None = ...) -> Display: ...
+@overload
+def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = ..., x: str = ..., finding: str = ..., *,
+                  ax: Axes) -> Axes: ...
 def curves_figure(curves: Mapping[str, Sequence[Any]], title: str = "", x: str = "step", finding: str = "",
-                  ax: Axes | None = None) -> Any:
+                  ax: Axes | None = None) -> Display | Axes:
     """Draw curves over their positions, 0, 1, 2, ...
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ..base.formatting import format_bytes, format_count, format_duration, format_shape, format_share, number
 from .display import Display
@@ -151,7 +151,11 @@ def _role(item: Alive) -> str:
     return item.role
 
 
-def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Axes | None = None) -> Any:
+@overload
+def memory_figure(memory: Mapping[str, Any] | None, title: str = ..., rows: int = ..., ax: None = ...) -> Display: ...
+@overload
+def memory_figure(memory: Mapping[str, Any] | None, title: str = ..., rows: int = ..., *, ax: Axes) -> Axes: ...
+def memory_figure(memory: Mapping[str, Any] | None, title: str = "", rows: int = 12, ax: Axes | None = None) -> Display | Axes:
     """Draw memory over time by role, with the peak marked, beside what was alive at the peak.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..base.formatting import format_bytes, format_ratio
 from .display import Display
@@ -20,12 +20,17 @@ __all__ = ["memory_bars", "peaks_figure"]
 _COMPONENTS = ("data", "indices", "indptr")
 
 
+@overload
+def memory_bars(memories: Mapping[str, Mapping[str, Any] | None], by: str = ..., title: str = ...,
+                ax: None = ...) -> Display: ...
+@overload
+def memory_bars(memories: Mapping[str, Mapping[str, Any] | None], by: str = ..., title: str = ..., *, ax: Axes) -> Axes: ...
 def memory_bars(
     memories: Mapping[str, Mapping[str, Any] | None],
     by: str = "role",
     title: str = "",
     ax: Axes | None = None,
-) -> Any:
+) -> Display | Axes:
     """Compare the peaks of several runs, each bar split by role or by component.
 
     Parameters

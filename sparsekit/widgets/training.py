@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from ..base.errors import MissingPackageError
 from ..base.formatting import format_count, format_density, format_duration, format_share, number
@@ -373,7 +373,11 @@ def _finding(data: Mapping[str, Any]) -> str:
     return f"{words}."
 
 
-def monitor_figure(data: Mapping[str, Any] | None, title: str = "", ax: Axes | None = None) -> Any:
+@overload
+def monitor_figure(data: Mapping[str, Any] | None, title: str = ..., ax: None = ...) -> Display: ...
+@overload
+def monitor_figure(data: Mapping[str, Any] | None, title: str = ..., *, ax: Axes) -> Axes: ...
+def monitor_figure(data: Mapping[str, Any] | None, title: str = "", ax: Axes | None = None) -> Display | Axes:
     """Draw loss, rows touched, density of the gradients and time by phase over the steps of a training loop.
 
     Parameters

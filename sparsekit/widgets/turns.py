@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..base.formatting import format_duration, number
 from .charts import Plot
@@ -27,8 +27,14 @@ APART = 56.0
 SLOWER, FASTER, SAME = ALARM, SERIES[3], SERIES[0]
 
 
+@overload
+def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = ...,
+                 ax: None = ...) -> Display: ...
+@overload
+def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = ..., *,
+                 ax: Axes) -> Axes: ...
 def turns_figure(rows: Sequence[Mapping[str, Any]], finding: str, table: Mapping[str, Any], title: str = "",
-                 ax: Axes | None = None) -> Any:
+                 ax: Axes | None = None) -> Display | Axes:
     """Draw each program's ratio to the first: a dot for every block, a bar for the interval, a line at 1.
 
     Parameters

@@ -38,7 +38,7 @@ class Group(types.ModuleType):
         setattr(self, name, made)
         return made
 
-    def _function(self, name: str) -> Callable[..., Any]:
+    def _function(self, name: str) -> Any:
         if self._extra:
             module = load(self._extra, __package__)
             if name in module.__all__:

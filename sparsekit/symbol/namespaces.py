@@ -13,7 +13,6 @@ from .mxnet_names import is_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
 
 __all__ = ["GROUPS", "Group", "group"]
@@ -32,7 +31,7 @@ class Group(types.ModuleType):
         super().__init__(f"sparsekit.symbol.{name}", f"Operators of ``mx.sym.{name}``.")
         self._prefixes, self._extra = prefixes, extra
 
-    def _functions(self) -> ModuleType | None:
+    def _functions(self) -> Any:
         return load(self._extra, __package__) if self._extra else None
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -49,7 +48,7 @@ class Group(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         names = {name.removeprefix(prefix) for prefix in self._prefixes for name in registry if name.startswith(prefix)}
-        return sorted(names.union(getattr(self._functions(), "__all__", ())))
+        return sorted(names.union(self._functions().__all__ if self._extra else ()))
 
 
 def group(name: str) -> Group:

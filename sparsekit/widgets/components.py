@@ -10,8 +10,7 @@ import numpy as np
 from ..base.errors import UnsupportedError, expected
 
 if TYPE_CHECKING:
-    from ..base.types import Array
-    from ..ndarray.ndarray import NDArray
+    pass
 
 __all__ = ["Grid", "Parts", "bin_density", "len_of", "read_array", "take_slice"]
 
@@ -80,9 +79,10 @@ class Grid(NamedTuple):
     every: int
 
 
-def len_of(array: Array | NDArray) -> int:
+def len_of(array: object) -> int:
     """Length of a component."""
-    return int(array.shape[0]) if getattr(array, "shape", ()) else 0
+    shape = getattr(array, "shape", ())
+    return int(shape[0]) if shape else 0
 
 
 def read_array(array: object) -> Parts:
